@@ -32,10 +32,7 @@ pub(crate) fn fitting(form: Form, response: &Response, fields: &HeaderMap) -> Fo
         && !response.body.is_announced()
         && !form.head_only
         && !bodiless(response.status);
-    let closes = fields
-        .get_all(header::CONNECTION)
-        .iter()
-        .any(|value| names_close(value));
+    let closes = fields.get_all(header::CONNECTION).iter().any(names_close);
     Form {
         keep_alive: form.keep_alive && !endless && !closes,
         ..form

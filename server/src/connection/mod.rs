@@ -286,6 +286,7 @@ const DECIDED: u8 = u8::MAX;
 
 /// What is spoken on a connection, and how far the talk has come.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // Every connection begins as the largest.
 enum Protocol {
     Http1(Http1),
     WebSocket(Box<WebSocket>),

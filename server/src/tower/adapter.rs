@@ -437,11 +437,10 @@ where
             return;
         };
         match (event, &task.inbox) {
-            (Event::Data(piece), Some(inbox)) => {
-                if inbox.push(piece) {
-                    context.pause(ticket);
-                }
-            }
+            (Event::Data(piece), Some(inbox)) => match inbox.push(piece) {
+                true => context.pause(ticket),
+                false => {}
+            },
             (Event::Trailers(fields), Some(inbox)) => inbox.trailers(convert::trailers(fields)),
             (Event::End, Some(inbox)) => inbox.end(Ok(())),
             (Event::Writable, _) => {

@@ -437,10 +437,12 @@ where
             return;
         };
         match (event, &task.inbox) {
-            (Event::Data(piece), Some(inbox)) => match inbox.push(piece) {
-                true => context.pause(ticket),
-                false => {}
-            },
+            (Event::Data(piece), Some(inbox)) => {
+                let enough = inbox.push(piece);
+                if enough {
+                    context.pause(ticket);
+                }
+            }
             (Event::Trailers(fields), Some(inbox)) => inbox.trailers(convert::trailers(fields)),
             (Event::End, Some(inbox)) => inbox.end(Ok(())),
             (Event::Writable, _) => {

@@ -16,6 +16,7 @@ use http::header::{HeaderMap, TRAILER};
 use measure::time::Time;
 use tower_service::Service as TowerService;
 
+use super::Host;
 use super::body::{Body, BodyError, Inbox};
 use super::convert;
 use super::queue::{Bell, Queue};
@@ -47,6 +48,8 @@ where
     streams: bool,
     /// When the worker last came out of somebody else's code, or began this turn.
     looked: Time,
+    /// What handlers wait in. Behind all of theirs, so that it ends last.
+    host: Host,
 }
 
 /// One request, or the place of one.
@@ -122,7 +125,7 @@ where
     B: http_body::Body,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    pub(super) fn new(service: T) -> Adapter<T, B> {
+    pub(super) fn new(service: T, host: Host) -> Adapter<T, B> {
         Adapter {
             service,
             tasks: Vec::new(),
@@ -131,6 +134,7 @@ where
             woken: Vec::new(),
             streams: false,
             looked: Time::NEVER,
+            host,
         }
     }
 
@@ -157,6 +161,7 @@ where
 
     /// A task is over.
     fn release(&mut self, slot: u32, why: BodyError) {
+        let _context = self.host.enter();
         let task = &mut self.tasks[slot as usize];
         task.ticket = None;
         let inbox = task.inbox.take();
@@ -185,6 +190,7 @@ where
 
     /// Has a task's handler go on, or its service become ready.
     fn drive(&mut self, slot: u32) -> Driven<http::Response<B>> {
+        let _context = self.host.enter();
         let task = &mut self.tasks[slot as usize];
         task.bell.hush();
         let mut polling = Polling::from_waker(&task.waker);
@@ -216,6 +222,7 @@ where
     fn begin(&mut self, slot: u32, request: http::Request<Body>) -> Driven<http::Response<B>> {
         let task = &mut self.tasks[slot as usize];
         let mut polling = Polling::from_waker(&task.waker);
+        let context = self.host.enter();
         let service = &mut self.service;
         let begun = catch_unwind(AssertUnwindSafe(|| {
             match service.poll_ready(&mut polling) {
@@ -235,6 +242,7 @@ where
                 }
             }
         }));
+        drop(context);
         match begun {
             Ok(true) => self.drive(slot),
             Ok(false) => Driven::Failed(false),
@@ -265,6 +273,7 @@ where
     /// if there is any; else the task is over.
     fn answer(&mut self, slot: u32, answer: http::Response<B>) -> Response {
         let (parts, body) = answer.into_parts();
+        let context = self.host.enter();
         let task = &mut self.tasks[slot as usize];
         let status = parts.status.as_u16();
         let nothing = task.shape.head_only || matches!(status, 204 | 304);
@@ -296,6 +305,7 @@ where
         }
         response.headers = Some(parts.headers);
         task.handler.set(None);
+        drop(context);
         if !goes_on {
             self.release(slot, BodyError::Answered);
         }
@@ -467,12 +477,9 @@ where
         until: Until,
         completions: &mut Completions,
     ) -> Result<Time, Broken> {
-        let until = match self.queue.fall_asleep() {
-            true => until,
-            false => Until::Now,
-        };
-        let waited = driver.wait(until, completions);
-        self.queue.wake_up();
+        let requests = self.tasks.len() - self.free.len();
+        let tasks = (&*self.queue, requests);
+        let waited = self.host.wait(driver, until, completions, tasks);
         if let Ok(now) = waited {
             self.looked = now;
         }
@@ -481,6 +488,8 @@ where
 
     #[inline]
     fn work(&mut self, context: &mut Context<'_>) {
+        let requests = self.tasks.len() - self.free.len();
+        self.host.tick(context.now(), requests);
         let mut woken = std::mem::take(&mut self.woken);
         self.queue.take(&mut woken);
         for slot in woken.drain(..) {

@@ -32,9 +32,13 @@
 //! HTTP/1.1 and upgrades are refused.
 
 mod adapter;
+#[cfg(not(feature = "tokio"))]
+mod alone;
 mod body;
 mod convert;
 mod queue;
+#[cfg(feature = "tokio")]
+mod runtime;
 
 use std::error::Error;
 
@@ -46,7 +50,11 @@ pub use body::{Body, BodyError};
 use crate::config::Config;
 use crate::start::{self, Running, StartError};
 use adapter::Adapter;
+#[cfg(not(feature = "tokio"))]
+use alone::Host;
 use engine::signal::Stop;
+#[cfg(feature = "tokio")]
+use runtime::Host;
 
 /// Starts a server whose requests are answered by services of tower, until `stop` is requested.
 ///
@@ -64,5 +72,13 @@ where
     B::Error: Into<Box<dyn Error + Send + Sync>>,
     M: Fn(usize) -> T + Clone + Send + 'static,
 {
-    start::start(config, move |worker| Adapter::new(make(worker)), stop)
+    let make = move |worker| {
+        let host = Host::new();
+        let service = {
+            let _context = host.enter();
+            make(worker)
+        };
+        Adapter::new(service, host)
+    };
+    start::start(config, make, stop)
 }

@@ -1,6 +1,6 @@
 //! Which tasks of a worker want to be polled: told from any thread, done on the worker's.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Wake;
 
@@ -12,10 +12,18 @@ pub(super) struct Queue {
     woken: Mutex<Vec<u32>>,
     /// Something was put into `woken` since it was last emptied.
     any: AtomicBool,
-    /// The worker sleeps in its driver, or is about to.
-    asleep: AtomicBool,
+    /// Where the worker sleeps, or is about to.
+    asleep: AtomicU8,
     driver: OnceLock<Waker>,
+    /// What wakes a worker that sleeps in a runtime.
+    #[cfg(feature = "tokio")]
+    parked: Mutex<Option<std::task::Waker>>,
 }
+
+const AWAKE: u8 = 0;
+const IN_DRIVER: u8 = 1;
+#[cfg(feature = "tokio")]
+const IN_RUNTIME: u8 = 2;
 
 impl Queue {
     /// By what the worker's sleep is ended.
@@ -30,11 +38,42 @@ impl Queue {
         drop(woken);
         // Either this sees that the worker is falling asleep, or that sees this.
         self.any.store(true, Ordering::SeqCst);
-        if self.asleep.load(Ordering::SeqCst)
-            && let Some(driver) = self.driver.get()
-        {
-            driver.wake();
+        match self.asleep.load(Ordering::SeqCst) {
+            AWAKE => {}
+            #[cfg(feature = "tokio")]
+            IN_RUNTIME => {
+                let parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(parked) = &*parked {
+                    parked.wake_by_ref();
+                }
+            }
+            _ => {
+                if let Some(driver) = self.driver.get() {
+                    driver.wake();
+                }
+            }
         }
+    }
+
+    /// Whether a task wants to be polled.
+    #[cfg(feature = "tokio")]
+    #[inline]
+    pub(super) fn has_any(&self) -> bool {
+        self.any.load(Ordering::Relaxed)
+    }
+
+    /// The worker is about to sleep in a runtime, until `waker` is used. False if it must not: a
+    /// task wants to be polled.
+    #[cfg(feature = "tokio")]
+    pub(super) fn park(&self, waker: &std::task::Waker) -> bool {
+        let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*parked {
+            Some(known) if known.will_wake(waker) => {}
+            _ => *parked = Some(waker.clone()),
+        }
+        drop(parked);
+        self.asleep.store(IN_RUNTIME, Ordering::SeqCst);
+        !self.any.load(Ordering::SeqCst)
     }
 
     /// Moves those that want to be polled to `into`.
@@ -50,14 +89,14 @@ impl Queue {
     /// The worker is about to sleep. False if it must not: a task wants to be polled.
     #[inline]
     pub(super) fn fall_asleep(&self) -> bool {
-        self.asleep.store(true, Ordering::SeqCst);
+        self.asleep.store(IN_DRIVER, Ordering::SeqCst);
         !self.any.load(Ordering::SeqCst)
     }
 
     /// The worker is awake.
     #[inline]
     pub(super) fn wake_up(&self) {
-        self.asleep.store(false, Ordering::SeqCst);
+        self.asleep.store(AWAKE, Ordering::SeqCst);
     }
 }
 

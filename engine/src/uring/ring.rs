@@ -217,21 +217,8 @@ impl Ring {
             length: count,
             reserved: 0,
         };
-        // SAFETY: `range` is the one structure that the operation reads; it outlives the call.
-        let result = unsafe {
-            libc::syscall(
-                libc::SYS_io_uring_register,
-                self.io.as_raw_fd() as libc::c_long,
-                REGISTER_FILE_ALLOC_RANGE,
-                ptr::from_mut(&mut range),
-                0 as libc::c_long,
-            )
-        };
-        if result >= 0 {
-            Ok(())
-        } else {
-            Err(errno(io::Error::last_os_error()))
-        }
+        // SAFETY: the operation reads a range, and takes no number of them.
+        unsafe { self.register(REGISTER_FILE_ALLOC_RANGE, &mut range, 0) }.map(drop)
     }
 
     /// Accepts connections, again and again, into the table or as new descriptors.
@@ -509,7 +496,8 @@ impl Ring {
             reserved: 0,
             data: descriptor as u64,
         };
-        if self.update_registration(REGISTER_RING_FDS, &mut update)? != 1 {
+        // SAFETY: the operation takes one update.
+        if unsafe { self.register(REGISTER_RING_FDS, &mut update, 1) }? != 1 {
             return Err(Errno::INVAL);
         }
         self.enter_descriptor = update.offset as RawFd;
@@ -517,20 +505,25 @@ impl Ring {
         Ok(())
     }
 
-    fn update_registration(
+    /// Calls io_uring_register(2).
+    ///
+    /// # Safety
+    ///
+    /// `operation` takes `count`, and reads and writes no more than what `argument` is.
+    unsafe fn register<T>(
         &self,
         operation: libc::c_long,
-        update: &mut RingUpdate,
+        argument: &mut T,
+        count: libc::c_long,
     ) -> Result<libc::c_long, Errno> {
-        // SAFETY: `update` is the one structure that the operation reads and writes, and it lives
-        // through the call.
+        // SAFETY: by this function's contract, and `argument` lives through the call.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_io_uring_register,
                 self.io.as_raw_fd() as libc::c_long,
                 operation,
-                ptr::from_mut(update),
-                1 as libc::c_long,
+                ptr::from_mut(argument),
+                count,
             )
         };
         if result >= 0 {
@@ -561,7 +554,8 @@ impl Drop for Ring {
             reserved: 0,
             data: 0,
         };
-        let _ = self.update_registration(UNREGISTER_RING_FDS, &mut update);
+        // SAFETY: the operation takes one update.
+        let _ = unsafe { self.register(UNREGISTER_RING_FDS, &mut update, 1) };
     }
 }
 

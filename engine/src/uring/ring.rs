@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::ptr;
 
 use io_uring::squeue::Flags;
-use io_uring::types::{CancelBuilder, Fd, Fixed};
+use io_uring::types::{CancelBuilder, DestinationSlot, Fd, Fixed};
 use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue};
 use measure::time::Time;
 use rustix::io::Errno;
@@ -229,6 +229,26 @@ impl Ring {
         let accept = opcode::AcceptMulti::new(Fd(listener.0 as RawFd))
             .allocate_file_index(direct)
             .flags(flags)
+            .build();
+        self.push_on_file(accept, tag);
+    }
+
+    /// Accepts one connection, and has the kernel write where its peer is.
+    ///
+    /// # Safety
+    ///
+    /// `name` and `length`, which says how much room there is, stay where they are until the
+    /// operation has ended, and nobody reads or writes them before.
+    pub(super) unsafe fn accept_named(
+        &mut self,
+        listener: File,
+        (name, length): (*mut libc::sockaddr, *mut libc::socklen_t),
+        tag: u64,
+    ) {
+        let direct = !self.file_flags.is_empty();
+        let accept = opcode::Accept::new(Fd(listener.0 as RawFd), name, length)
+            .file_index(direct.then(DestinationSlot::auto_target))
+            .flags(if direct { 0 } else { libc::SOCK_CLOEXEC })
             .build();
         self.push_on_file(accept, tag);
     }

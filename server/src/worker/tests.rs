@@ -126,6 +126,7 @@ impl Stage {
             listen: Listen {
                 address,
                 share_port: None,
+                peers: false,
                 backlog: 64,
                 options: SocketOptions::default(),
             },

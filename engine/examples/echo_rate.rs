@@ -78,6 +78,7 @@ fn serve(mut driver: impl Driver, tell: mpsc::Sender<(Address, Waker)>) {
     let listen = Listen {
         address: any,
         share_port: None,
+        peers: false,
         backlog: 4096,
         options,
     };

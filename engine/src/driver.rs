@@ -35,6 +35,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 use measure::time::Time;
@@ -182,6 +183,14 @@ pub trait Driver {
     /// Where a listener really listens; `None` for a stale token and for connections.
     fn local_address(&self, socket: Token) -> Option<Address>;
 
+    /// Where the peer of an accepted connection is, as long as that is open, if its listener was
+    /// opened with [`Listen::peers`]; an IPv4 address also where the listener is one of IPv6.
+    /// `None` for all other sockets, those of unix(7) among them.
+    fn peer_address(&self, socket: Token) -> Option<SocketAddr> {
+        let _ = socket;
+        None
+    }
+
     /// Starts a connection: ends in [`Event::Connected`] or [`Event::Failed`].
     fn connect(&mut self, to: &Address, options: &SocketOptions) -> Result<Token, Refused>;
 
@@ -271,3 +280,42 @@ pub trait Driver {
     /// What it has counted.
     fn counters(&self) -> EngineCounters;
 }
+
+/// What the drivers that have sockets of their own do alike, with fields that each of them has.
+macro_rules! alike {
+    () => {
+        fn now(&self) -> Time {
+            self.now
+        }
+
+        fn peer_address(&self, socket: Token) -> Option<SocketAddr> {
+            self.sockets.get(socket)?;
+            self.peers.of(socket)
+        }
+
+        fn register(&mut self, bytes: &[u8]) -> Result<Template, Refused> {
+            self.payloads.register(bytes)
+        }
+
+        fn buffer(&mut self) -> Vec<u8> {
+            self.payloads.buffer()
+        }
+
+        fn recycle(&mut self, buffer: Vec<u8>) {
+            self.payloads.recycle(buffer);
+        }
+
+        fn waker(&self) -> Waker {
+            self.waker.clone()
+        }
+
+        fn linger_ns(&self) -> u64 {
+            self.lingering.each_ns()
+        }
+
+        fn capabilities(&self) -> &Capabilities {
+            &self.capabilities
+        }
+    };
+}
+pub(crate) use alike;

@@ -12,6 +12,7 @@ pub mod epoll;
 mod lingering;
 pub mod operations;
 mod payloads;
+mod peers;
 mod pool;
 pub mod probe;
 pub mod secured;

@@ -102,6 +102,9 @@ pub struct Listen {
     pub backlog: u32,
     /// Options that accepted connections inherit.
     pub options: SocketOptions,
+    /// Whether `Driver::peer_address` knows its connections. That costs memory for each, and on
+    /// io_uring an operation for each accept, so only who asks pays for it.
+    pub peers: bool,
 }
 
 /// Bytes to be sent, at most once `Driver::register`ed, as often as wanted.

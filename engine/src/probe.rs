@@ -145,6 +145,7 @@ fn exchange(driver: &mut impl Driver) -> Result<(), String> {
     let listen = Listen {
         address: any,
         share_port: None,
+        peers: false,
         backlog: 4,
         options: options.clone(),
     };

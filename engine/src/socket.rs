@@ -212,6 +212,7 @@ mod tests {
         Listen {
             address,
             share_port: None,
+            peers: false,
             backlog: 16,
             options: SocketOptions::default(),
         }

@@ -54,6 +54,7 @@ fn steady_echo(mut driver: impl Driver) -> u64 {
     let listen = Listen {
         address: any,
         share_port: None,
+        peers: false,
         backlog: 128,
         options: options.clone(),
     };
@@ -163,6 +164,7 @@ fn an_idle_connection_over_tls_holds_little() {
     let listen = Listen {
         address: Address::Tcp("127.0.0.1:0".parse().expect("an address")),
         share_port: None,
+        peers: false,
         backlog: 1024,
         options: options.clone(),
     };

@@ -29,6 +29,7 @@ fn without_descriptors_epoll_refuses_to_connect_and_takes_waiting_connections_la
     let listen = Listen {
         address: any,
         share_port: None,
+        peers: false,
         backlog: 16,
         options: options.clone(),
     };

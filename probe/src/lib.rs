@@ -11,6 +11,7 @@
 //! of the engine, this crate uses addresses, TLS and signals only.
 #![forbid(unsafe_code)]
 
+mod blocking;
 mod call;
 mod contact;
 mod conversation;

@@ -6,10 +6,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
 use engine::Address;
-use engine::tls::{Blocking, ClientSettings, TlsFault, Trust};
+use engine::tls::{ClientSettings, TlsFault, Trust};
 use measure::time::Time;
 
 use crate::LoadError;
+use crate::blocking::Blocking;
 use crate::conversation::Clear;
 use plan::Contact;
 

@@ -9,6 +9,7 @@
 //! and not one for each driver. Those who use none don't pay for that.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -213,6 +214,10 @@ impl Driver for Tunnel {
 
     fn local_address(&self, socket: Token) -> Option<Address> {
         self.inner.local_address(socket)
+    }
+
+    fn peer_address(&self, socket: Token) -> Option<SocketAddr> {
+        self.inner.peer_address(socket)
     }
 
     fn connect(&mut self, to: &Address, options: &SocketOptions) -> Result<Token, Refused> {

@@ -392,6 +392,7 @@ fn settings(
             },
             backlog: config.backlog,
             options: SocketOptions::default(),
+            peers: false,
         },
         limits: http1::server::Limits {
             head_bytes,

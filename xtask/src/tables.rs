@@ -198,7 +198,7 @@ pub(crate) const UNSAFE_FILES: &[(&str, &str)] = &[
     ),
     (
         "engine/src/uring/submitting.rs",
-        "memory that the kernel reads later",
+        "memory that the kernel reads or writes later",
     ),
     ("engine/tests/refusal.rs", "a seccomp filter for a thread"),
     (

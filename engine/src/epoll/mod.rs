@@ -39,6 +39,7 @@ mod turn;
 
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
@@ -49,10 +50,11 @@ use rustix::io::Errno;
 use crate::completions::Completions;
 use crate::driver::{
     Address, Broken, Capabilities, Close, Config, Driver, EngineCounters, Event, Fault, Listen,
-    OpenError, Payload, Refused, SocketOptions, Template, Token, Until,
+    OpenError, Payload, Refused, SocketOptions, Template, Token, Until, alike,
 };
 use crate::lingering::Lingering;
 use crate::payloads::{Outgoing, Payloads};
+use crate::peers::Peers;
 use crate::pool::Pool;
 use crate::slots::Slots;
 use crate::socket;
@@ -80,6 +82,7 @@ pub struct Epoll {
     waker: Waker,
     sockets: Slots<Option<Socket>>,
     listeners: Vec<(Token, Address)>,
+    peers: Peers,
     /// A listener has connections for which there was no slot or no descriptor.
     accept_waits: bool,
     pool: Rc<Pool>,
@@ -120,6 +123,8 @@ struct Socket {
     /// From the start on TCP, which makes an edge when a connection stands, and later only where a
     /// send found no room. Unix sockets make one whenever the peer reads, so they wait till then.
     watches_output: bool,
+    /// On a listener: the addresses of its peers are asked for.
+    peers: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,6 +174,7 @@ pub fn open(config: &Config) -> Result<Epoll, OpenError> {
         waker,
         sockets: Slots::new(config.sockets),
         listeners: Vec::new(),
+        peers: Peers::default(),
         accept_waits: false,
         pool,
         payloads: Payloads::default(),
@@ -211,9 +217,7 @@ fn capabilities(sharp: bool) -> Capabilities {
 }
 
 impl Driver for Epoll {
-    fn now(&self) -> Time {
-        self.now
-    }
+    alike!();
 
     fn clock(&self) -> Time {
         Time::now()
@@ -226,7 +230,9 @@ impl Driver for Epoll {
         let (descriptor, address) =
             socket::listener(listen, socket::Mode::Nonblocking).map_err(kernel)?;
         let watches_output = matches!(listen.address, Address::Tcp(_));
-        let token = self.add(Socket::new(descriptor, Stage::Listening, watches_output))?;
+        let mut socket = Socket::new(descriptor, Stage::Listening, watches_output);
+        socket.peers = listen.peers;
+        let token = self.add(socket)?;
         self.listeners.push((token, address));
         Ok(token)
     }
@@ -277,18 +283,6 @@ impl Driver for Epoll {
                 Ok(token)
             }
         }
-    }
-
-    fn register(&mut self, bytes: &[u8]) -> Result<Template, Refused> {
-        self.payloads.register(bytes)
-    }
-
-    fn buffer(&mut self) -> Vec<u8> {
-        self.payloads.buffer()
-    }
-
-    fn recycle(&mut self, buffer: Vec<u8>) {
-        self.payloads.recycle(buffer);
     }
 
     #[inline]
@@ -364,10 +358,6 @@ impl Driver for Epoll {
         Ok(self.now)
     }
 
-    fn waker(&self) -> Waker {
-        self.waker.clone()
-    }
-
     fn wake_handle(&mut self) -> io::Result<OwnedFd> {
         self.poller.handle()
     }
@@ -380,14 +370,6 @@ impl Driver for Epoll {
         self.counters.enters += calls + 1;
         let quiet = self.poller.is_quiet().map_err(broken)?;
         Ok(quiet.then(|| self.earlier(Until::Event).time()))
-    }
-
-    fn linger_ns(&self) -> u64 {
-        self.lingering.each_ns()
-    }
-
-    fn capabilities(&self) -> &Capabilities {
-        &self.capabilities
     }
 
     fn taken_at(&self, socket: Token) -> Option<Time> {
@@ -491,6 +473,7 @@ impl Socket {
             ended: false,
             listed: false,
             watches_output,
+            peers: false,
         }
     }
 

@@ -3,6 +3,8 @@
 //! First every event only leaves a note on its socket, or ends a connect or a send; then the list
 //! of ready sockets is served in order, what is left over from the last turn before what is new.
 
+use std::net::SocketAddr;
+
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags, sockopt};
@@ -198,11 +200,20 @@ impl Epoll {
             };
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             self.counters.enters += 1;
-            match rustix::net::accept_with(&socket.descriptor, flags) {
-                Ok(descriptor) => {
+            let accepted = if socket.peers {
+                rustix::net::acceptfrom_with(&socket.descriptor, flags)
+            } else {
+                rustix::net::accept_with(&socket.descriptor, flags).map(|found| (found, None))
+            };
+            match accepted {
+                Ok((descriptor, peer)) => {
                     let accepted = Socket::new(descriptor, Stage::Open, socket.watches_output);
                     // Where epoll has no room for it, it is gone, and its peer sees that.
                     if let Ok(token) = self.add(accepted) {
+                        // No address of TCP where the peer is a unix(7) socket.
+                        if let Some(Ok(peer)) = peer.map(SocketAddr::try_from) {
+                            self.peers.note(token, peer);
+                        }
                         completions.push(token, Event::Accepted { listener });
                     }
                 }

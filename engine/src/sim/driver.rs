@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
@@ -13,10 +14,11 @@ use super::{CLOCK_NS, TURN_NS};
 use crate::completions::Completions;
 use crate::driver::{
     Address, Broken, Capabilities, Close, Config, Driver, EngineCounters, Event, Fault, Listen,
-    Payload, Refused, SocketOptions, Template, Token, Until,
+    Payload, Refused, SocketOptions, Template, Token, Until, alike,
 };
 use crate::lingering::Lingering;
 use crate::payloads::{Outgoing, Payloads};
+use crate::peers::Peers;
 use crate::pool::Pool;
 use crate::slots::Slots;
 use crate::waker::Waker;
@@ -31,6 +33,7 @@ pub struct Sim {
     index: usize,
     sockets: Slots<Option<Socket>>,
     listeners: Vec<Token>,
+    peers: Peers,
     /// A listener has connections for which there was no slot.
     accept_waits: bool,
     pool: Rc<Pool>,
@@ -99,6 +102,7 @@ impl Sim {
             index,
             sockets: Slots::new(config.sockets),
             listeners: Vec::new(),
+            peers: Peers::default(),
             accept_waits: false,
             pool,
             payloads: Payloads::default(),
@@ -374,7 +378,9 @@ impl Sim {
                 return;
             };
             let owner = self.owner(token);
-            self.world.borrow_mut().adopt(end, owner);
+            if let Some(peer) = self.world.borrow_mut().adopt(end, owner) {
+                self.peers.note(token, peer);
+            }
             completions.push(token, Event::Accepted { listener });
             self.list(token);
         }
@@ -460,9 +466,7 @@ impl Sim {
 }
 
 impl Driver for Sim {
-    fn now(&self) -> Time {
-        self.now
-    }
+    alike!();
 
     fn clock(&self) -> Time {
         let mut world = self.world.borrow_mut();
@@ -519,18 +523,6 @@ impl Driver for Sim {
         }
         self.counters.enters += 1;
         Ok(token)
-    }
-
-    fn register(&mut self, bytes: &[u8]) -> Result<Template, Refused> {
-        self.payloads.register(bytes)
-    }
-
-    fn buffer(&mut self) -> Vec<u8> {
-        self.payloads.buffer()
-    }
-
-    fn recycle(&mut self, buffer: Vec<u8>) {
-        self.payloads.recycle(buffer);
     }
 
     fn send(&mut self, socket: Token, payload: Payload) -> Result<(), Refused> {
@@ -616,22 +608,10 @@ impl Driver for Sim {
         slept.map(|()| self.now)
     }
 
-    fn waker(&self) -> Waker {
-        self.waker.clone()
-    }
-
     fn wake_handle(&mut self) -> io::Result<OwnedFd> {
         let why = "the simulator's time is virtual and moves only in its own `wait`: nobody can \
                    sleep elsewhere until something happens";
         Err(io::Error::new(io::ErrorKind::Unsupported, why))
-    }
-
-    fn linger_ns(&self) -> u64 {
-        self.lingering.each_ns()
-    }
-
-    fn capabilities(&self) -> &Capabilities {
-        &self.capabilities
     }
 
     fn taken_at(&self, socket: Token) -> Option<Time> {

@@ -21,6 +21,7 @@ fn listen() -> Listen {
     Listen {
         address: address(),
         share_port: None,
+        peers: false,
         backlog: 64,
         options,
     }

@@ -8,6 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 use measure::time::Time;
@@ -105,6 +106,10 @@ impl<D: Driver> Driver for Tls<D> {
 
     fn local_address(&self, socket: Token) -> Option<Address> {
         self.inner.local_address(socket)
+    }
+
+    fn peer_address(&self, socket: Token) -> Option<SocketAddr> {
+        self.inner.peer_address(socket)
     }
 
     fn connect(&mut self, to: &Address, options: &SocketOptions) -> Result<Token, Refused> {

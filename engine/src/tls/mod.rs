@@ -26,7 +26,6 @@
 //!
 //! [`Driver::secured`]: crate::Driver::secured
 
-mod blocking;
 mod connection;
 mod driver;
 mod fault;
@@ -36,7 +35,6 @@ mod sessions;
 mod settings;
 mod trust;
 
-pub use blocking::{Blocking, HandshakeError};
 pub use connection::IDLE_BYTES_MAX;
 pub use driver::{PATIENCE_NS, Tls};
 pub use settings::{Certificate, ClientSettings, ClientTls, ServerSettings, ServerTls};

@@ -3,7 +3,7 @@
 use super::bell::Bell;
 use super::ring::{Completed, File};
 use super::socket::{Kind, Phase, Socket, untag};
-use super::{Accepting, Uring};
+use super::{Accepting, Parked, Uring};
 use crate::completions::Completions;
 use crate::driver::{Close, Event, Fault, Token};
 
@@ -167,7 +167,13 @@ impl Uring {
             let file = File(completed.result as u32);
             self.files.accepted(file);
             if self.sockets.get(listener).is_some() {
-                self.take_in(listener, file, completions);
+                let peer = self.accepted_peer(position);
+                let accepted = Parked {
+                    listener,
+                    file,
+                    peer,
+                };
+                self.take_in(accepted, completions);
             } else {
                 self.close_file(file);
             }
@@ -186,6 +192,9 @@ impl Uring {
                 self.accept(position);
             } else {
                 self.accept_failed(position, -completed.result, completions);
+            }
+            if !self.accepts_fit() {
+                self.pause_named_accepts();
             }
         } else {
             self.accepts[position].state = Accepting::Idle;
@@ -219,14 +228,17 @@ impl Uring {
     }
 
     /// Makes an accepted file a socket, or keeps it until one can be made.
-    fn take_in(&mut self, listener: Token, file: File, completions: &mut Completions) {
-        match self.sockets.open(Socket::new(file, Phase::Connected)) {
-            Ok(socket) => {
-                completions.push(socket, Event::Accepted { listener });
-                self.receive(socket, false);
-            }
-            Err(_) => self.parked.push_back((listener, file)),
+    fn take_in(&mut self, accepted: Parked, completions: &mut Completions) {
+        let socket = Socket::new(accepted.file, Phase::Connected);
+        let Ok(socket) = self.sockets.open(socket) else {
+            return self.parked.push_back(accepted);
+        };
+        if let Some(peer) = accepted.peer {
+            self.peers.note(socket, peer);
         }
+        let listener = accepted.listener;
+        completions.push(socket, Event::Accepted { listener });
+        self.receive(socket, false);
     }
 
     /// Reports the end of a socket, once.
@@ -267,8 +279,8 @@ impl Uring {
         let file = state.file;
         self.files.release(file);
         self.sockets.free(socket.slot());
-        if let Some((listener, file)) = self.parked.pop_front() {
-            self.take_in(listener, file, completions);
+        if let Some(parked) = self.parked.pop_front() {
+            self.take_in(parked, completions);
         }
         self.retry_accepts();
     }
@@ -340,6 +352,7 @@ mod tests {
         let listen = Listen {
             address: Address::Tcp("127.0.0.1:0".parse().expect("an address")),
             share_port: None,
+            peers: false,
             backlog: 16,
             options: SocketOptions::default(),
         };

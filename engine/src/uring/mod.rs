@@ -52,7 +52,10 @@
 //! (`REGISTER_FILE_ALLOC_RANGE`), so that it never meets the places chosen here. The trap: with no
 //! place left it has taken the connection out of the backlog already, and drops it. So accepting
 //! pauses a little before that, and as soon as a connection finds no slot, by cancelling the
-//! accept; connections that cannot be served stay in the backlog, where they belong.
+//! accept; connections that cannot be served stay in the backlog, where they belong. A multishot
+//! accept has one place for the address of every peer, which the next would overwrite. So a
+//! listener that is asked for them has some accepts of one connection each instead, submitted anew
+//! with every connection.
 //!
 //! The tag of an operation holds what it is, its slot and the slot's generation. A slot counts its
 //! operations and is free only when the last completion of each has come: of a multishot one that
@@ -80,6 +83,7 @@ mod buffers;
 mod completing;
 mod features;
 mod files;
+mod name;
 mod opening;
 mod ring;
 mod socket;
@@ -88,6 +92,7 @@ mod submitting;
 use std::collections::VecDeque;
 use std::io;
 use std::mem;
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::rc::Rc;
 
@@ -100,18 +105,26 @@ use self::buffers::ReceiveBuffers;
 pub use self::features::Feature;
 use self::features::Features;
 use self::files::Files;
+use self::name::Name;
 use self::ring::{File, Ring, Sleep};
 use self::socket::{Kind, Phase, Socket, tag_number};
 use crate::completions::Completions;
 use crate::driver::{
     Address, Broken, Capabilities, Close, Config, Driver, EngineCounters, Fault, Listen, OpenError,
-    Payload, Refused, SocketOptions, Template, Token, Until,
+    Payload, Refused, SocketOptions, Template, Token, Until, alike,
 };
 use crate::lingering::Lingering;
 use crate::payloads::Payloads;
+use crate::peers::Peers;
 use crate::slots::Slots;
 use crate::socket as sockets;
 use crate::waker::Waker;
+
+/// How many accepts a listener has that is asked for its peers' addresses. Each brings one
+/// connection, so it's how many a listener takes in a turn. The kernel runs about twenty pieces of
+/// deferred work in one enter: more accepts would be no faster, and fewer would leave such an enter
+/// unfilled. What waits beyond is taken when they are submitted again, inside the next enter.
+const ACCEPTS_NAMED: usize = 16;
 
 /// How many destinations of connects may wait for their submission.
 const ADDRESSES: usize = 256;
@@ -133,8 +146,9 @@ pub struct Uring {
     files: Files,
     listeners: Vec<Listener>,
     accepts: Vec<Accept>,
+    peers: Peers,
     /// Connections that were accepted while no slot was free.
-    parked: VecDeque<(Token, File)>,
+    parked: VecDeque<Parked>,
     /// Sockets that found no receive buffer.
     starved: Vec<Token>,
     /// Closed sockets with an unfinished send.
@@ -156,10 +170,21 @@ struct Listener {
     address: Address,
 }
 
-/// The accept of one listener.
+/// An accept of one listener: its only one, which brings many connections, or one of
+/// [`ACCEPTS_NAMED`], each of which brings one connection and the address of its peer.
 struct Accept {
     listener: Token,
     state: Accepting,
+    /// Where the kernel writes that address; nothing for who brings many. A vector, because it
+    /// stays in place when its owner is moved.
+    name: Vec<Name>,
+}
+
+/// A connection that was accepted by a listener, and where its peer is if that was asked for.
+struct Parked {
+    listener: Token,
+    file: File,
+    peer: Option<SocketAddr>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,9 +218,7 @@ pub fn open_without(config: &Config, without: &[Feature]) -> Result<Uring, OpenE
 }
 
 impl Driver for Uring {
-    fn now(&self) -> Time {
-        self.now
-    }
+    alike!();
 
     fn clock(&self) -> Time {
         Time::now()
@@ -210,7 +233,8 @@ impl Driver for Uring {
         if let Some((first, count)) = self.files.share(self.sockets.limit() as u32) {
             self.ring.let_kernel_choose(first, count).map_err(refused)?;
         }
-        self.begin_accepting(token);
+        let named = listen.peers && matches!(listen.address, Address::Tcp(_));
+        self.begin_accepting(token, named);
         Ok(token)
     }
 
@@ -231,18 +255,6 @@ impl Driver for Uring {
         let token = self.adopt(descriptor, Phase::Connecting)?;
         self.submit_connect(token, address);
         Ok(token)
-    }
-
-    fn register(&mut self, bytes: &[u8]) -> Result<Template, Refused> {
-        self.payloads.register(bytes)
-    }
-
-    fn buffer(&mut self) -> Vec<u8> {
-        self.payloads.buffer()
-    }
-
-    fn recycle(&mut self, buffer: Vec<u8>) {
-        self.payloads.recycle(buffer);
     }
 
     fn send(&mut self, socket: Token, payload: Payload) -> Result<(), Refused> {
@@ -312,10 +324,6 @@ impl Driver for Uring {
         Ok(self.now)
     }
 
-    fn waker(&self) -> Waker {
-        self.waker.clone()
-    }
-
     fn wake_handle(&mut self) -> io::Result<OwnedFd> {
         let bell = match self.bell.take() {
             Some(bell) => bell,
@@ -336,14 +344,6 @@ impl Driver for Uring {
         self.submit(Sleep::No).map_err(broken)?;
         let idle = self.is_idle() && self.ring.queued() == 0;
         Ok(idle.then(|| self.lingering.earlier(Until::Event).time()))
-    }
-
-    fn linger_ns(&self) -> u64 {
-        self.lingering.each_ns()
-    }
-
-    fn capabilities(&self) -> &Capabilities {
-        &self.capabilities
     }
 
     fn taken_at(&self, socket: Token) -> Option<Time> {
@@ -468,6 +468,7 @@ impl Drop for Uring {
         if !self.cancel_all() {
             mem::forget(Rc::clone(self.buffers.pool()));
             mem::forget(mem::take(&mut self.payloads));
+            mem::forget(mem::take(&mut self.accepts));
             mem::forget(mem::replace(&mut self.sockets, Slots::new(0)));
         }
         self.close_files();

@@ -18,6 +18,7 @@ use crate::descriptors;
 use crate::driver::{Capabilities, Config, EngineCounters, OpenError, Token};
 use crate::lingering::Lingering;
 use crate::payloads::Payloads;
+use crate::peers::Peers;
 use crate::pool::Pool;
 use crate::slots::Slots;
 use crate::waker::Waker;
@@ -64,6 +65,7 @@ pub(super) fn open(config: &Config, without: &[Feature]) -> Result<Uring, OpenEr
         files,
         listeners: Vec::new(),
         accepts: Vec::new(),
+        peers: Peers::default(),
         parked: VecDeque::new(),
         starved: Vec::new(),
         lingering: Lingering::new(config.linger_ns),
@@ -324,8 +326,8 @@ impl Uring {
         {
             self.ring.close_now(socket.file);
         }
-        for &(_, file) in &self.parked {
-            self.ring.close_now(file);
+        for parked in &self.parked {
+            self.ring.close_now(parked.file);
         }
     }
 }

@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::ptr;
 
 use io_uring::squeue::Flags;
-use io_uring::types::{CancelBuilder, Fd, Fixed};
+use io_uring::types::{CancelBuilder, DestinationSlot, Fd, Fixed};
 use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue};
 use measure::time::Time;
 use rustix::io::Errno;
@@ -217,21 +217,8 @@ impl Ring {
             length: count,
             reserved: 0,
         };
-        // SAFETY: `range` is the one structure that the operation reads; it outlives the call.
-        let result = unsafe {
-            libc::syscall(
-                libc::SYS_io_uring_register,
-                self.io.as_raw_fd() as libc::c_long,
-                REGISTER_FILE_ALLOC_RANGE,
-                ptr::from_mut(&mut range),
-                0 as libc::c_long,
-            )
-        };
-        if result >= 0 {
-            Ok(())
-        } else {
-            Err(errno(io::Error::last_os_error()))
-        }
+        // SAFETY: the operation reads a range, and takes no number of them.
+        unsafe { self.register(REGISTER_FILE_ALLOC_RANGE, &mut range, 0) }.map(drop)
     }
 
     /// Accepts connections, again and again, into the table or as new descriptors.
@@ -242,6 +229,26 @@ impl Ring {
         let accept = opcode::AcceptMulti::new(Fd(listener.0 as RawFd))
             .allocate_file_index(direct)
             .flags(flags)
+            .build();
+        self.push_on_file(accept, tag);
+    }
+
+    /// Accepts one connection, and has the kernel write where its peer is.
+    ///
+    /// # Safety
+    ///
+    /// `name` and `length`, which says how much room there is, stay where they are until the
+    /// operation has ended, and nobody reads or writes them before.
+    pub(super) unsafe fn accept_named(
+        &mut self,
+        listener: File,
+        (name, length): (*mut libc::sockaddr, *mut libc::socklen_t),
+        tag: u64,
+    ) {
+        let direct = !self.file_flags.is_empty();
+        let accept = opcode::Accept::new(Fd(listener.0 as RawFd), name, length)
+            .file_index(direct.then(DestinationSlot::auto_target))
+            .flags(if direct { 0 } else { libc::SOCK_CLOEXEC })
             .build();
         self.push_on_file(accept, tag);
     }
@@ -509,7 +516,8 @@ impl Ring {
             reserved: 0,
             data: descriptor as u64,
         };
-        if self.update_registration(REGISTER_RING_FDS, &mut update)? != 1 {
+        // SAFETY: the operation takes one update.
+        if unsafe { self.register(REGISTER_RING_FDS, &mut update, 1) }? != 1 {
             return Err(Errno::INVAL);
         }
         self.enter_descriptor = update.offset as RawFd;
@@ -517,20 +525,25 @@ impl Ring {
         Ok(())
     }
 
-    fn update_registration(
+    /// Calls io_uring_register(2).
+    ///
+    /// # Safety
+    ///
+    /// `operation` takes `count`, and reads and writes no more than what `argument` is.
+    unsafe fn register<T>(
         &self,
         operation: libc::c_long,
-        update: &mut RingUpdate,
+        argument: &mut T,
+        count: libc::c_long,
     ) -> Result<libc::c_long, Errno> {
-        // SAFETY: `update` is the one structure that the operation reads and writes, and it lives
-        // through the call.
+        // SAFETY: by this function's contract, and `argument` lives through the call.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_io_uring_register,
                 self.io.as_raw_fd() as libc::c_long,
                 operation,
-                ptr::from_mut(update),
-                1 as libc::c_long,
+                ptr::from_mut(argument),
+                count,
             )
         };
         if result >= 0 {
@@ -561,7 +574,8 @@ impl Drop for Ring {
             reserved: 0,
             data: 0,
         };
-        let _ = self.update_registration(UNREGISTER_RING_FDS, &mut update);
+        // SAFETY: the operation takes one update.
+        let _ = unsafe { self.register(UNREGISTER_RING_FDS, &mut update, 1) };
     }
 }
 

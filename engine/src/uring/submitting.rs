@@ -1,11 +1,14 @@
 //! Handing operations to the ring, and keeping their memory alive until they have ended.
-#![allow(unsafe_code)] // Connecting and sending let the kernel read memory of this driver.
+#![allow(unsafe_code)] // Connecting, sending and accepting give the kernel memory of this driver.
+
+use std::net::SocketAddr;
 
 use rustix::net::SocketAddrAny;
 
+use super::name::Name;
 use super::ring::File;
 use super::socket::{Kind, Phase, tag, tag_number};
-use super::{ADDRESSES, Accept, Accepting, Uring};
+use super::{ACCEPTS_NAMED, ADDRESSES, Accept, Accepting, Uring};
 use crate::driver::{Close, Fault, Refused, Token};
 use crate::payloads::Outgoing;
 
@@ -137,27 +140,27 @@ impl Uring {
         self.ring.close(file, tag_number(Kind::CloseFile, file.0));
     }
 
-    /// Gives a listener its accept.
-    pub(super) fn begin_accepting(&mut self, listener: Token) {
-        let idle = self
-            .accepts
-            .iter()
-            .position(|accept| accept.state == Accepting::Idle);
-        let accept = Accept {
-            listener,
-            state: Accepting::Waiting,
-        };
-        let position = match idle {
-            Some(position) => {
-                self.accepts[position] = accept;
-                position
-            }
-            None => {
-                self.accepts.push(accept);
-                self.accepts.len() - 1
-            }
-        };
-        self.accept(position);
+    /// Gives a listener its accept, or several that say where each peer is.
+    pub(super) fn begin_accepting(&mut self, listener: Token, named: bool) {
+        for _ in 0..if named { ACCEPTS_NAMED } else { 1 } {
+            let idle = |accept: &Accept| accept.state == Accepting::Idle;
+            let accept = Accept {
+                listener,
+                state: Accepting::Waiting,
+                name: named.then(Name::new).into_iter().collect(),
+            };
+            let position = match self.accepts.iter().position(idle) {
+                Some(position) => {
+                    self.accepts[position] = accept;
+                    position
+                }
+                None => {
+                    self.accepts.push(accept);
+                    self.accepts.len() - 1
+                }
+            };
+            self.accept(position);
+        }
     }
 
     /// Submits the accept at `position`, if there is room for connections.
@@ -175,19 +178,39 @@ impl Uring {
         debug_assert_eq!(
             accept.state,
             Accepting::Waiting,
-            "a listener has one accept under way"
+            "an accept is submitted twice"
         );
         accept.state = Accepting::UnderWay;
         listener.operations += 1;
         self.unfinished += 1;
         let tag = tag_number(Kind::Accept, position as u32);
-        self.ring.accept(listener.file, tag);
+        match accept.name.first_mut() {
+            None => self.ring.accept(listener.file, tag),
+            // SAFETY: the name lies in a vector of its own, which neither grows nor moves what it
+            // holds; it is read when the accept has ended, and replaced or freed only then or,
+            // should the kernel not end it, never.
+            Some(name) => unsafe { self.ring.accept_named(listener.file, name.room(), tag) },
+        }
     }
 
     /// Nothing is accepted while what was accepted waits for a slot: the backlog of the listener is
     /// where connections belong that cannot be served.
     pub(super) fn accepts_fit(&self) -> bool {
         self.parked.is_empty() && self.files.accepts_fit()
+    }
+
+    /// Where the peer is that the accept at `position` has brought, if it says so.
+    pub(super) fn accepted_peer(&self, position: usize) -> Option<SocketAddr> {
+        self.accepts[position].name.first()?.address()
+    }
+
+    /// Ends all accepts of one connection each for now. They run out of room together.
+    pub(super) fn pause_named_accepts(&mut self) {
+        for position in 0..self.accepts.len() {
+            if !self.accepts[position].name.is_empty() {
+                self.pause_accepting(position);
+            }
+        }
     }
 
     /// Ends an accept for now; it begins anew when a socket has been closed.
@@ -216,11 +239,11 @@ impl Uring {
                 Accepting::Pausing | Accepting::Idle => {}
             }
         }
-        for (owner, file) in std::mem::take(&mut self.parked) {
-            if owner == listener {
-                self.close_file(file);
+        for parked in std::mem::take(&mut self.parked) {
+            if parked.listener == listener {
+                self.close_file(parked.file);
             } else {
-                self.parked.push_back((owner, file));
+                self.parked.push_back(parked);
             }
         }
         if let Some(position) = self

@@ -73,10 +73,24 @@ impl<D: Driver> Bench<D> {
     }
 
     pub fn listen_with(&mut self, options: SocketOptions) -> (Token, Address) {
-        let address = Address::Tcp("127.0.0.1:0".parse().expect("an address"));
+        self.listen_on("127.0.0.1:0", options, false)
+    }
+
+    /// A listener that is asked where its peers are.
+    pub fn listen_naming(&mut self, address: &str) -> (Token, Address) {
+        self.listen_on(address, SocketOptions::default(), true)
+    }
+
+    fn listen_on(
+        &mut self,
+        address: &str,
+        options: SocketOptions,
+        peers: bool,
+    ) -> (Token, Address) {
         let listen = Listen {
-            address,
+            address: Address::Tcp(address.parse().expect("an address")),
             share_port: None,
+            peers,
             backlog: 1024,
             options,
         };
@@ -103,6 +117,7 @@ impl<D: Driver> Bench<D> {
         let listen = Listen {
             address: Address::Tcp("127.0.0.1:0".parse().expect("an address")),
             share_port: None,
+            peers: false,
             backlog: 1,
             options: SocketOptions::default(),
         };
@@ -229,6 +244,11 @@ impl<D: Driver> Bench<D> {
 
     /// Turns until `done`, or fails saying what was awaited.
     pub fn until(&mut self, what: &str, mut done: impl FnMut(&Bench<D>) -> bool) {
+        self.until_with(what, |bench| done(bench));
+    }
+
+    /// The same, with something to do before each turn.
+    pub fn until_with(&mut self, what: &str, mut done: impl FnMut(&mut Bench<D>) -> bool) {
         let deadline = self.driver.clock().plus(CASE_NS_MAX);
         for turns in 0..TURNS_MAX {
             if done(self) {

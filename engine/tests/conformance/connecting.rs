@@ -1,5 +1,7 @@
 //! Listeners, connects and accepts.
 
+use std::net::{IpAddr, SocketAddr};
+
 use engine::{Address, Close, Config, Driver, Fault, Listen, Refused, Share, SocketOptions, Token};
 
 use crate::bench::{Bench, Open, assert_same, unix_address};
@@ -185,6 +187,7 @@ pub fn a_taken_address_is_refused_unless_shared<D: Driver>(open: Open<'_, D>) {
     let listen = Listen {
         address,
         share_port: None,
+        peers: false,
         backlog: 16,
         options: SocketOptions::default(),
     };
@@ -248,6 +251,7 @@ pub fn the_table_of_sockets_is_bounded<D: Driver>(open: Open<'_, D>) {
     let listen = Listen {
         address: any,
         share_port: None,
+        peers: false,
         backlog: 16,
         options: options.clone(),
     };
@@ -277,11 +281,118 @@ pub fn the_table_of_sockets_is_bounded<D: Driver>(open: Open<'_, D>) {
     );
 }
 
+/// By the source that each client leaves from. Their ports only peers from outside know.
+pub fn a_listener_that_is_asked_says_where_each_peer_is<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    let (listener, address) = bench.listen_naming("127.0.0.1:0");
+    let sources: Vec<IpAddr> = (1..=40).map(|last| [127, 0, 0, last].into()).collect();
+    let mut clients = Vec::new();
+    for &source in &sources {
+        let source = Some(source);
+        let options = SocketOptions {
+            source,
+            ..SocketOptions::default()
+        };
+        clients.push(bench.connect_with(&address, &options));
+    }
+    bench.until("all connections stand", |bench| {
+        let connected = clients.iter().all(|&client| bench.story(client).connected);
+        connected && bench.accepted.len() == clients.len()
+    });
+    let accepted = bench.accepted.clone();
+    let peers = accepted
+        .iter()
+        .map(|&server| bench.driver.peer_address(server));
+    let peers: Vec<SocketAddr> = peers.map(|peer| peer.expect("an address")).collect();
+    let mut from: Vec<IpAddr> = peers.iter().map(SocketAddr::ip).collect();
+    from.sort_unstable();
+    assert_eq!(from, sources);
+    assert!(peers.iter().all(|peer| peer.port() > 0));
+    for other in [listener, clients[0]] {
+        assert_eq!(bench.driver.peer_address(other), None, "nobody's peer");
+    }
+    bench.close(accepted[0], Close::Graceful);
+    assert_eq!(bench.driver.peer_address(accepted[0]), None, "it is stale");
+    assert_eq!(bench.driver.peer_address(accepted[1]), Some(peers[1]));
+}
+
+pub fn without_being_asked_nobody_says_where_peers_are<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    let (_, server) = bench.pair();
+    assert_eq!(bench.driver.peer_address(server), None);
+    // The slots of those who were asked for are used again by those who are not.
+    for _ in 0..3 {
+        let (named, address) = bench.listen_naming("127.0.0.1:0");
+        let accepted = bench.accepted.len();
+        let client = bench.connect(&address);
+        bench.until("an accept", |bench| bench.accepted.len() > accepted);
+        let server = bench.accepted[accepted];
+        assert!(bench.driver.peer_address(server).is_some());
+        for socket in [named, client, server] {
+            bench.close(socket, Close::Reset);
+        }
+        bench.some_turns();
+        let (_, server) = bench.pair();
+        assert_eq!(bench.driver.peer_address(server), None);
+    }
+}
+
+pub fn peers_of_unix_listeners_have_no_address<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    let (_folder, address) = unix_address();
+    let listen = Listen {
+        address: address.clone(),
+        share_port: None,
+        peers: true,
+        backlog: 16,
+        options: SocketOptions::default(),
+    };
+    bench.driver.listen(&listen).expect("a listener");
+    bench.connect(&address);
+    bench.until("the accept", |bench| bench.accepted.len() == 1);
+    assert_eq!(bench.driver.peer_address(bench.accepted[0]), None);
+}
+
+/// Far more connections than slots come and go, so accepting pauses again and again.
+pub fn a_listener_that_is_asked_takes_no_more_than_there_are_slots<D: Driver>(open: Open<'_, D>) {
+    let config = Config {
+        sockets: 12,
+        ..Config::default()
+    };
+    let mut bench = Bench::with(open, config);
+    let (_, address) = bench.listen_naming("127.0.0.1:0");
+    let mut clients: Vec<Token> = Vec::new();
+    let mut served = 0;
+    bench.until_with("300 connections are served", |bench| {
+        // The listener and these leave three slots for the other ends.
+        while clients.len() < 8
+            && let Ok(client) = bench.driver.connect(&address, &SocketOptions::default())
+        {
+            clients.push(client);
+        }
+        for server in std::mem::take(&mut bench.accepted) {
+            assert!(bench.driver.peer_address(server).is_some());
+            bench.close(server, Close::Reset);
+            served += 1;
+        }
+        let failed = |bench: &Bench<D>, client| bench.story(client).failed.is_some();
+        let (dead, alive): (Vec<Token>, Vec<Token>) =
+            clients.iter().partition(|&&client| failed(bench, client));
+        clients = alive;
+        for client in dead {
+            bench.close(client, Close::Reset);
+        }
+        bench.forget_closed();
+        served >= 300
+    });
+}
+
 fn listen_on<D: Driver>(bench: &mut Bench<D>, address: &Address, backlog: u32) -> Token {
     let options = SocketOptions::default();
     let listen = Listen {
         address: address.clone(),
         share_port: None,
+        peers: false,
         backlog,
         options,
     };

@@ -90,6 +90,10 @@ macro_rules! every_driver {
                 only_listeners_have_an_address,
                 a_taken_address_is_refused_unless_shared,
                 the_table_of_sockets_is_bounded,
+                a_listener_that_is_asked_says_where_each_peer_is,
+                without_being_asked_nobody_says_where_peers_are,
+                peers_of_unix_listeners_have_no_address,
+                a_listener_that_is_asked_takes_no_more_than_there_are_slots,
             ;
             bytes:
                 buffers_of_any_size_arrive_whole_and_in_order,
@@ -163,6 +167,8 @@ macro_rules! kernel_drivers {
                 bytes_and_the_end_at_once_are_both_seen,
                 bytes_before_a_reset_do_not_hang,
                 a_driver_that_is_dropped_ends_all_its_connections,
+                a_peers_address_is_what_the_peer_has_for_its_own,
+                a_driver_that_is_dropped_accepts_no_more,
             ;
             dozing:
                 a_connection_makes_the_handle_readable,

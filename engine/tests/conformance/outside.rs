@@ -121,3 +121,59 @@ pub fn a_driver_that_is_dropped_ends_all_its_connections<D: Driver>(open: Open<'
         );
     }
 }
+
+/// By what each sends, which is the port it sees itself at: no two are mixed up, however many come
+/// at once.
+pub fn a_peers_address_is_what_the_peer_has_for_its_own<D: Driver>(open: Open<'_, D>) {
+    for (on, to) in [
+        ("127.0.0.1:0", "127.0.0.1"),
+        ("[::1]:0", "::1"),
+        ("[::]:0", "::1"),
+        ("[::]:0", "127.0.0.1"),
+    ] {
+        let mut bench = Bench::new(open);
+        let (_, address) = bench.listen_naming(on);
+        let to = SocketAddr::new(to.parse().expect("an address"), tcp(&address).port());
+        let connect = || {
+            let mut stream = TcpStream::connect(to).expect("the backlog takes it");
+            let own = stream.local_addr().expect("it is connected");
+            let port = own.port().to_be_bytes();
+            stream.write_all(&port).expect("there is room");
+            (stream, own)
+        };
+        for count in [1, 3, 150] {
+            let first = bench.accepted.len();
+            let streams: Vec<_> = (0..count).map(|_| connect()).collect();
+            bench.until("all their ports", |bench| {
+                let servers = &bench.accepted[first..];
+                let whole = |&server: &engine::Token| bench.received_len(server) == 2;
+                servers.len() == count && servers.iter().all(whole)
+            });
+            for &server in &bench.accepted[first..] {
+                let said = &bench.story(server).received;
+                let stream = streams
+                    .iter()
+                    .find(|(_, own)| own.port().to_be_bytes() == said[..]);
+                let (_, own) = stream.expect("one of the streams");
+                assert_eq!(bench.driver.peer_address(server), Some(*own));
+            }
+        }
+    }
+}
+
+/// With accepts under way into memory of the driver that is dropped.
+pub fn a_driver_that_is_dropped_accepts_no_more<D: Driver>(open: Open<'_, D>) {
+    for _ in 0..20 {
+        let mut bench = Bench::new(open);
+        let (listener, address) = bench.listen_naming("127.0.0.1:0");
+        let (other, _) = bench.listen_naming("127.0.0.1:0");
+        bench.some_turns();
+        let _stream = TcpStream::connect(tcp(&address)).expect("the backlog takes it");
+        bench.close(other, Close::Graceful);
+        bench.turn();
+        bench.close(listener, Close::Graceful);
+        drop(bench);
+        let late = TcpStream::connect(tcp(&address)).map_err(|error| error.kind());
+        assert_eq!(late.err(), Some(ErrorKind::ConnectionRefused));
+    }
+}

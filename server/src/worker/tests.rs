@@ -137,6 +137,7 @@ impl<S: Service> Stage<S> {
             listen: Listen {
                 address,
                 share_port: None,
+                peers: false,
                 backlog: 64,
                 options: SocketOptions::default(),
             },

@@ -1,6 +1,7 @@
 //! Who listens where, and how a connection comes to stand.
 
 use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use measure::time::Time;
 
@@ -31,6 +32,7 @@ impl World {
             shared: listen.share_port,
             backlog: (listen.backlog as usize).max(1),
             options: listen.options.clone(),
+            peers: listen.peers,
             waiting: VecDeque::new(),
         });
         free.then_some(address)
@@ -116,7 +118,11 @@ impl World {
         let there = bytes(options.send_buffer_bytes) + bytes(listener.options.receive_buffer_bytes);
         let back = bytes(listener.options.send_buffer_bytes) + bytes(options.receive_buffer_bytes);
         let owner = listener.owner;
+        let peer = listener.peers.then(|| made_up(from, &to, options.source));
         let end = self.new_end(Owner::Waiting);
+        if let Some(end) = self.ends.get_mut(&end) {
+            end.peer = peer.flatten();
+        }
         self.schedule(
             delay,
             Happening::Answer {
@@ -188,4 +194,15 @@ impl World {
             .iter_mut()
             .find(|listener| listener.owner == owner)
     }
+}
+
+/// Where an end that connects is: at its source or on loopback, at a port of its own.
+fn made_up(from: EndId, to: &Address, source: Option<IpAddr>) -> Option<SocketAddr> {
+    let loopback = match to {
+        Address::Tcp(SocketAddr::V4(_)) => IpAddr::from(Ipv4Addr::LOCALHOST),
+        Address::Tcp(SocketAddr::V6(_)) => IpAddr::from(Ipv6Addr::LOCALHOST),
+        Address::Unix(_) => return None,
+    };
+    let port = PORT_FIRST + (from % u64::from(PORT_FIRST)) as u16;
+    Some(SocketAddr::new(source.unwrap_or(loopback), port))
 }

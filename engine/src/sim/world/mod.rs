@@ -9,6 +9,7 @@ mod peers;
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::net::SocketAddr;
 
 use measure::random::Random;
 use measure::time::Time;
@@ -24,6 +25,8 @@ pub(super) struct Listener {
     pub(super) shared: Option<Share>,
     pub(super) backlog: usize,
     pub(super) options: SocketOptions,
+    /// Whether its driver asks where its peers are.
+    pub(super) peers: bool,
     /// Connections that stand and wait to be accepted.
     pub(super) waiting: VecDeque<EndId>,
 }
@@ -108,6 +111,8 @@ pub(super) enum Owner {
 pub(super) struct End {
     /// Itself, until somebody answers its connect.
     pub(super) other: EndId,
+    /// Where the other is, on an accepted end of a listener that asks.
+    pub(super) peer: Option<SocketAddr>,
     pub(super) owner: Owner,
     pub(super) inbox: VecDeque<u8>,
     pub(super) ended: bool,
@@ -259,11 +264,11 @@ impl World {
         Err(Broken(what.to_owned()))
     }
 
-    /// Says whose an end is from now on.
-    pub(super) fn adopt(&mut self, end: EndId, owner: Owner) {
-        if let Some(end) = self.ends.get_mut(&end) {
-            end.owner = owner;
-        }
+    /// Says whose an end is from now on. Returns where its peer is, if the listener asked.
+    pub(super) fn adopt(&mut self, end: EndId, owner: Owner) -> Option<SocketAddr> {
+        let end = self.ends.get_mut(&end)?;
+        end.owner = owner;
+        end.peer
     }
 
     /// Sends as much as there is room for, and says how much that was. If it was not all, a note
@@ -352,6 +357,7 @@ impl World {
         self.ends_made += 1;
         let end = End {
             other: self.ends_made,
+            peer: None,
             owner,
             inbox: VecDeque::new(),
             ended: false,

@@ -21,6 +21,7 @@ impl World {
             shared: None,
             backlog: usize::MAX,
             options: SocketOptions::default(),
+            peers: false,
             waiting: VecDeque::new(),
         })
     }

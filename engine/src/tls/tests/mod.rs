@@ -592,6 +592,7 @@ fn a_side_without_settings_is_refused() {
     let listen = crate::driver::Listen {
         address: address(),
         share_port: None,
+        peers: false,
         backlog: 1,
         options,
     };

@@ -142,6 +142,7 @@ impl Stage {
         let listen = Listen {
             address: address(),
             share_port: None,
+            peers: false,
             backlog: 64,
             options: SocketOptions::default(),
         };

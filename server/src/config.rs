@@ -21,6 +21,9 @@ pub struct Config {
     pub cpus: Vec<usize>,
     /// Connections that may wait to be accepted, per worker.
     pub backlog: u32,
+    /// Whether the addresses of clients are known: [`Peer::address`](crate::Peer::address). On
+    /// io_uring that makes accepting a connection dearer.
+    pub peers: bool,
     /// How connections are secured; `None` serves in the clear.
     pub tls: Option<Tls>,
     /// What a client may ask for.
@@ -38,6 +41,7 @@ impl Config {
             threads: 1,
             cpus: Vec::new(),
             backlog: 65_535,
+            peers: false,
             tls: None,
             limits: Limits::default(),
             timeouts: Timeouts::default(),

@@ -9,7 +9,8 @@ use engine::tls::Secured;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Peer {
-    /// Its address, where that is asked for; clients of a Unix socket have none.
+    /// Its address, with [`Config::peers`](crate::Config::peers); clients of a Unix socket have
+    /// none.
     pub address: Option<SocketAddr>,
     /// What its TLS handshake agreed on; `None` in the clear.
     pub tls: Option<Secured>,

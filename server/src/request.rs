@@ -163,6 +163,15 @@ impl<'a> Request<'a> {
         lines.into_iter().flatten().chain(list)
     }
 
+    /// All of the head over HTTP/1, from the request line to the empty line.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn head(&self) -> Option<&'a [u8]> {
+        match self.source {
+            Source::Http1(head) => Some(head),
+            Source::Http2(_) => None,
+        }
+    }
+
     /// The value of a pseudo-header field (RFC 9113 §8.3); `None` over HTTP/1.
     #[cfg(feature = "tower")]
     pub(crate) fn pseudo(&self, name: &[u8]) -> Option<&'a [u8]> {

@@ -392,7 +392,7 @@ fn settings(
             },
             backlog: config.backlog,
             options: SocketOptions::default(),
-            peers: false,
+            peers: config.peers,
         },
         limits: http1::server::Limits {
             head_bytes,

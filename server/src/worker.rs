@@ -259,8 +259,8 @@ impl<D: Driver, S: Service> Worker<D, S> {
         let mut connection = Connection::new(socket, self.settings.limits, now, (at, timer));
         let secured = self.driver.secured(socket);
         let peer = Peer {
+            address: self.driver.peer_address(socket),
             tls: secured,
-            ..Peer::default()
         };
         self.serving.peers.keep(socket, peer);
         match secured.and_then(|secured| secured.alpn) {

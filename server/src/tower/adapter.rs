@@ -20,6 +20,8 @@ use super::Host;
 use super::body::{Body, BodyError, Inbox};
 use super::convert;
 use super::queue::{Bell, Queue};
+#[cfg(feature = "tokio")]
+use super::upgrade::{self, Pipe, Talk};
 use crate::request::{Request, Version};
 use crate::response::{self, Field, Response};
 use crate::service::{Context, Event, Intake, Reply, Service, Ticket};
@@ -89,6 +91,10 @@ enum Stage<T> {
     Handling,
     /// The answer has begun, and its body goes on.
     Answering(Answering),
+    /// The connection is hyper's, as long as that has something to do, and then whoever's it gave
+    /// it to. Whether there is room for more.
+    #[cfg(feature = "tokio")]
+    Upgrading(Option<Talk>, Arc<Pipe>, bool),
 }
 
 /// An answer whose body goes on.
@@ -120,9 +126,9 @@ enum Driven<R> {
 
 impl<T, B> Adapter<T, B>
 where
-    T: TowerService<http::Request<Body>, Response = http::Response<B>> + Clone,
+    T: TowerService<http::Request<Body>, Response = http::Response<B>> + Clone + 'static,
     T::Error: Into<Box<dyn Error + Send + Sync>>,
-    B: http_body::Body,
+    B: http_body::Body + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     pub(super) fn new(service: T, host: Host) -> Adapter<T, B> {
@@ -363,8 +369,11 @@ where
         if task.inbox.as_ref().is_some_and(|inbox| inbox.take_resume()) {
             context.resume(ticket);
         }
-        if matches!(task.stage, Stage::Answering(_)) {
-            return self.pump(slot, context);
+        match task.stage {
+            Stage::Answering(_) => return self.pump(slot, context),
+            #[cfg(feature = "tokio")]
+            Stage::Upgrading(..) => return self.talk(slot, context),
+            _ => {}
         }
         let driven = self.drive(slot);
         self.look(slot, None);
@@ -395,9 +404,9 @@ where
 
 impl<T, B> Service for Adapter<T, B>
 where
-    T: TowerService<http::Request<Body>, Response = http::Response<B>> + Clone,
+    T: TowerService<http::Request<Body>, Response = http::Response<B>> + Clone + 'static,
     T::Error: Into<Box<dyn Error + Send + Sync>>,
-    B: http_body::Body,
+    B: http_body::Body + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     fn intake(&mut self, head: &Request<'_>) -> Intake {
@@ -413,6 +422,10 @@ where
         let slot = self.claim();
         context.tag(slot);
         let ticket = context.ticket();
+        #[cfg(feature = "tokio")]
+        if let Some(head) = convert::wants_upgrade(request).filter(|_| !self.streams) {
+            return self.hand_over(slot, head, context);
+        }
         let body = match std::mem::take(&mut self.streams) {
             true => self.open_inbox(slot, request, context),
             false => Body::whole(request.body()),
@@ -455,13 +468,41 @@ where
             }
             (Event::Trailers(fields), Some(inbox)) => inbox.trailers(convert::trailers(fields)),
             (Event::End, Some(inbox)) => inbox.end(Ok(())),
-            (Event::Writable, _) => {
-                if let Stage::Answering(answering) = &mut task.stage {
+            (Event::Writable, _) => match &mut task.stage {
+                Stage::Answering(answering) => {
                     answering.room = true;
                     self.pump(slot, context);
                 }
+                #[cfg(feature = "tokio")]
+                Stage::Upgrading(_, _, room) => {
+                    *room = true;
+                    self.talk(slot, context);
+                }
+                _ => {}
+            },
+            (Event::Closed, _) => {
+                #[cfg(feature = "tokio")]
+                if let Stage::Upgrading(_, pipe, _) = &task.stage {
+                    pipe.lose();
+                }
+                self.release(slot, BodyError::Incomplete);
             }
-            (Event::Closed, _) => self.release(slot, BodyError::Incomplete),
+            #[cfg(feature = "tokio")]
+            (Event::Data(bytes), None) => {
+                let Stage::Upgrading(_, pipe, _) = &task.stage else {
+                    return;
+                };
+                let enough = pipe.push(bytes);
+                if enough {
+                    context.pause(ticket);
+                }
+            }
+            #[cfg(feature = "tokio")]
+            (Event::End, None) => {
+                if let Stage::Upgrading(_, pipe, _) = &task.stage {
+                    pipe.end();
+                }
+            }
             _ => {}
         }
     }
@@ -501,9 +542,9 @@ where
 
 impl<T, B> Adapter<T, B>
 where
-    T: TowerService<http::Request<Body>, Response = http::Response<B>> + Clone,
+    T: TowerService<http::Request<Body>, Response = http::Response<B>> + Clone + 'static,
     T::Error: Into<Box<dyn Error + Send + Sync>>,
-    B: http_body::Body,
+    B: http_body::Body + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     /// The body of a request that follows.
@@ -517,6 +558,61 @@ where
         let inbox = Arc::new(Inbox::new(bell, convert::length(request), expects));
         task.inbox = Some(Arc::clone(&inbox));
         Body::coming(inbox)
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl<T, B> Adapter<T, B>
+where
+    T: TowerService<http::Request<Body>, Response = http::Response<B>> + Clone + 'static,
+    T::Error: Into<Box<dyn Error + Send + Sync>>,
+    B: http_body::Body + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    /// Hands the connection of a request that asks for an upgrade to hyper.
+    fn hand_over(&mut self, slot: u32, head: &[u8], context: &Context<'_>) -> Reply {
+        let task = &mut self.tasks[slot as usize];
+        task.ticket = Some(context.ticket());
+        let pipe = Arc::new(Pipe::new(Arc::clone(&task.bell), head));
+        let talk = upgrade::talk(self.service.clone(), context.peer(), Arc::clone(&pipe));
+        task.stage = Stage::Upgrading(Some(talk), pipe, false);
+        task.bell.ring();
+        Reply::Takeover
+    }
+
+    /// Has hyper go on with a connection, and does what comes of that.
+    fn talk(&mut self, slot: u32, context: &mut Context<'_>) {
+        let entered = self.host.enter();
+        let task = &mut self.tasks[slot as usize];
+        let (Some(ticket), Stage::Upgrading(talk, pipe, room)) = (task.ticket, &mut task.stage)
+        else {
+            return;
+        };
+        task.bell.hush();
+        let mut polling = Polling::from_waker(&task.waker);
+        if let Some(talking) = talk {
+            let polled = catch_unwind(AssertUnwindSafe(|| talking.as_mut().poll(&mut polling)));
+            if polled.is_err() {
+                context.panicked();
+            }
+            if !matches!(polled, Ok(Poll::Pending)) {
+                *talk = None; // If it gave the connection to nobody, that ends it.
+            }
+        }
+        let wishes = pipe.wishes(*room);
+        if wishes.resumes {
+            context.resume(ticket);
+        }
+        if !wishes.going.is_empty() {
+            *room = false;
+            context.send_shared(ticket, wishes.going);
+        }
+        drop(entered);
+        if wishes.finished {
+            context.end(ticket);
+            self.release(slot, BodyError::Answered);
+        }
+        self.look(slot, None);
     }
 }
 

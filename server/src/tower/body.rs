@@ -26,6 +26,9 @@ enum Kind {
     Empty,
     Whole(Bytes),
     Coming(Arc<Inbox>),
+    /// Of a connection that hyper has.
+    #[cfg(feature = "tokio")]
+    Hyper(hyper::body::Incoming),
 }
 
 /// Why a body ended before its end.
@@ -64,6 +67,14 @@ impl Body {
     }
 }
 
+#[cfg(feature = "tokio")]
+impl Body {
+    /// One that hyper reads.
+    pub(super) fn of_hyper(body: hyper::body::Incoming) -> Body {
+        Body(Kind::Hyper(body))
+    }
+}
+
 impl http_body::Body for Body {
     type Data = Bytes;
     type Error = BodyError;
@@ -80,6 +91,11 @@ impl http_body::Body for Body {
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
             Kind::Coming(inbox) => inbox.poll(context),
+            #[cfg(feature = "tokio")]
+            Kind::Hyper(body) => {
+                let frame = std::task::ready!(Pin::new(body).poll_frame(context));
+                Poll::Ready(frame.map(|read| read.map_err(|_| BodyError::Incomplete)))
+            }
         }
     }
 
@@ -88,6 +104,8 @@ impl http_body::Body for Body {
             Kind::Empty => true,
             Kind::Whole(_) => false,
             Kind::Coming(inbox) => inbox.state().is_over(),
+            #[cfg(feature = "tokio")]
+            Kind::Hyper(body) => body.is_end_stream(),
         }
     }
 
@@ -95,6 +113,8 @@ impl http_body::Body for Body {
         match &self.0 {
             Kind::Empty => SizeHint::with_exact(0),
             Kind::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            #[cfg(feature = "tokio")]
+            Kind::Hyper(body) => body.size_hint(),
             Kind::Coming(inbox) => match inbox.state().left {
                 Some(left) => SizeHint::with_exact(left),
                 None => SizeHint::default(),

@@ -102,3 +102,13 @@ pub(super) fn expects(request: &Request<'_>) -> bool {
     let expect = request.field(header::EXPECT.as_str());
     expect.is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"))
 }
+
+/// The head of a request that asks for an upgrade (RFC 9110 §7.8). To HTTP/2 there is none this way
+/// (RFC 9113 §3.1).
+#[cfg(feature = "tokio")]
+pub(super) fn wants_upgrade<'a>(request: &Request<'a>) -> Option<&'a [u8]> {
+    let head = request.head()?;
+    let upgrade = request.field(header::UPGRADE.as_str())?;
+    let asked = request.version() == Version::Http11 && !upgrade.eq_ignore_ascii_case(b"h2c");
+    asked.then_some(head)
+}

@@ -39,6 +39,8 @@ mod convert;
 mod queue;
 #[cfg(feature = "tokio")]
 mod runtime;
+#[cfg(feature = "tokio")]
+mod upgrade;
 
 use std::error::Error;
 

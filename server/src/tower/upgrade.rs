@@ -1,0 +1,242 @@
+//! Upgrades over HTTP/1.1, such as those of WebSockets (RFC 9110 §7.8).
+//!
+//! What becomes of an upgraded connection is hyper's `OnUpgrade`, which only hyper can make. So a
+//! connection on which one is asked for is handed to hyper as a whole, with the head of the request
+//! as the first that it reads, and stays there. A [`Pipe`] is what hyper, and later whoever has the
+//! connection, reads and writes; the worker fills and empties it.
+
+use std::collections::VecDeque;
+use std::error::Error;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::{Buf, Bytes, BytesMut};
+use http::{Request, Response};
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use tower_service::Service;
+
+use super::body::Body;
+use super::queue::Bell;
+use crate::peer::Peer;
+
+/// More than this waits on neither side.
+const WAITING_BYTES_HIGH: usize = 64 * 1024;
+
+/// A connection as hyper has it, without its type.
+pub(super) type Talk = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Hands a connection to hyper, whose requests `service` answers.
+pub(super) fn talk<T, B>(service: T, peer: Peer, pipe: Arc<Pipe>) -> Talk
+where
+    T: Service<Request<Body>, Response = Response<B>> + Clone + 'static,
+    T::Error: Into<Box<dyn Error + Send + Sync>>,
+    B: http_body::Body + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let answer = service_fn(move |request: Request<hyper::body::Incoming>| {
+        let mut service = service.clone();
+        async move {
+            poll_fn(|context| service.poll_ready(context)).await?;
+            let mut request = request.map(Body::of_hyper);
+            if peer != Peer::default() {
+                request.extensions_mut().insert(peer);
+            }
+            service.call(request).await
+        }
+    });
+    let mut builder = http1::Builder::new();
+    let builder = builder.header_read_timeout(None).half_close(true);
+    let connection = builder.serve_connection(Socket(pipe), answer);
+    Box::pin(async move {
+        if let Err(error) = connection.with_upgrades().await {
+            tracing::debug!("a connection that asked for an upgrade ended: {error}");
+        }
+    })
+}
+
+/// The bytes of a connection between its worker and whoever has it, on any thread.
+#[derive(Debug)]
+pub(super) struct Pipe {
+    state: Mutex<State>,
+    /// Of the task that has the connection.
+    bell: Arc<Bell>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What came and is not read.
+    coming: VecDeque<Bytes>,
+    coming_bytes: usize,
+    /// The client sends no more.
+    ended: bool,
+    /// The connection is gone.
+    gone: bool,
+    reader: Option<Waker>,
+    /// The worker was told not to read on, and is to be told when it may.
+    paused: bool,
+    resumes: bool,
+    /// What was written and the worker has not taken.
+    going: BytesMut,
+    writer: Option<Waker>,
+    /// Nothing more is written.
+    finished: bool,
+}
+
+/// What the worker is to do for a pipe.
+#[derive(Debug, Default)]
+pub(super) struct Wishes {
+    /// Bytes to send.
+    pub(super) going: Bytes,
+    /// The client may send more.
+    pub(super) resumes: bool,
+    /// Nothing more is sent.
+    pub(super) finished: bool,
+}
+
+impl Pipe {
+    /// One whose first bytes to read are `head`.
+    pub(super) fn new(bell: Arc<Bell>, head: &[u8]) -> Pipe {
+        let mut state = State::default();
+        state.coming.push_back(Bytes::copy_from_slice(head));
+        state.coming_bytes = head.len();
+        Pipe {
+            state: Mutex::new(state),
+            bell,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes came. Says whether that is enough for now.
+    pub(super) fn push(&self, bytes: &[u8]) -> bool {
+        let mut state = self.state();
+        if state.gone || state.finished {
+            return false;
+        }
+        state.coming.push_back(Bytes::copy_from_slice(bytes));
+        state.coming_bytes += bytes.len();
+        let enough = !state.paused && state.coming_bytes > WAITING_BYTES_HIGH;
+        state.paused |= enough;
+        wake(&mut state.reader);
+        enough
+    }
+
+    /// The client sends no more.
+    pub(super) fn end(&self) {
+        let mut state = self.state();
+        state.ended = true;
+        wake(&mut state.reader);
+    }
+
+    /// The connection is gone.
+    pub(super) fn lose(&self) {
+        let mut state = self.state();
+        state.gone = true;
+        wake(&mut state.reader);
+        wake(&mut state.writer);
+    }
+
+    /// What the worker is to do; it sends only where there is `room`.
+    pub(super) fn wishes(&self, room: bool) -> Wishes {
+        let mut state = self.state();
+        let mut wishes = Wishes {
+            resumes: std::mem::take(&mut state.resumes),
+            ..Wishes::default()
+        };
+        if room {
+            wishes.going = state.going.split().freeze();
+            wishes.finished = state.finished;
+            wake(&mut state.writer);
+        }
+        wishes
+    }
+}
+
+fn wake(waker: &mut Option<Waker>) {
+    if let Some(waker) = waker.take() {
+        waker.wake();
+    }
+}
+
+/// A pipe as a socket; its end is that of the connection.
+#[derive(Debug)]
+struct Socket(Arc<Pipe>);
+
+impl Read for Socket {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        mut into: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut state = self.0.state();
+        let state = &mut *state;
+        if state.gone {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
+        let Some(piece) = state.coming.front_mut() else {
+            if state.ended {
+                return Poll::Ready(Ok(()));
+            }
+            state.reader = Some(context.waker().clone());
+            return Poll::Pending;
+        };
+        let taken = piece.len().min(into.remaining());
+        into.put_slice(&piece[..taken]);
+        piece.advance(taken);
+        if piece.is_empty() {
+            state.coming.pop_front();
+        }
+        state.coming_bytes -= taken;
+        if state.paused && state.coming_bytes <= WAITING_BYTES_HIGH / 2 {
+            state.paused = false;
+            state.resumes = true;
+            self.0.bell.ring();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Write for Socket {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let mut state = self.0.state();
+        if state.gone || state.finished {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        if state.going.len() >= WAITING_BYTES_HIGH {
+            state.writer = Some(context.waker().clone());
+            return Poll::Pending;
+        }
+        state.going.extend_from_slice(bytes);
+        self.0.bell.ring();
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    /// What is written is on its way.
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.state().finished = true;
+        self.0.bell.ring();
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.0.state().finished = true;
+        self.0.bell.ring();
+    }
+}

@@ -33,8 +33,8 @@ pub(super) struct Host {
     handle: Option<AsyncFd<OwnedFd>>,
     /// When the runtime last ran.
     ran: Time,
-    /// The turn before this one had something to do.
-    busy: bool,
+    /// Turns in a row that had nothing to do.
+    quiet: u8,
 }
 
 impl Host {
@@ -48,7 +48,7 @@ impl Host {
             runtime: runtime.expect("a runtime has the descriptors it needs"),
             handle: None,
             ran: Time(0),
-            busy: false,
+            quiet: 0,
         }
     }
 
@@ -73,6 +73,9 @@ impl Host {
     }
 
     /// Sleeps as the driver would, and lets the runtime run meanwhile.
+    ///
+    /// Each call waits in the driver once: a wake ends such a wait with nothing to report, and its
+    /// worker has to see what it was for.
     pub(super) fn wait<D: Driver>(
         &mut self,
         driver: &mut D,
@@ -80,27 +83,25 @@ impl Host {
         completions: &mut Completions,
         (queue, requests): (&Queue, usize),
     ) -> Result<Time, Broken> {
-        // A sleep of either kind costs several system calls, so first see what is there.
-        if self.busy || until == Until::Now || queue.has_any() {
-            let now = driver.wait(Until::Now, completions)?;
-            self.busy = !completions.is_empty() || queue.has_any();
-            if self.busy || until == Until::Now {
-                return Ok(now);
+        let now = if self.quiet == 0 || until == Until::Now || queue.has_any() {
+            // A sleep of either kind costs several system calls, so first see what is there.
+            driver.wait(Until::Now, completions)?
+        } else if self.quiet == 1 && !self.is_active(requests) {
+            self.nap(driver, until, completions, queue)?
+        } else {
+            self.offer_handle(driver)?; // Or it couldn't doze.
+            if let Some(latest) = driver.doze()? {
+                self.park(driver, latest.min(time(until)), queue)?;
             }
-        }
-        if !self.is_active(requests) {
-            let now = self.nap(driver, until, completions, queue)?;
-            if !completions.is_empty() || queue.has_any() || is_over(until, now) {
-                self.busy = !completions.is_empty();
-                return Ok(now);
-            }
-        }
-        self.offer_handle(driver)?; // Or it couldn't doze.
-        if let Some(latest) = driver.doze()? {
-            self.park(driver, latest.min(time(until)), queue)?;
-        }
-        self.busy = true;
-        driver.wait(Until::Now, completions)
+            driver.wait(Until::Now, completions)?
+        };
+        let busy = !completions.is_empty() || queue.has_any();
+        self.quiet = if busy {
+            0
+        } else {
+            self.quiet.saturating_add(1)
+        };
+        Ok(now)
     }
 
     /// Sleeps in the driver, but not for long: another thread may bring the runtime something.
@@ -171,10 +172,6 @@ fn time(until: Until) -> Time {
         Until::Time(time) => time,
         Until::Event => Time::NEVER,
     }
-}
-
-fn is_over(until: Until, now: Time) -> bool {
-    matches!(until, Until::Time(time) if time <= now)
 }
 
 /// A sleep of the worker in the runtime.

@@ -1,17 +1,17 @@
 //! A small server on the native interface, with two routes:
 //!
 //! ```text
-//! cargo run -p server --example native -- --addr 127.0.0.1:8080 --threads 1
+//! cargo run -p ringside-server --example native -- --addr 127.0.0.1:8080 --threads 1
 //! curl http://127.0.0.1:8080/                      # a greeting
 //! curl http://127.0.0.1:8080/echo -d hello         # what came, as JSON
 //! ```
 
 use std::process::ExitCode;
 
-use serde_json::{Map, Value, json};
-use server::{
+use ringside_server::{
     Address, Config, Context, Intake, Reply, Request, Response, Running, Service, Stop, Version,
 };
+use serde_json::{Map, Value, json};
 
 /// What this server answers. Each worker has one of these for itself.
 struct Native {
@@ -88,7 +88,7 @@ pub(crate) fn start(
         }
     }
     let maker = |_worker| Native { echoes: 0 };
-    Ok(server::start(config, maker, stop)?)
+    Ok(ringside_server::start(config, maker, stop)?)
 }
 
 /// Serves until SIGINT or SIGTERM.

@@ -4,7 +4,7 @@
 //! every protocol come to it in one form.
 //!
 //! ```
-//! use server::{Context, Reply, Request, Response, Service};
+//! use ringside_server::{Context, Reply, Request, Response, Service};
 //!
 //! struct Greeter;
 //!

@@ -29,7 +29,7 @@ use crate::summary::Counts;
 /// No call may wait: the worker serves all of its connections on one thread.
 ///
 /// ```
-/// use server::{Context, Intake, Reply, Request, Response, Service};
+/// use ringside_server::{Context, Intake, Reply, Request, Response, Service};
 ///
 /// /// Counts what it's asked for, and keeps what was sent last.
 /// #[derive(Default)]
@@ -139,7 +139,7 @@ impl Ticket {
 ///
 /// ```
 /// use std::time::Duration;
-/// use server::{Context, Reply, Request, Response, Service, Ticket};
+/// use ringside_server::{Context, Reply, Request, Response, Service, Ticket};
 ///
 /// /// Answers everything after 50 ms.
 /// struct Late;

@@ -44,7 +44,7 @@ const BUFFER_BYTES: usize = 4096;
 /// See [`StartError`]; nothing runs then, and `stop` is requested if some of it already did.
 ///
 /// ```
-/// use server::{Address, Config, Context, Reply, Request, Response, Service, Stop};
+/// use ringside_server::{Address, Config, Context, Reply, Request, Response, Service, Stop};
 ///
 /// struct Hello(usize);
 ///
@@ -58,7 +58,7 @@ const BUFFER_BYTES: usize = 4096;
 /// let address = Address::Tcp("127.0.0.1:0".parse()?);
 /// let config = Config { threads: 2, ..Config::new(address) };
 /// // `Stop::on_signals()` makes one that ends the server at SIGINT and SIGTERM.
-/// let running = server::start(config, Hello, &Stop::new())?;
+/// let running = ringside_server::start(config, Hello, &Stop::new())?;
 /// println!("listening on {}", running.address());
 /// running.stop();
 /// let summary = running.join()?;

@@ -2,7 +2,7 @@
 
 /// Which of our crates each crate may import. Checked against the manifests.
 pub(crate) struct Crate {
-    /// Its name, which is its folder.
+    /// Its folder, by which the others import it. Its package may have a longer name.
     pub(crate) name: &'static str,
     /// What it holds, in a sentence.
     pub(crate) holds: &'static str,

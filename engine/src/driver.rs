@@ -8,7 +8,8 @@
 //! What holds for every driver, and what the conformance suite in `engine/tests` checks on each:
 //!
 //! - A socket is a [`Token`]. It carries a generation, so a token of a closed socket never reaches
-//!   the socket that took its slot. No file descriptor and no pointer crosses this interface.
+//!   the socket that took its slot. No file descriptor and no pointer crosses this interface, with
+//!   one exception: [`Driver::wake_handle`], which can be slept on and says nothing else.
 //! - [`Token::slot`] is dense and below [`Config::sockets`], so an owner may keep its own state in
 //!   a plain vector by slot. A slot is not given out again before every operation on it has ended.
 //! - After `close` no completion names that token. An owner answers [`Event::Failed`] and
@@ -19,8 +20,22 @@
 //! - `wait` makes at most one system call when nothing needs sleeping for, reads the clock once,
 //!   and neither allocates nor locks after warm-up.
 //! - A driver stays in the thread that opened it. Only its [`Waker`] goes elsewhere.
+//!
+//! # Sleeping elsewhere
+//!
+//! An owner that also drives a runtime sleeps in that one, on the [`Driver::wake_handle`]. Its loop:
+//!
+//! 1. Forget that the handle was readable, if the runtime remembers that, and `wait(Until::Now)`.
+//! 2. See to what was reported.
+//! 3. [`Driver::doze`]. If it says when to be back, sleep until then or until the handle is
+//!    readable; if not, go on at once.
+//!
+//! A handle may be readable with nothing to report, as a sleep in `wait` may end early. It's never
+//! quiet between `doze` and the next `wait` while there is something.
 
 use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
 
 use measure::time::Time;
 
@@ -78,6 +93,15 @@ impl Until {
             Until::Event if time == Time::NEVER => Until::Event,
             Until::Event => Until::Time(time),
             Until::Time(deadline) => Until::Time(deadline.min(time)),
+        }
+    }
+
+    /// The end of a sleep that only time ends; [`Time::NEVER`] if it doesn't.
+    pub(crate) fn time(self) -> Time {
+        match self {
+            Until::Now => Time(0),
+            Until::Time(time) => time,
+            Until::Event => Time::NEVER,
         }
     }
 }
@@ -215,6 +239,31 @@ pub trait Driver {
 
     /// A handle by which another thread ends a sleep.
     fn waker(&self) -> Waker;
+
+    /// A descriptor that is readable (poll(2)) when the driver has something to report or its
+    /// [`Waker`] was used, provided that [`Driver::doze`] came before. For nothing but to sleep on:
+    /// who reads it or changes it breaks the driver. Each call returns a duplicate.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` where nobody can sleep on this driver from outside, else what the kernel says.
+    fn wake_handle(&mut self) -> io::Result<OwnedFd> {
+        let name = self.capabilities().name;
+        let what = format!("the {name} driver has no descriptor to sleep on");
+        Err(io::Error::new(io::ErrorKind::Unsupported, what))
+    }
+
+    /// Gets ready for a sleep of the owner on the [`Driver::wake_handle`]: submits what is queued,
+    /// and says until when he may sleep at most ([`Time::NEVER`]: the driver has no deadline of its
+    /// own). `None`: there is something to do already, so don't sleep but `wait(Until::Now)`. A
+    /// driver whose handle nobody has says so always.
+    ///
+    /// # Errors
+    ///
+    /// As [`Driver::wait`].
+    fn doze(&mut self) -> Result<Option<Time>, Broken> {
+        Ok(None)
+    }
 
     /// What it can do here.
     fn capabilities(&self) -> &Capabilities;

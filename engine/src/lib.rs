@@ -22,7 +22,6 @@ pub mod sim;
 mod skip;
 mod slots;
 mod socket;
-pub mod timers;
 pub mod tls;
 pub mod uring;
 pub mod waker;
@@ -34,5 +33,7 @@ pub use driver::{
     Lent, Listen, OpenError, Payload, QUIET_BYTES_MAX, Refused, Share, SocketOptions, Template,
     Token, TunnelFault, Until,
 };
+/// Timers stand above the driver, which knows one deadline a turn: the wheel yields it.
+pub use measure::timers;
 pub use socket::bind_to_device;
 pub use waker::Waker;

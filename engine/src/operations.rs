@@ -23,6 +23,12 @@ pub struct Token {
 }
 
 impl Token {
+    /// Names no socket that ever was.
+    pub const NOBODYS: Token = Token {
+        slot: u32::MAX,
+        generation: u32::MAX,
+    };
+
     /// A token for `slot` in its `generation`-th use.
     pub(crate) fn new(slot: u32, generation: u32) -> Token {
         Token { slot, generation }

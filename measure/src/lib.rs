@@ -1,5 +1,6 @@
-//! What a measurement is: time, histograms, counters, series, the run record and its merge, host
-//! facts, units, and how foreign text is shown. Knows nothing of sockets, protocols or load.
+//! What a measurement is: time and timers, histograms, counters, series, the run record and its
+//! merge, host facts, units, and how foreign text is shown. Knows nothing of sockets, protocols or
+//! load.
 //!
 //! A worker records into a [`tally::Tally`] of its own; merging the tallies of all workers gives
 //! the tally of the run, and [`record::Record::assemble`] makes the record of it. Nothing here
@@ -34,6 +35,7 @@ pub mod series;
 pub mod slots;
 pub mod tally;
 pub mod time;
+pub mod timers;
 pub mod units;
 
 #[cfg(test)]

@@ -8,6 +8,8 @@
 //! The inner driver is called through a table, so that a tunnel costs one more copy of the loops
 //! and not one for each driver. Those who use none don't pay for that.
 
+use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use measure::time::Time;
@@ -334,6 +336,14 @@ impl Driver for Tunnel {
 
     fn waker(&self) -> Waker {
         self.inner.waker()
+    }
+
+    fn wake_handle(&mut self) -> io::Result<OwnedFd> {
+        self.inner.wake_handle()
+    }
+
+    fn doze(&mut self) -> Result<Option<Time>, Broken> {
+        self.inner.doze()
     }
 
     fn capabilities(&self) -> &Capabilities {

@@ -6,10 +6,13 @@
 //! curl http://127.0.0.1:8080/echo -d hello         # what came, as JSON
 //! ```
 
+#[path = "shared/arguments.rs"]
+pub(crate) mod arguments;
+
 use std::process::ExitCode;
 
 use ringside_server::{
-    Address, Config, Context, Intake, Reply, Request, Response, Running, Service, Stop, Version,
+    Config, Context, Intake, Reply, Request, Response, Running, Service, Stop, Version,
 };
 use serde_json::{Map, Value, json};
 
@@ -74,43 +77,14 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// Starts the server as the arguments say.
-pub(crate) fn start(
-    mut arguments: impl Iterator<Item = String>,
-    stop: &Stop,
-) -> Result<Running, Box<dyn std::error::Error>> {
-    let mut config = Config::new(Address::Tcp(([127, 0, 0, 1], 8080).into()));
-    while let Some(flag) = arguments.next() {
-        let value = arguments.next();
-        match (&*flag, value) {
-            ("--addr", Some(address)) => config.address = Address::Tcp(address.parse()?),
-            ("--threads", Some(threads)) => config.threads = threads.parse()?,
-            _ => return Err("usage: native [--addr IP:PORT] [--threads N]".into()),
-        }
-    }
-    let maker = |_worker| Native { echoes: 0 };
-    Ok(ringside_server::start(config, maker, stop)?)
-}
-
-/// Serves until SIGINT or SIGTERM.
-fn serve() -> Result<(), Box<dyn std::error::Error>> {
-    let stop = Stop::on_signals()?;
-    let running = start(std::env::args().skip(1), &stop)?;
-    eprintln!(
-        "listening on {} ({})",
-        running.address(),
-        running.engine_name()
-    );
-    let summary = running.join()?;
-    eprintln!("served {} requests", summary.counts.requests);
-    Ok(())
+pub(crate) fn start(config: Config, stop: &Stop) -> Result<Running, Box<dyn std::error::Error>> {
+    Ok(ringside_server::start(
+        config,
+        |_worker| Native { echoes: 0 },
+        stop,
+    )?)
 }
 
 fn main() -> ExitCode {
-    match serve() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    arguments::serve(start)
 }

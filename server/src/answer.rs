@@ -5,8 +5,10 @@ use std::time::Duration;
 use proto::http1::Version;
 use proto::http1::response::{self, Head, Length};
 
+#[cfg(feature = "tower")]
+use crate::headers;
 use crate::pattern::Stream;
-use crate::response::{Body, Response};
+use crate::response::{Body, Field, Response};
 
 /// Bodies up to so long are copied behind their head; of longer ones the first so many bytes are,
 /// which saves a small packet with only the head in it.
@@ -33,7 +35,11 @@ impl Form {
     /// This form as far as `response` can keep it: without chunks, which HTTP/1.0 does not know,
     /// only the end of the connection ends a body of unannounced length (RFC 9112 §6.3).
     pub(crate) fn fitting(self, response: &Response) -> Form {
-        let endless = matches!(response.body, Body::Chunked(_)) && self.version == Version::Http10;
+        #[cfg(feature = "tower")]
+        if let Some(fields) = &response.headers {
+            return headers::fitting(self, response, fields);
+        }
+        let endless = !response.body.is_announced() && self.version == Version::Http10;
         Form {
             keep_alive: self.keep_alive && (self.head_only || !endless),
             ..self
@@ -41,13 +47,67 @@ impl Form {
     }
 }
 
-/// Appends `response` to `out`, except for what is left of a long body, which is returned.
-pub(crate) fn encode(
-    out: &mut Vec<u8>,
-    response: &Response,
-    form: Form,
-    date: &[u8; 29],
-) -> Option<Stream> {
+/// What of an answer is no bytes yet, once it was encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// Nothing.
+    Nothing,
+    /// So much of the pattern.
+    Pattern(Stream),
+    /// Whatever the service sends.
+    Pieces(Framing),
+}
+
+/// How the end of a body in pieces is told over HTTP/1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// Each piece is a chunk (RFC 9112 §7.1).
+    Chunks,
+    /// So many bytes are left of those that were announced.
+    Announced(u64),
+    /// By the end of the connection.
+    Close,
+}
+
+impl Framing {
+    /// Appends a piece.
+    pub(crate) fn write(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Framing::Chunks => response::chunk(out, bytes),
+            Framing::Announced(left) => {
+                let taken = bytes
+                    .len()
+                    .min(usize::try_from(*left).unwrap_or(usize::MAX));
+                *left -= taken as u64;
+                out.extend_from_slice(&bytes[..taken]);
+            }
+            Framing::Close => out.extend_from_slice(bytes),
+        }
+    }
+
+    /// Appends the end. False if the body is not complete, so that only the end of the connection
+    /// can tell.
+    pub(crate) fn finish(self, trailers: &[Field], out: &mut Vec<u8>) -> bool {
+        if self == Framing::Chunks {
+            let fields = trailers.iter();
+            let fields = fields.map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+            if trailers.is_empty() || response::trailers(out, fields).is_err() {
+                response::last_chunk(out);
+            }
+        }
+        matches!(
+            self,
+            Framing::Chunks | Framing::Announced(0) | Framing::Close
+        )
+    }
+}
+
+/// Appends `response` to `out`, except for what is no bytes yet, which is returned.
+pub(crate) fn encode(out: &mut Vec<u8>, response: &Response, form: Form, date: &[u8; 29]) -> Rest {
+    #[cfg(feature = "tower")]
+    if let Some(fields) = &response.headers {
+        return headers::encode(out, response, fields, form, date);
+    }
     let start = out.len();
     let length = length(response, form);
     let mut fields = [SERVER; 2];
@@ -80,36 +140,49 @@ pub(crate) fn encode(
                 ..head
             },
         );
-        return None;
+        return Rest::Nothing;
     }
     if form.head_only || bodiless(response.status) {
-        return None;
+        return Rest::Nothing;
     }
-    match response.body {
+    body(out, response, length)
+}
+
+/// Appends the body, or what there is of it.
+fn body(out: &mut Vec<u8>, response: &Response, length: Length) -> Rest {
+    let rest = match &response.body {
         Body::Empty => None,
         Body::Static(bytes) => {
             out.extend_from_slice(bytes);
             None
         }
-        Body::Bytes(ref bytes) => {
+        Body::Bytes(bytes) => {
             out.extend_from_slice(bytes);
             None
         }
-        Body::Pattern(bytes) => Stream::begin(false, bytes, COPIED_BYTES_MAX, out),
-        Body::Chunked(bytes) => {
-            Stream::begin(length == Length::Chunked, bytes, COPIED_BYTES_MAX, out)
+        #[cfg(feature = "tower")]
+        Body::Shared(bytes) => {
+            out.extend_from_slice(bytes);
+            None
         }
-    }
+        Body::Pattern(bytes) => Stream::begin(false, *bytes, COPIED_BYTES_MAX, out),
+        Body::Chunked(bytes) => {
+            Stream::begin(length == Length::Chunked, *bytes, COPIED_BYTES_MAX, out)
+        }
+        Body::Stream if length == Length::Chunked => return Rest::Pieces(Framing::Chunks),
+        Body::Stream => return Rest::Pieces(Framing::Close),
+        Body::Sized(0) => None,
+        Body::Sized(bytes) => return Rest::Pieces(Framing::Announced(*bytes)),
+    };
+    rest.map_or(Rest::Nothing, Rest::Pattern)
 }
 
 fn length(response: &Response, form: Form) -> Length {
-    if bodiless(response.status) {
-        return Length::None;
-    }
-    match response.body {
-        Body::Chunked(_) if form.version == Version::Http10 => Length::None,
-        Body::Chunked(_) => Length::Chunked,
-        ref body => Length::Known(body.len()),
+    match &response.body {
+        _ if bodiless(response.status) => Length::None,
+        body if body.is_announced() => Length::Known(body.len()),
+        _ if form.version == Version::Http10 => Length::None,
+        _ => Length::Chunked,
     }
 }
 

@@ -42,26 +42,32 @@ mod config;
 mod connection;
 pub mod fault;
 mod grpc;
+#[cfg(feature = "tower")]
+mod headers;
 mod pattern;
+mod peer;
 mod request;
 mod response;
 mod service;
 mod site;
 mod start;
 mod summary;
+#[cfg(feature = "tower")]
+pub mod tower;
 mod worker;
 
 pub use config::{Config, Limits, Timeouts, Tls};
-pub use request::{Request, Version};
+pub use peer::Peer;
+pub use request::{Fields, Request, Version};
 pub use response::{Body, Field, Response};
-pub use service::{Context, Dialogue, Intake, Reply, Service, Ticket};
+pub use service::{Context, Dialogue, Event, Intake, Reply, Service, Ticket};
 #[doc(hidden)]
 pub use start::start_with_calls;
 pub use start::{Running, StartError, start};
 pub use summary::{Counts, Rejections, Summary};
 
 pub use engine::signal::Stop;
-pub use engine::tls::{Certificate, ServerTls};
+pub use engine::tls::{Alpn, Certificate, Secured, ServerTls};
 pub use engine::{Address, Broken, EngineChoice, EngineCounters, OpenError};
 pub use measure::cpu::PinError;
 pub use measure::time::Time;

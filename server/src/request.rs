@@ -44,6 +44,21 @@ pub enum Version {
     Http2,
 }
 
+/// Fields that stand by themselves, such as those behind a body.
+#[derive(Clone, Copy, Debug)]
+pub struct Fields<'a>(http2::Fields<'a>);
+
+impl<'a> Fields<'a> {
+    pub(crate) fn of_http2(fields: http2::Fields<'a>) -> Fields<'a> {
+        Fields(fields)
+    }
+
+    /// Names, in lower case, and values, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
+        self.0.iter()
+    }
+}
+
 /// Where the fields of a request are.
 #[derive(Clone, Copy)]
 enum Source<'a> {
@@ -146,6 +161,15 @@ impl<'a> Request<'a> {
         let list = list.into_iter().flatten();
         let list = list.filter(|(name, _)| !name.starts_with(b":"));
         lines.into_iter().flatten().chain(list)
+    }
+
+    /// The value of a pseudo-header field (RFC 9113 §8.3); `None` over HTTP/1.
+    #[cfg(feature = "tower")]
+    pub(crate) fn pseudo(&self, name: &[u8]) -> Option<&'a [u8]> {
+        match self.source {
+            Source::Http1(_) => None,
+            Source::Http2(fields) => fields.get(name),
+        }
     }
 
     /// The whole body, where [`Intake::Whole`](crate::Intake::Whole) was asked for; else empty.

@@ -32,12 +32,16 @@ pub struct Response {
     pub fields: Vec<Field>,
     /// The body. None is sent where there can be none: to HEAD, and with 204 and 304.
     pub body: Body,
+    /// All fields, in place of the others, for answers that come from elsewhere.
+    #[cfg(feature = "tower")]
+    pub(crate) headers: Option<http::HeaderMap>,
 }
 
 /// The name and the value of a field.
 pub type Field = (Cow<'static, str>, Cow<'static, str>);
 
-/// Where the bytes of a body come from. Except for [`Body::Chunked`], its length is announced.
+/// Where the bytes of a body come from. Except for [`Body::Chunked`] and [`Body::Stream`], its
+/// length is announced.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Body {
@@ -53,6 +57,15 @@ pub enum Body {
     /// The same with no length announced: in chunked coding over HTTP/1.1 (RFC 9112 §7.1), up to
     /// the end of the connection over HTTP/1.0, up to the end of the stream over HTTP/2.
     Chunked(u64),
+    /// Pieces that the service sends one after the other, with no length announced:
+    /// [`Context::send`](crate::Context::send) and [`Context::end`](crate::Context::end). Where no
+    /// body is sent, the service is told [`Event::Closed`](crate::Event::Closed).
+    Stream,
+    /// The same, of so many bytes in all, which are announced. More aren't sent.
+    Sized(u64),
+    /// Bytes that others have, too.
+    #[cfg(feature = "tower")]
+    Shared(bytes::Bytes),
 }
 
 /// The media type of plain text.
@@ -66,6 +79,8 @@ impl Response {
             content_type: None,
             fields: Vec::new(),
             body: Body::Empty,
+            #[cfg(feature = "tower")]
+            headers: None,
         }
     }
 
@@ -76,6 +91,8 @@ impl Response {
             content_type: Some(Cow::Borrowed(content_type)),
             fields: Vec::new(),
             body: Body::Static(body),
+            #[cfg(feature = "tower")]
+            headers: None,
         }
     }
 
@@ -86,6 +103,8 @@ impl Response {
             content_type: Some(content_type.into()),
             fields: Vec::new(),
             body: body.into(),
+            #[cfg(feature = "tower")]
+            headers: None,
         }
     }
 
@@ -116,19 +135,31 @@ impl Response {
 }
 
 impl Body {
-    /// Its length in bytes.
+    /// Its length in bytes; 0 of a [`Body::Stream`], of which nobody knows.
     pub fn len(&self) -> u64 {
         match self {
-            Body::Empty => 0,
+            Body::Empty | Body::Stream => 0,
             Body::Static(bytes) => bytes.len() as u64,
             Body::Bytes(bytes) => bytes.len() as u64,
-            Body::Pattern(bytes) | Body::Chunked(bytes) => *bytes,
+            Body::Pattern(bytes) | Body::Chunked(bytes) | Body::Sized(bytes) => *bytes,
+            #[cfg(feature = "tower")]
+            Body::Shared(bytes) => bytes.len() as u64,
         }
     }
 
-    /// Whether it has no bytes.
+    /// Whether it's sure to have no bytes.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.len() == 0 && !matches!(self, Body::Stream)
+    }
+
+    /// Whether its length stands in the head.
+    pub(crate) fn is_announced(&self) -> bool {
+        !matches!(self, Body::Chunked(_) | Body::Stream)
+    }
+
+    /// Whether it comes in pieces from the service.
+    pub(crate) fn is_in_pieces(&self) -> bool {
+        matches!(self, Body::Stream | Body::Sized(1..))
     }
 }
 

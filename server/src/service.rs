@@ -10,13 +10,21 @@
 //! ([`Service::due`]), or an exchange with an upstream. The worker finds the connection by the
 //! ticket; a ticket whose connection is gone is dropped there, so a holder never needs to be told.
 //! Answers leave in the order of their requests, whatever the order in which they are completed.
+//!
+//! # In pieces
+//!
+//! The same ticket stands for a body that comes in pieces ([`Intake::Stream`]) and for one that
+//! leaves in pieces ([`Body::Stream`](crate::Body::Stream)). What comes is told as an [`Event`], and
+//! what leaves is handed to [`Context::send`]. Neither side may pile up: [`Context::pause`] has the
+//! client wait, and [`Event::Writable`] says that the client has taken what was sent.
 
-use engine::Token;
+use engine::{Broken, Completions, Driver, Token, Until, Waker};
 use measure::time::Time;
 
 use crate::fault::Fault;
-use crate::request::Request;
-use crate::response::Response;
+use crate::peer::{Peer, Peers};
+use crate::request::{Fields, Request};
+use crate::response::{Field, Response};
 use crate::summary::Counts;
 
 /// Answers requests. Each worker has an instance of its own, made and used on its thread alone, so
@@ -80,12 +88,45 @@ pub trait Service {
         let _ = (ticket, context);
     }
 
+    /// Something happened to a request that isn't over: a piece of its body came, or the answer in
+    /// pieces goes on, or it's gone. `ticket` is that of the request, and so is the one of
+    /// `context`. See [`Event`].
+    fn event(&mut self, ticket: Ticket, event: Event<'_>, context: &mut Context<'_>) {
+        let _ = (ticket, event, context);
+    }
+
     /// What its worker has counted since its start. Told once in each turn of the worker, when all
     /// requests that came were handed in and before an answer to one of them leaves: whoever has an
     /// answer finds it counted.
     #[inline]
     fn counted(&mut self, counts: &Counts) {
         let _ = counts;
+    }
+
+    /// By what its worker's sleep is ended from other threads. Told once, before anything else.
+    #[doc(hidden)]
+    fn attached(&mut self, waker: Waker) {
+        let _ = waker;
+    }
+
+    /// Sleeps, and brings what happened meanwhile.
+    #[doc(hidden)]
+    #[inline]
+    fn wait<D: Driver>(
+        &mut self,
+        driver: &mut D,
+        until: Until,
+        completions: &mut Completions,
+    ) -> Result<Time, Broken> {
+        driver.wait(until, completions)
+    }
+
+    /// Does what became possible outside of the worker's sight. Called once a turn; `context` has
+    /// nobody's ticket.
+    #[doc(hidden)]
+    #[inline]
+    fn work(&mut self, context: &mut Context<'_>) {
+        let _ = context;
     }
 }
 
@@ -101,10 +142,74 @@ pub enum Intake {
     /// [`Service::call`] is made before the body has come where the protocol lets it, which is
     /// HTTP/2; over HTTP/1 this is [`Intake::Discard`]. In both cases the body is empty.
     Ahead,
+    /// [`Service::call`] is made at once, with an empty body, and the body follows as
+    /// [`Event::Data`] up to [`Event::End`], up to [`Limits::body_bytes`](crate::Limits::body_bytes)
+    /// in all. It comes as fast as the client sends it: see [`Context::pause`].
+    ///
+    /// A client that asked whether to send the body (`Expect: 100-continue`, RFC 9110 §10.1.1) is
+    /// told to, unless that call answers at once, or pauses the body: then it's told when the body
+    /// is resumed.
+    ///
+    /// An answer that is complete ends the request, and the rest of its body isn't told.
+    Stream,
     /// This is the answer, and no call is made. The body is read and thrown away first, unless the
     /// client asked whether to send it at all (`Expect: 100-continue`, RFC 9110 §10.1.1): then the
     /// answer leaves at once.
     Refuse(Response),
+}
+
+/// What happens to a request that its service has a [`Ticket`] of.
+///
+/// The order is that of the client's bytes: data, trailers, end. [`Event::Closed`] comes last.
+///
+/// ```
+/// use ringside_server::{Body, Context, Event, Intake, Reply, Request, Response, Service, Ticket};
+///
+/// /// Sends back what comes, as it comes.
+/// struct Echo;
+///
+/// impl Service for Echo {
+///     fn intake(&mut self, _: &Request<'_>) -> Intake {
+///         Intake::Stream
+///     }
+///
+///     fn call(&mut self, _: &Request<'_>, _: &mut Context<'_>) -> Reply {
+///         Response::of("application/octet-stream", Body::Stream).into()
+///     }
+///
+///     fn event(&mut self, ticket: Ticket, event: Event<'_>, context: &mut Context<'_>) {
+///         match event {
+///             Event::Data(bytes) => {
+///                 context.send(ticket, bytes);
+///                 context.pause(ticket); // Until the client has taken that.
+///             }
+///             Event::Writable => context.resume(ticket),
+///             Event::End => context.end(ticket),
+///             _ => {}
+///         }
+///     }
+/// }
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// A piece of the body came, never empty; of a connection that was taken over, of what the
+    /// client sends.
+    Data(&'a [u8]),
+    /// Fields behind the body (RFC 9110 §6.5). Over HTTP/2 only: over HTTP/1.1 they are read and
+    /// thrown away, as RFC 9110 §6.5.1 allows.
+    Trailers(Fields<'a>),
+    /// The body is complete; of a connection that was taken over, the client sends no more.
+    End,
+    /// There is room for more of an answer in pieces. Told once when that has begun, and then once
+    /// for all that was sent since, as soon as the client has taken most of it.
+    Writable,
+    /// The server stops. Told to those who have taken over a connection.
+    Stopping,
+    /// The request is over before its end: the client is gone, or has given it up, or was too
+    /// slow. Nothing that is asked for its ticket has an effect any more. Not told of what the
+    /// service has ended by itself.
+    Closed,
 }
 
 /// The right and duty to answer one request later.
@@ -119,8 +224,14 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    pub(crate) fn new(socket: Token, number: u32) -> Ticket {
-        let tag = 0;
+    /// Stands for no request.
+    const NOBODYS: Ticket = Ticket {
+        socket: Token::NOBODYS,
+        number: 0,
+        tag: 0,
+    };
+
+    pub(crate) fn new(socket: Token, number: u32, tag: u32) -> Ticket {
         Ticket {
             socket,
             number,
@@ -160,15 +271,29 @@ pub struct Context<'a> {
     now: Time,
     ticket: Ticket,
     agenda: &'a mut Agenda,
+    peers: &'a Peers,
 }
 
 impl<'a> Context<'a> {
-    pub(crate) fn new(now: Time, ticket: Ticket, agenda: &'a mut Agenda) -> Context<'a> {
+    #[inline]
+    pub(crate) fn new(
+        now: Time,
+        ticket: Ticket,
+        agenda: &'a mut Agenda,
+        peers: &'a Peers,
+    ) -> Context<'a> {
         Context {
             now,
             ticket,
             agenda,
+            peers,
         }
+    }
+
+    /// One for what no request brought about.
+    #[inline]
+    pub(crate) fn of_nobody(now: Time, agenda: &'a mut Agenda, peers: &'a Peers) -> Context<'a> {
+        Context::new(now, Ticket::NOBODYS, agenda, peers)
     }
 
     /// The time of this turn of the worker, on a clock that only goes forward. It's the same for
@@ -197,19 +322,190 @@ impl<'a> Context<'a> {
         self.agenda.wakes.push((time, ticket));
     }
 
+    /// Who has sent the request that is being answered.
+    pub fn peer(&self) -> Peer {
+        self.peers.of(self.ticket.socket)
+    }
+
     /// Answers the request that `ticket` stands for. Without effect if that is gone, or answered.
     pub fn complete(&mut self, ticket: Ticket, response: Response) {
-        self.agenda.completed.push((ticket, response));
+        self.agenda.act(ticket, Action::Complete(response));
+    }
+
+    /// Sends a piece of the answer whose body is [`Body::Stream`](crate::Body::Stream) or
+    /// [`Body::Sized`](crate::Body::Sized), or, on a connection that was taken over, whatever it
+    /// is. Empty pieces are none.
+    ///
+    /// All of it is taken, and kept until the client takes it: who sends more before
+    /// [`Event::Writable`] has come uses memory, of which all clients together have
+    /// [`Limits::memory_bytes`](crate::Limits::memory_bytes).
+    pub fn send(&mut self, ticket: Ticket, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            let start = self.agenda.bytes.len();
+            self.agenda.bytes.extend_from_slice(bytes);
+            let end = self.agenda.bytes.len();
+            self.agenda.act(ticket, Action::Send(start..end));
+        }
+    }
+
+    /// [`Context::send`] without a copy on the way.
+    #[cfg(feature = "tower")]
+    pub(crate) fn send_shared(&mut self, ticket: Ticket, bytes: bytes::Bytes) {
+        if !bytes.is_empty() {
+            self.agenda.act(ticket, Action::Share(bytes));
+        }
+    }
+
+    /// The answer in pieces is complete; a connection that was taken over ends when all that was
+    /// sent is out. An answer that announced more bytes than were sent is aborted.
+    pub fn end(&mut self, ticket: Ticket) {
+        self.agenda.act(ticket, Action::End(Vec::new()));
+    }
+
+    /// [`Context::end`] with fields behind the body (RFC 9110 §6.5): over HTTP/2, and behind a body
+    /// in chunks over HTTP/1.1. Elsewhere they aren't sent, nor is a field that can be none.
+    pub fn end_with(&mut self, ticket: Ticket, trailers: Vec<Field>) {
+        self.agenda.act(ticket, Action::End(trailers));
+    }
+
+    /// Gives the request up, so that the client notices: its stream is reset over HTTP/2; over
+    /// HTTP/1 the connection ends without the rest of the answer, and without an answer at all if
+    /// it had not begun.
+    pub fn abort(&mut self, ticket: Ticket) {
+        self.agenda.act(ticket, Action::Abort);
+    }
+
+    /// Has the client wait with the rest of the body ([`Intake::Stream`]), by not reading it over
+    /// HTTP/1 and not giving credit over HTTP/2. What was on its way may still come. While a body is
+    /// paused, no time limit is on it.
+    pub fn pause(&mut self, ticket: Ticket) {
+        self.agenda.act(ticket, Action::Pause);
+    }
+
+    /// Has the body go on after [`Context::pause`].
+    pub fn resume(&mut self, ticket: Ticket) {
+        self.agenda.act(ticket, Action::Resume);
+    }
+
+    /// A handler has panicked: counted for [`Counts::panics`].
+    #[cfg(feature = "tower")]
+    pub(crate) fn panicked(&mut self) {
+        self.agenda.panics += 1;
     }
 }
 
-/// What services asked for and the worker has not done yet. Emptied every turn.
+/// What services asked for and the worker has not done yet, and what it has not told them. Emptied
+/// every turn.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
     /// Timers to set.
     pub(crate) wakes: Vec<(Time, Ticket)>,
-    /// Answers to hand to their connections.
-    pub(crate) completed: Vec<(Ticket, Response)>,
+    /// What connections are to do.
+    pub(crate) actions: Vec<(Ticket, Action)>,
+    /// The bytes of [`Action::Send`].
+    pub(crate) bytes: Vec<u8>,
+    /// What services are to be told.
+    pub(crate) notices: Vec<(Ticket, Notice)>,
+    /// How many of them say that a request is gone.
+    closed: u32,
+    /// Panics of handlers that were not counted yet.
+    pub(crate) panics: u64,
+}
+
+impl Agenda {
+    fn act(&mut self, ticket: Ticket, action: Action) {
+        self.actions.push((ticket, action));
+    }
+
+    /// Has the service told that there is room for more.
+    pub(crate) fn writable(&mut self, ticket: Ticket) {
+        self.notices.push((ticket, Notice::Writable));
+    }
+
+    /// Has the service told that a request is gone.
+    pub(crate) fn closed(&mut self, ticket: Ticket) {
+        self.closed += 1;
+        self.notices.push((ticket, Notice::Closed));
+    }
+
+    /// A service has ended a request by itself, which may be gone already: it isn't told that.
+    pub(crate) fn ended(&mut self, ticket: Ticket) {
+        if self.closed > 0 {
+            let crossed = |of: Ticket| (of.socket, of.number) == (ticket.socket, ticket.number);
+            self.notices
+                .retain(|(of, notice)| *notice != Notice::Closed || !crossed(*of));
+        }
+    }
+
+    /// What services are to be told, for once.
+    pub(crate) fn take_notices(&mut self) -> Vec<(Ticket, Notice)> {
+        self.closed = 0;
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Whether the call that was just made has paused the body of its request.
+    pub(crate) fn has_paused(&self, ticket: Ticket) -> bool {
+        let paused = |(of, action): &(Ticket, Action)| {
+            matches!(action, Action::Pause)
+                && (of.socket, of.number) == (ticket.socket, ticket.number)
+        };
+        self.actions.iter().any(paused)
+    }
+
+    /// Whether connections have nothing to do and services nothing to hear.
+    #[inline]
+    pub(crate) fn is_settled(&self) -> bool {
+        self.wakes.is_empty() && self.actions.is_empty() && self.notices.is_empty()
+    }
+}
+
+/// What a connection is to do about one request.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // Most of them are answers, and a box would be an allocation.
+pub(crate) enum Action {
+    /// Answer it.
+    Complete(Response),
+    /// Send these bytes of the agenda.
+    Send(std::ops::Range<usize>),
+    /// Send these bytes.
+    #[cfg(feature = "tower")]
+    Share(bytes::Bytes),
+    /// Nothing more is sent but these trailers.
+    End(Vec<Field>),
+    /// Give it up.
+    Abort,
+    /// Stop reading its body.
+    Pause,
+    /// Read on.
+    Resume,
+}
+
+impl Action {
+    /// Whether nothing follows it.
+    pub(crate) fn is_last(&self) -> bool {
+        match self {
+            Action::Complete(response) => !response.body.is_in_pieces(),
+            Action::End(_) | Action::Abort => true,
+            _ => false,
+        }
+    }
+}
+
+/// An [`Event`] that came out of sending, or of an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notice {
+    Writable,
+    Closed,
+}
+
+impl Notice {
+    /// What the service is told.
+    pub(crate) fn event(self) -> Event<'static> {
+        match self {
+            Notice::Writable => Event::Writable,
+            Notice::Closed => Event::Closed,
+        }
+    }
 }
 
 /// What comes of a call.
@@ -229,6 +525,12 @@ pub enum Reply {
     /// The connection becomes a WebSocket, if the request asks for that in good order
     /// (RFC 6455 §4.2); else the client gets the refusal that says what is wrong.
     Upgrade(Dialogue),
+    /// The connection becomes the service's: what the client sends behind this request comes as
+    /// [`Event::Data`], and [`Context::send`] writes to it, answer included. For protocols that
+    /// begin as a request of HTTP/1.1 (RFC 9110 §7.8). Over HTTP/2, of a request with a body, and
+    /// behind requests that are not answered yet, the client gets a 400 that says so, and the
+    /// service [`Event::Closed`].
+    Takeover,
     /// Something goes wrong, on purpose.
     Fault(Fault),
 }

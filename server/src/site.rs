@@ -7,6 +7,7 @@ use proto::http1::{HeadMemo, response};
 use proto::websocket::Scratch;
 
 use crate::answer::Kept;
+use crate::peer::Peers;
 use crate::service::Agenda;
 use crate::summary::Counts;
 
@@ -23,6 +24,7 @@ pub(crate) struct Site {
     pub(crate) message: Vec<u8>,
     pub(crate) counts: Counts,
     pub(crate) agenda: Agenda,
+    pub(crate) peers: Peers,
     /// What a client may ask for.
     pub(crate) limits: Limits,
     /// The server stops: answers say `Connection: close`.
@@ -54,6 +56,7 @@ impl Site {
             message: Vec::new(),
             counts: Counts::default(),
             agenda: Agenda::default(),
+            peers: Peers::default(),
             limits,
             draining: false,
             now,

@@ -37,6 +37,8 @@ pub struct Counts {
     pub cut: u64,
     /// Times a listener failed and was opened again.
     pub listener_failures: u64,
+    /// Handlers that panicked; their requests were answered with 500 where that was possible.
+    pub panics: u64,
 }
 
 /// Requests refused by the protocol.
@@ -97,7 +99,7 @@ impl AddAssign for Counts {
         merge_fields!(Counts, self, other,
             merge [],
             add [connections, requests, messages, rejections, failed, idle, unread,
-                relieved, cut, listener_failures],
+                relieved, cut, listener_failures, panics],
             apart []);
     }
 }

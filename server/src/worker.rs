@@ -25,7 +25,8 @@ use proto::http1::server::Limits;
 use crate::config::Timeouts;
 use crate::connection::{Connection, Ending, Overdue, Serving, Shared, Step};
 use crate::pattern::{self, Slice};
-use crate::service::{Service, Ticket};
+use crate::peer::Peer;
+use crate::service::{Notice, Service, Ticket};
 use crate::site::{Site, Wall};
 use crate::summary::Summary;
 
@@ -34,6 +35,9 @@ const LISTEN_AGAIN_NS: u64 = 100_000_000;
 
 /// How long a worker that is done gives the kernel to take what it sent last.
 const FAREWELL_NS: u64 = 10_000_000;
+
+/// Memory of what services send in a turn is kept up to so many bytes.
+const AGENDA_BYTES_MAX: usize = 1 << 20;
 
 /// What a worker is told.
 #[derive(Clone, Debug)]
@@ -108,6 +112,8 @@ impl<D: Driver, S: Service> Worker<D, S> {
         // Opened again, it joins those that still listen.
         settings.listen.share_port = settings.listen.share_port.map(|_| Share::Next);
         let site = Site::new(now, settings.wall, settings.limits);
+        let mut service = service;
+        service.attached(driver.waker());
         Ok(Worker {
             serving: Serving::new(Shared::new(site, settings.calls), service),
             settings,
@@ -178,7 +184,8 @@ impl<D: Driver, S: Service> Worker<D, S> {
         } else {
             Until::Time(due)
         };
-        let now = self.driver.wait(until, completions)?;
+        let service = self.serving.service();
+        let now = service.wait(&mut self.driver, until, completions)?;
         self.serving.turn(now);
         for position in 0..completions.len() {
             self.happened(completions.get(position), completions);
@@ -187,6 +194,9 @@ impl<D: Driver, S: Service> Worker<D, S> {
         if self.stop.requested().is_some() && !self.serving.draining {
             self.drain();
         }
+        self.serving.work();
+        let panics = std::mem::take(&mut self.serving.agenda.panics);
+        self.serving.counts.panics += panics;
         self.serving.tell_counts();
         self.settle();
         Ok(())
@@ -247,7 +257,13 @@ impl<D: Driver, S: Service> Worker<D, S> {
         let at = now + timeouts.idle;
         let timer = self.wheel.insert(at, Alarm::Limit(socket));
         let mut connection = Connection::new(socket, self.settings.limits, now, (at, timer));
-        match self.driver.secured(socket).and_then(|secured| secured.alpn) {
+        let secured = self.driver.secured(socket);
+        let peer = Peer {
+            tls: secured,
+            ..Peer::default()
+        };
+        self.serving.peers.keep(socket, peer);
+        match secured.and_then(|secured| secured.alpn) {
             Some(Alpn::H2) => {
                 connection.speak_http2(&self.serving);
                 list(&mut self.listed, &mut connection);
@@ -380,10 +396,13 @@ impl<D: Driver, S: Service> Worker<D, S> {
             for (at, ticket) in self.serving.agenda.wakes.drain(..) {
                 self.wheel.insert(at, Alarm::Service(ticket));
             }
-            if !self.serving.agenda.completed.is_empty() {
-                self.complete();
+            if !self.serving.agenda.actions.is_empty() {
+                self.act();
             }
-            if self.listed.is_empty() {
+            if !self.serving.agenda.notices.is_empty() {
+                self.notify();
+            }
+            if self.listed.is_empty() && self.serving.agenda.is_settled() {
                 return;
             }
             let mut listed = std::mem::take(&mut self.listed);
@@ -399,22 +418,57 @@ impl<D: Driver, S: Service> Worker<D, S> {
             if self.held_bytes > self.settings.memory_bytes {
                 self.relieve();
             }
-            if self.serving.agenda.wakes.is_empty() && self.serving.agenda.completed.is_empty() {
+            if self.serving.agenda.is_settled() {
                 return;
             }
         }
     }
 
-    fn complete(&mut self) {
-        let mut completed = std::mem::take(&mut self.serving.agenda.completed);
-        for (ticket, response) in completed.drain(..) {
+    /// Has connections do what services asked for.
+    fn act(&mut self) {
+        let agenda = &mut self.serving.agenda;
+        let mut actions = std::mem::take(&mut agenda.actions);
+        let mut bytes = std::mem::take(&mut agenda.bytes);
+        for (ticket, action) in actions.drain(..) {
+            if action.is_last() {
+                self.serving.agenda.ended(ticket);
+            }
             if let Some(connection) = find(&mut self.connections, ticket.socket) {
                 supply(&mut self.driver, connection);
-                connection.complete(ticket.number, response, &mut self.serving);
+                connection.act(ticket, action, &bytes, &mut self.serving);
                 list(&mut self.listed, connection);
             }
         }
-        self.serving.agenda.completed = completed;
+        debug_assert!(
+            self.serving.agenda.actions.is_empty(),
+            "a connection has asked for something by itself"
+        );
+        self.serving.agenda.actions = actions;
+        bytes.clear();
+        if bytes.capacity() <= AGENDA_BYTES_MAX {
+            self.serving.agenda.bytes = bytes;
+        }
+    }
+
+    /// Tells services what became of their requests. They may ask for something because of it.
+    fn notify(&mut self) {
+        let mut notices = self.serving.agenda.take_notices();
+        for (ticket, notice) in notices.drain(..) {
+            let connection = find(&mut self.connections, ticket.socket);
+            // It may have ended in the meantime.
+            let wanted = match notice {
+                Notice::Writable => connection.is_some_and(|one| one.is_in_pieces(ticket.number)),
+                Notice::Closed => true,
+            };
+            if wanted {
+                self.serving.notify(ticket, notice);
+            }
+        }
+        debug_assert!(
+            self.serving.agenda.notices.is_empty(),
+            "what a service is told has been told by itself"
+        );
+        self.serving.agenda.notices = notices;
     }
 
     /// Sends what can be sent, closes what has ended, reads on what was held.
@@ -559,6 +613,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
             );
             debug_assert!(self.open > 0, "more connections end than are open");
             self.held_bytes -= connection.held_bytes as usize;
+            connection.abandon(&mut self.serving.agenda);
             self.connections[socket.slot()] = None;
             self.open -= 1;
         }

@@ -24,7 +24,9 @@ const END_HEADERS: u8 = 4;
 
 fn started() -> Running {
     let arguments = ["--addr", "127.0.0.1:0", "--threads", "2"];
-    native::start(arguments.map(String::from).into_iter(), &Stop::new()).expect("it starts")
+    let arguments = arguments.map(String::from).into_iter();
+    let config = native::arguments::config(arguments).expect("valid arguments");
+    native::start(config, &Stop::new()).expect("it starts")
 }
 
 fn connect(running: &Running) -> TcpStream {
@@ -180,10 +182,10 @@ fn the_example_says_how_it_is_used() {
     for arguments in [
         &["--port", "1"][..],
         &["--addr"],
-        &["--threads", "0"],
+        &["--threads", "x"],
         &["--addr", "x"],
     ] {
         let arguments = arguments.iter().map(|one| one.to_string());
-        assert!(native::start(arguments, &Stop::new()).is_err());
+        assert!(native::arguments::config(arguments).is_err());
     }
 }

@@ -20,6 +20,10 @@
 //! happened, so each turn makes the one call of epoll_wait(2), for `Until::Now` too. A turn that
 //! finds nothing and may sleep makes a second one; only so can `sleeps` be counted truly.
 //!
+//! An epoll instance can be polled itself, so it's what an owner sleeps on elsewhere, too. Before
+//! that `doze` looks whether it is readable by then: who waits for an edge of it would get none for
+//! what a full list of events has left over.
+//!
 //! # Ends
 //!
 //! A socket that fails while bytes of the peer still lie in its receive buffer, as after an answer
@@ -34,6 +38,7 @@ mod sleep;
 mod turn;
 
 use std::collections::VecDeque;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
@@ -361,6 +366,20 @@ impl Driver for Epoll {
 
     fn waker(&self) -> Waker {
         self.waker.clone()
+    }
+
+    fn wake_handle(&mut self) -> io::Result<OwnedFd> {
+        self.poller.handle()
+    }
+
+    fn doze(&mut self) -> Result<Option<Time>, Broken> {
+        if !(self.queued.is_empty() && self.ready.is_empty()) {
+            return Ok(None);
+        }
+        let calls = self.poller.clear_timer().map_err(broken)?;
+        self.counters.enters += calls + 1;
+        let quiet = self.poller.is_quiet().map_err(broken)?;
+        Ok(quiet.then(|| self.earlier(Until::Event).time()))
     }
 
     fn linger_ns(&self) -> u64 {

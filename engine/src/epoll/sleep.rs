@@ -1,10 +1,11 @@
 //! Looking for events, and sleeping until there are some.
 
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use measure::time::Time;
 use rustix::buffer::spare_capacity;
-use rustix::event::{Timespec, epoll};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
@@ -118,6 +119,33 @@ impl Poller {
         Ok(Looked { calls, slept: true })
     }
 
+    /// The instance itself: readable while it has events, which it keeps.
+    pub(super) fn handle(&self) -> io::Result<OwnedFd> {
+        self.epoll.try_clone()
+    }
+
+    /// Whether there are no events now. Takes none.
+    pub(super) fn is_quiet(&self) -> Result<bool, Errno> {
+        let mut asked = [PollFd::new(&self.epoll, PollFlags::IN)];
+        match poll(&mut asked, Some(&ZERO)) {
+            Ok(readable) => Ok(readable == 0),
+            // As if there were: the owner takes a turn and asks again.
+            Err(Errno::INTR) => Ok(false),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Has the timer of an earlier sleep not end one that isn't in here. Returns how many calls
+    /// that took.
+    pub(super) fn clear_timer(&mut self) -> Result<u64, Errno> {
+        if self.deadline == Time(0) {
+            return Ok(0);
+        }
+        // A time of zero disarms it, and takes back that it has rung.
+        self.set_timer(Time(0))?;
+        Ok(1)
+    }
+
     fn poll(&mut self, timeout: Option<&Timespec>) -> Result<(), Errno> {
         self.events.clear();
         match epoll::wait(&self.epoll, spare_capacity(&mut self.events), timeout) {
@@ -127,7 +155,7 @@ impl Poller {
     }
 
     fn set_timer(&mut self, deadline: Time) -> Result<(), Errno> {
-        // A zero would disarm it; a deadline of zero has passed and never comes here.
+        // A zero disarms it; as a deadline it has passed and never comes here.
         let once = Itimerspec {
             it_interval: ZERO,
             it_value: timespec(deadline.0),

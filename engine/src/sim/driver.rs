@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 use measure::time::Time;
@@ -616,6 +618,12 @@ impl Driver for Sim {
 
     fn waker(&self) -> Waker {
         self.waker.clone()
+    }
+
+    fn wake_handle(&mut self) -> io::Result<OwnedFd> {
+        let why = "the simulator's time is virtual and moves only in its own `wait`: nobody can \
+                   sleep elsewhere until something happens";
+        Err(io::Error::new(io::ErrorKind::Unsupported, why))
     }
 
     fn linger_ns(&self) -> u64 {

@@ -480,3 +480,14 @@ fn nothing_is_kept_of_connections_that_both_sides_have_closed() {
     let kept = network.world.borrow().ends.len();
     assert!(kept <= 2, "{kept} ends are left of 200 connections");
 }
+
+#[test]
+fn nobody_sleeps_on_virtual_time_from_outside() {
+    let mut driver = Network::new(1, Faults::none()).driver(&Config::default());
+    let refused = driver
+        .wake_handle()
+        .expect_err("there is nothing to sleep on");
+    assert_eq!(refused.kind(), std::io::ErrorKind::Unsupported);
+    assert!(refused.to_string().contains("virtual"), "{refused}");
+    assert_eq!(driver.doze(), Ok(None), "then nobody may sleep");
+}

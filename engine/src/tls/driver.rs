@@ -7,6 +7,8 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::io;
+use std::os::fd::OwnedFd;
 
 use measure::time::Time;
 
@@ -240,6 +242,17 @@ impl<D: Driver> Driver for Tls<D> {
 
     fn waker(&self) -> Waker {
         self.inner.waker()
+    }
+
+    fn wake_handle(&mut self) -> io::Result<OwnedFd> {
+        self.inner.wake_handle()
+    }
+
+    fn doze(&mut self) -> Result<Option<Time>, Broken> {
+        self.hand_over_all();
+        let until = self.inner.doze()?;
+        let mine = self.earlier(Until::Event).time();
+        Ok(until.map(|until| until.min(mine)))
     }
 
     fn capabilities(&self) -> &Capabilities {

@@ -1,5 +1,6 @@
 //! What completions mean: from the kernel's results to the events of the contract.
 
+use super::bell::Bell;
 use super::ring::{Completed, File};
 use super::socket::{Kind, Phase, Socket, untag};
 use super::{Accepting, Uring};
@@ -28,6 +29,7 @@ impl Uring {
                 }
                 Kind::Wake => {
                     completions.note_wake();
+                    self.bell.iter_mut().for_each(Bell::note_wake);
                     if !completed.more {
                         self.watch_waker();
                     }

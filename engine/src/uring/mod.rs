@@ -75,6 +75,7 @@
 //! Closing a ring cancels its operations, but in a thread of the kernel and some time later. So the
 //! driver cancels them itself, and waits, before it frees what they point to.
 
+mod bell;
 mod buffers;
 mod completing;
 mod features;
@@ -85,6 +86,7 @@ mod socket;
 mod submitting;
 
 use std::collections::VecDeque;
+use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::rc::Rc;
@@ -93,6 +95,7 @@ use measure::time::Time;
 use rustix::io::Errno;
 use rustix::net::SocketAddrAny;
 
+use self::bell::Bell;
 use self::buffers::ReceiveBuffers;
 pub use self::features::Feature;
 use self::features::Features;
@@ -139,6 +142,8 @@ pub struct Uring {
     /// Operations whose last completion has not come, the waker's poll and quiet sends aside.
     unfinished: usize,
     waker: Waker,
+    /// Made when somebody wants to sleep elsewhere.
+    bell: Option<Bell>,
     now: Time,
     features: Features,
     capabilities: Capabilities,
@@ -292,6 +297,9 @@ impl Driver for Uring {
 
     fn wait(&mut self, until: Until, completions: &mut Completions) -> Result<Time, Broken> {
         completions.begin(self.buffers.pool());
+        if let Some(bell) = &mut self.bell {
+            bell.silence(&mut self.ring);
+        }
         if self.buffers.refill() {
             self.feed_starved();
         }
@@ -306,6 +314,28 @@ impl Driver for Uring {
 
     fn waker(&self) -> Waker {
         self.waker.clone()
+    }
+
+    fn wake_handle(&mut self) -> io::Result<OwnedFd> {
+        let bell = match self.bell.take() {
+            Some(bell) => bell,
+            None => Bell::new(&mut self.ring, &self.waker)?,
+        };
+        self.bell.insert(bell).handle()
+    }
+
+    fn doze(&mut self) -> Result<Option<Time>, Broken> {
+        // A socket that found no buffer is fed by the next `wait`, which gives buffers back.
+        if !(self.starved.is_empty() && self.is_idle()) {
+            return Ok(None);
+        }
+        let Some(bell) = &mut self.bell else {
+            return Ok(None);
+        };
+        bell.arm(&mut self.ring);
+        self.submit(Sleep::No).map_err(broken)?;
+        let idle = self.is_idle() && self.ring.queued() == 0;
+        Ok(idle.then(|| self.lingering.earlier(Until::Event).time()))
     }
 
     fn linger_ns(&self) -> u64 {
@@ -340,7 +370,7 @@ impl Uring {
     fn enter(&mut self, until: Until) -> Result<(), Errno> {
         let overflowed = self.ring.overflowed();
         self.counters.overflows += u64::from(overflowed);
-        let idle = self.ring.ready() == 0 && !self.ring.held_back();
+        let idle = self.is_idle();
         let sleep = match until {
             Until::Now if idle && self.ring.queued() == 0 => return Ok(()),
             Until::Now => Sleep::No,
@@ -349,6 +379,17 @@ impl Uring {
             Until::Event => Sleep::Completion,
         };
         self.counters.sleeps += u64::from(sleep != Sleep::No);
+        self.submit(sleep)
+    }
+
+    /// Whether there is nothing to report, and no work for an enter but to submit.
+    #[inline]
+    fn is_idle(&mut self) -> bool {
+        self.ring.ready() == 0 && !self.ring.held_back()
+    }
+
+    /// Submits what is queued, and sleeps.
+    fn submit(&mut self, sleep: Sleep) -> Result<(), Errno> {
         self.ring.enter(sleep)?;
         if self.ring.queued() == 0 {
             self.addresses.clear();

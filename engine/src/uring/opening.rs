@@ -69,6 +69,7 @@ pub(super) fn open(config: &Config, without: &[Feature]) -> Result<Uring, OpenEr
         lingering: Lingering::new(config.linger_ns),
         unfinished: 0,
         waker,
+        bell: None,
         now: Time::now(),
         features,
         capabilities: capabilities(features),

@@ -179,6 +179,22 @@ impl Ring {
         updated.map(drop).map_err(errno)
     }
 
+    /// Has the kernel write to `eventfd` when an enter is worth it, unless it's told not to.
+    pub(super) fn register_eventfd(&self, eventfd: BorrowedFd<'_>) -> Result<(), Errno> {
+        let registered = self.io.submitter().register_eventfd(eventfd.as_raw_fd());
+        registered.map_err(errno)
+    }
+
+    /// Whether the kernel writes to the eventfd, if there is one (`IORING_CQ_EVENTFD_DISABLED`).
+    pub(super) fn set_notified(&mut self, notified: bool) {
+        let queue = self.io.completion();
+        if notified {
+            queue.enable_eventfd();
+        } else {
+            queue.disable_eventfd();
+        }
+    }
+
     /// Makes `entries` entries at `memory` the ring of receive buffers.
     ///
     /// # Safety

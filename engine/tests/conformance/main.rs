@@ -9,6 +9,7 @@
 mod bench;
 mod bytes;
 mod connecting;
+mod dozing;
 mod ending;
 mod outside;
 #[path = "../../../tests/skip.rs"]
@@ -138,6 +139,15 @@ macro_rules! kernel_clocks {
             waiting:
                 a_wake_from_another_thread_ends_a_sleep,
             ;
+            dozing:
+                a_handle_is_quiet_while_nothing_happens,
+                a_wake_makes_the_handle_readable,
+                what_is_there_already_forbids_a_sleep,
+                all_of_an_exchange_is_noticed_by_sleeping_on_the_handle,
+                each_of_many_thousand_wakes_ends_a_sleep,
+                a_handle_that_is_not_slept_on_costs_no_call,
+                a_driver_says_when_it_must_be_back,
+            ;
         }
     };
 }
@@ -153,6 +163,12 @@ macro_rules! kernel_drivers {
                 bytes_and_the_end_at_once_are_both_seen,
                 bytes_before_a_reset_do_not_hang,
                 a_driver_that_is_dropped_ends_all_its_connections,
+            ;
+            dozing:
+                a_connection_makes_the_handle_readable,
+                bytes_and_their_end_make_the_handle_readable,
+                the_end_of_a_stuck_send_makes_the_handle_readable,
+                each_of_many_thousand_answers_ends_a_sleep,
             ;
         }
     };

@@ -9,14 +9,14 @@ use engine::{Address, Close, Config, Driver};
 
 use crate::bench::{Bench, Open, assert_same, pattern};
 
-fn tcp(address: &Address) -> SocketAddr {
+pub fn tcp(address: &Address) -> SocketAddr {
     match address {
         Address::Tcp(address) => *address,
         Address::Unix(_) => panic!("a TCP listener has a TCP address"),
     }
 }
 
-fn peer<D: Driver>(bench: &mut Bench<D>) -> (TcpStream, engine::Token) {
+pub fn peer<D: Driver>(bench: &mut Bench<D>) -> (TcpStream, engine::Token) {
     let (listener, address) = bench.listen();
     let stream = TcpStream::connect(tcp(&address)).expect("the backlog takes it");
     let accepted = bench.accepted.len();

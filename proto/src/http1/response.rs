@@ -117,6 +117,51 @@ pub fn last_chunk(out: &mut Vec<u8>) {
     out.extend_from_slice(b"0\r\n\r\n");
 }
 
+/// Appends the last chunk and fields behind it (RFC 9112 §7.1.2): the end of a chunked body.
+///
+/// # Errors
+/// A field that is no valid field, or that may not stand behind a body (RFC 9110 §6.5.1). Then
+/// `out` is as it was.
+pub fn trailers<'f>(
+    out: &mut Vec<u8>,
+    fields: impl Iterator<Item = (&'f [u8], &'f [u8])>,
+) -> Result<(), Misuse> {
+    let start = out.len();
+    out.extend_from_slice(b"0\r\n");
+    for (name, value) in fields {
+        if !is_token(name) || !is_field_value(value) || belongs_in_a_head(name) {
+            out.truncate(start);
+            let text = "a field that can't stand behind a body (RFC 9110 §6.5.1)";
+            return Err(Misuse::new(text));
+        }
+        for piece in [name, b": ", value, b"\r\n"] {
+            out.extend_from_slice(piece);
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+    Ok(())
+}
+
+/// Whether a field is for framing, routing, or what has to be known before the body
+/// (RFC 9110 §6.5.1).
+fn belongs_in_a_head(name: &[u8]) -> bool {
+    const NAMES: [&str; 11] = [
+        "authorization",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-range",
+        "content-type",
+        "host",
+        "set-cookie",
+        "te",
+        "trailer",
+        "transfer-encoding",
+    ];
+    let same = |one: &&str| one.as_bytes().eq_ignore_ascii_case(name);
+    NAMES.iter().any(same)
+}
+
 /// A `Date` value, as in `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7, IMF-fixdate), for a
 /// time given in seconds since 1970. Times after the year 9999 become its last second.
 pub fn date(unix_seconds: u64) -> [u8; 29] {
@@ -219,7 +264,8 @@ fn check(head: &Head<'_>) -> Result<(), Misuse> {
     Ok(())
 }
 
-fn decimal(out: &mut Vec<u8>, mut number: u64) {
+/// Appends `number` in decimal.
+pub fn decimal(out: &mut Vec<u8>, mut number: u64) {
     let mut digits = [0; 20];
     let mut start = digits.len();
     loop {

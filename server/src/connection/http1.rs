@@ -9,17 +9,18 @@ use proto::http1::server::{self, BodyLength, Event, Limits, Rejection, Server};
 use proto::http1::{self, response};
 use proto::websocket::server as upgrade;
 
-use super::incoming::Incoming;
-use super::outgoing::{Outgoing, Then};
+use super::incoming::{Incoming, Streamed};
+use super::outgoing::{Asked, Finished, Outgoing, Step, Successor, Then};
+use super::raw::Raw;
 use super::websocket::WebSocket;
-use super::{Arrival, Ending, Phase, TOO_MUCH};
-use crate::answer::{self, Beat, Dribble, Form};
+use super::{Arrival, Ending, Phase, Protocol, TOO_MUCH};
+use crate::answer::{self, Beat, Dribble, Form, Rest};
 use crate::config::Timeouts;
 use crate::connection::{Serving, Shared};
 use crate::fault::Fault;
 use crate::request::Request;
-use crate::response::Response;
-use crate::service::{Dialogue, Intake, Reply, Service};
+use crate::response::{Field, Response};
+use crate::service::{self, Agenda, Dialogue, Intake, Reply, Service, Ticket};
 
 /// One connection as far as HTTP/1 goes.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ struct Talk {
     peer_ended: bool,
     /// Requests that needed more than a kept answer; the number of the last.
     number: u32,
+    /// An answer has begun that ends the connection, while its request was still coming.
+    last: bool,
 }
 
 impl Http1 {
@@ -55,13 +58,14 @@ impl Http1 {
                 ending: None,
                 peer_ended: false,
                 number: 0,
+                last: false,
             },
             held: Vec::new(),
             head_since: Time::NEVER,
         }
     }
 
-    /// Bytes came on `socket`.
+    /// Bytes came.
     #[inline]
     pub(super) fn receive<S: Service>(
         &mut self,
@@ -78,7 +82,7 @@ impl Http1 {
 
     /// Reads on what was held, if there is room for answers. Reports whether anything was read.
     pub(super) fn resume<S: Service>(&mut self, socket: Token, serving: &mut Serving<S>) -> bool {
-        if self.held.is_empty() || self.talk.out.is_heavy() {
+        if self.held.is_empty() || self.talk.is_blocked() {
             return false;
         }
         let held = std::mem::take(&mut self.held);
@@ -89,7 +93,7 @@ impl Http1 {
     fn read<S: Service>(&mut self, mut input: &[u8], socket: Token, serving: &mut Serving<S>) {
         let talk = &mut self.talk;
         while talk.ending.is_none() {
-            if talk.out.is_heavy() && !input.is_empty() {
+            if talk.is_blocked() && !input.is_empty() {
                 self.held.extend_from_slice(input);
                 return;
             }
@@ -98,7 +102,7 @@ impl Http1 {
                     self.head_since = Time::NEVER;
                     talk.request(&request, socket, serving);
                 }
-                Ok(Some(Event::Body(bytes))) => talk.body(bytes),
+                Ok(Some(Event::Body(bytes))) => talk.body(bytes, socket, serving),
                 Ok(Some(Event::End)) => {
                     talk.end(socket, serving);
                     if talk.out.upgrade().is_some() {
@@ -106,7 +110,7 @@ impl Http1 {
                     }
                 }
                 Ok(None) => break,
-                Err(rejection) => talk.reject(rejection, serving),
+                Err(rejection) => talk.reject(rejection, socket, serving),
             }
         }
         if talk.ending.is_some() || !self.machine.head_started() {
@@ -114,31 +118,42 @@ impl Http1 {
         } else if self.head_since == Time::NEVER {
             self.head_since = serving.now;
         }
-        self.settle();
+        self.settle(socket, &mut serving.agenda);
     }
 
-    /// The WebSocket that this has become, once.
+    /// What this has become, once, if it is no HTTP any more.
     #[inline]
-    pub(super) fn upgraded(&mut self) -> Option<Box<WebSocket>> {
-        let dialogue = self.talk.out.upgrade()?;
+    pub(super) fn upgraded(&mut self, socket: Token) -> Option<Protocol> {
+        let successor = self.talk.out.upgrade()?;
         let mut out = std::mem::take(&mut self.talk.out);
         out.upgraded();
         let received = std::mem::take(&mut self.held);
-        // A message may be as long as a body.
-        let message_bytes = self.machine.limits().body_bytes;
-        let websocket = WebSocket::new(dialogue, message_bytes, out, received);
-        Some(Box::new(websocket))
+        Some(match successor {
+            Successor::WebSocket(dialogue) => {
+                // A message may be as long as a body.
+                let message_bytes = self.machine.limits().body_bytes;
+                let websocket = WebSocket::new(dialogue, message_bytes, out, received);
+                Protocol::WebSocket(Box::new(websocket))
+            }
+            Successor::Raw(asked) => {
+                let ticket = asked.ticket(socket);
+                Protocol::Raw(Box::new(Raw::new(ticket, out, received)))
+            }
+        })
     }
 
     /// The client will send no more. What it asked for is still answered.
-    pub(super) fn peer_ended(&mut self) {
+    pub(super) fn peer_ended(&mut self, socket: Token, agenda: &mut Agenda) {
         self.talk.peer_ended = true;
-        self.settle();
+        self.settle(socket, agenda);
     }
 
     #[inline]
-    fn settle(&mut self) {
+    fn settle(&mut self, socket: Token, agenda: &mut Agenda) {
         if self.talk.peer_ended && self.held.is_empty() {
+            if let Some(streamed) = self.talk.take_streamed() {
+                self.talk.give_up(streamed.asked, socket, agenda);
+            }
             self.talk.ending.get_or_insert(Ending::Graceful);
         }
     }
@@ -158,15 +173,88 @@ impl Http1 {
     }
 
     /// The request under way came too slowly.
-    pub(super) fn time_out(&mut self, shared: &mut Shared) {
+    pub(super) fn time_out(&mut self, socket: Token, shared: &mut Shared) {
         self.head_since = Time::NEVER;
         let text = "the request took too long to arrive\n";
-        self.talk.refuse(408, text.into(), shared);
+        self.talk.refuse(408, text.into(), socket, shared);
     }
 
     /// The answer to a request that had to wait. Nothing happens if it is not waited for.
-    pub(super) fn complete(&mut self, number: u32, response: &Response, shared: &mut Shared) {
-        self.talk.complete(number, response, shared);
+    pub(super) fn complete(&mut self, ticket: Ticket, response: &Response, shared: &mut Shared) {
+        self.talk.complete(ticket, response, shared);
+    }
+
+    /// A piece of the answer to a request.
+    pub(super) fn send(&mut self, ticket: Ticket, piece: &[u8], agenda: &mut Agenda) {
+        self.talk.out.send(ticket.number, piece);
+        self.talk.tell_room(ticket.socket, agenda);
+    }
+
+    /// The answer in pieces to a request is complete.
+    pub(super) fn finish(&mut self, ticket: Ticket, trailers: &[Field], shared: &mut Shared) {
+        let talk = &mut self.talk;
+        match talk.out.finish(ticket.number, trailers) {
+            Finished::Unknown => return,
+            Finished::Whole if talk.last => talk.end_here(),
+            Finished::Whole => {}
+            Finished::Last => talk.cut_at(ticket, &mut shared.agenda),
+        }
+        talk.answered(ticket.number, shared.now);
+        talk.tell_room(ticket.socket, &mut shared.agenda);
+    }
+
+    /// A request is given up by its service.
+    pub(super) fn abort(&mut self, ticket: Ticket, shared: &mut Shared) {
+        self.talk.cut_at(ticket, &mut shared.agenda);
+        self.talk.answered(ticket.number, shared.now);
+    }
+
+    /// The body of a request is to wait, or to go on.
+    pub(super) fn pause(&mut self, number: u32, paused: bool, now: Time) {
+        let Some(body) = &mut self.talk.body else {
+            return;
+        };
+        let Some(streamed) = body
+            .streamed
+            .as_mut()
+            .filter(|one| one.asked.number == number)
+        else {
+            return;
+        };
+        if streamed.paused == paused {
+            return;
+        }
+        streamed.paused = paused;
+        let invited = !paused && std::mem::take(&mut streamed.expected);
+        body.arrival = match paused {
+            true => Arrival::NONE,
+            false => Arrival::begin(now),
+        };
+        // Behind an answer that has begun it would be a part of that.
+        if invited && self.talk.out.awaited(number).is_some() {
+            self.talk.invite(number);
+        }
+    }
+
+    /// Takes the next thing to do off its output.
+    #[inline]
+    pub(super) fn step(&mut self, socket: Token, agenda: &mut Agenda) -> Step {
+        let step = self.talk.out.step();
+        self.talk.tell_room(socket, agenda);
+        step
+    }
+
+    /// The connection is gone: what its services have not finished is told.
+    pub(super) fn abandon(&mut self, socket: Token, agenda: &mut Agenda) {
+        let streamed = self.talk.take_streamed().map(|streamed| streamed.asked);
+        let open = self
+            .talk
+            .out
+            .open()
+            .filter(|asked| Some(*asked) != streamed);
+        for asked in open.chain(streamed) {
+            agenda.closed(asked.ticket(socket));
+        }
     }
 
     /// How the connection is to be closed, if it is time.
@@ -189,7 +277,7 @@ impl Http1 {
     /// Whether reading should go on: it stops while output has piled up.
     #[inline]
     pub(super) fn reads(&self) -> bool {
-        self.held.is_empty() && !self.talk.out.is_heavy()
+        self.held.is_empty() && !self.talk.is_blocked()
     }
 
     /// What has to be said.
@@ -206,10 +294,13 @@ impl Http1 {
 
     /// What it is doing.
     pub(super) fn phase(&self, timeouts: &Timeouts) -> Phase {
-        if self.talk.out.waits() {
+        let streams = self.talk.streams();
+        if self.talk.out.waits() && !streams {
             Phase::Waiting
         } else if self.head_since != Time::NEVER {
             Phase::Head(self.head_since)
+        } else if self.talk.is_paused() {
+            Phase::Waiting
         } else if self.talk.ending.is_none() && !self.machine.between_requests() {
             Phase::Body(self.talk.arrival().until(timeouts))
         } else {
@@ -238,12 +329,12 @@ impl Http1 {
     }
 
     /// Gives up the request whose body is coming. False if there is none.
-    pub(super) fn relieve(&mut self, shared: &mut Shared) -> bool {
-        if self.talk.body.is_none() || self.talk.out.waits() {
+    pub(super) fn relieve(&mut self, socket: Token, shared: &mut Shared) -> bool {
+        if self.talk.body.is_none() || self.talk.out.waits() && !self.talk.streams() {
             return false;
         }
         self.held = Vec::new();
-        self.talk.refuse(503, TOO_MUCH.into(), shared);
+        self.talk.refuse(503, TOO_MUCH.into(), socket, shared);
         true
     }
 
@@ -263,6 +354,81 @@ impl Talk {
             .map_or(Arrival::NONE, |body| body.arrival)
     }
 
+    /// Whether nothing is read: output has piled up, or a service wants no more of a body.
+    #[inline]
+    fn is_blocked(&self) -> bool {
+        self.out.is_heavy() || self.is_paused()
+    }
+
+    #[inline]
+    fn is_paused(&self) -> bool {
+        let streamed = self.body.as_ref().and_then(|body| body.streamed);
+        streamed.is_some_and(|streamed| streamed.paused)
+    }
+
+    /// Whether a body is coming that a service is told of.
+    fn streams(&self) -> bool {
+        let streamed = self.body.as_ref().and_then(|body| body.streamed);
+        streamed.is_some_and(|streamed| !streamed.paused)
+    }
+
+    /// The body that a service is told of; it isn't from here on.
+    fn take_streamed(&mut self) -> Option<Streamed> {
+        self.body.as_mut()?.streamed.take()
+    }
+
+    /// A request is answered whole: what is left of its body is read and thrown away.
+    fn answered(&mut self, number: u32, now: Time) {
+        if let Some(body) = &mut self.body
+            && let Some(streamed) = body.streamed.take_if(|one| one.asked.number == number)
+            && streamed.paused
+        {
+            body.arrival = Arrival::begin(now);
+        }
+    }
+
+    /// Says to the service whose turn it is that there is room for more.
+    #[inline]
+    fn tell_room(&mut self, socket: Token, agenda: &mut Agenda) {
+        if let Some(asked) = self.out.take_room() {
+            agenda.writable(asked.ticket(socket));
+        }
+    }
+
+    /// The connection ends behind what is said. If the client is still sending, it's heard out.
+    fn end_here(&mut self) {
+        let ending = match self.body {
+            Some(_) => Ending::Lingering,
+            None => Ending::Graceful,
+        };
+        self.ending.get_or_insert(ending);
+    }
+
+    /// Says no more of the answer to a request, nor anything behind it.
+    fn cut_at(&mut self, ticket: Ticket, agenda: &mut Agenda) {
+        let tell = |asked: Asked| agenda.closed(asked.ticket(ticket.socket));
+        if self.out.cut_at(ticket.number, tell) {
+            self.end_here();
+        }
+    }
+
+    /// A request cannot be completed any more.
+    fn give_up(&mut self, asked: Asked, socket: Token, agenda: &mut Agenda) {
+        let ticket = asked.ticket(socket);
+        self.cut_at(ticket, agenda);
+        agenda.closed(ticket);
+    }
+
+    /// Tells the client to send its body, before the answer to request `number`, which is the last.
+    fn invite(&mut self, number: u32) {
+        if let Some((asked, form, true)) = self.out.awaited(number) {
+            self.out.fill(number, |out| {
+                out.extend_from_slice(response::CONTINUE);
+                Then::Answer { asked, form }
+            });
+        }
+    }
+
     #[inline]
     fn request<S: Service>(
         &mut self,
@@ -272,7 +438,7 @@ impl Talk {
     ) {
         serving.counts.requests += 1;
         if request.body != BodyLength::Known(0) {
-            return self.begin(request, serving);
+            return self.begin(request, socket, serving);
         }
         match serving.kept.answer(request.head) {
             Some(answer) => self.out.append(|out| out.extend_from_slice(answer)),
@@ -288,19 +454,35 @@ impl Talk {
     ) {
         let form = form(request, serving);
         self.number = self.number.wrapping_add(1);
-        let reply = serving.call(&Request::of_http1(request), socket, self.number);
+        let (reply, tag) = serving.call(&Request::of_http1(request), socket, self.number);
+        let number = self.number;
+        let ticket = Ticket::new(socket, number, tag);
         match reply {
-            Reply::Always(response) => self.say(&response, form, Some(request.head), serving),
-            Reply::Upgrade(dialogue) => self.upgrade(dialogue, request, form, serving),
-            reply => self.reply(reply, form, serving),
+            Reply::Always(response) => {
+                self.say(&response, form, Some(request.head), ticket, serving);
+            }
+            Reply::Upgrade(dialogue) => self.upgrade(dialogue, (request, ticket), form, serving),
+            Reply::Takeover => self.take_over(ticket, form, serving),
+            reply => self.reply(reply, form, ticket, serving),
         }
+    }
+
+    /// Hands the connection to the service.
+    fn take_over(&mut self, ticket: Ticket, form: Form, shared: &mut Shared) {
+        if !self.out.waits_anywhere() {
+            let asked = Asked::of(ticket);
+            return self.out.then(Then::Upgrade(Successor::Raw(asked)));
+        }
+        let text = "an upgrade can't be pipelined behind unanswered requests\n";
+        self.say(&Response::sentence(400, text), form, None, ticket, shared);
+        shared.agenda.closed(ticket);
     }
 
     /// Grants an upgrade or refuses it (RFC 6455 §4.2).
     fn upgrade(
         &mut self,
         dialogue: Dialogue,
-        request: &server::Request<'_>,
+        (request, ticket): (&server::Request<'_>, Ticket),
         form: Form,
         shared: &mut Shared,
     ) {
@@ -313,7 +495,7 @@ impl Talk {
             ),
             Ok(acceptance) => {
                 self.out.append(|out| acceptance.encode(out));
-                return self.out.then(Then::Upgrade(dialogue));
+                return self.out.then(Then::Upgrade(Successor::WebSocket(dialogue)));
             }
             Err(rejection) => (rejection.status, format!("{}\n", rejection.violation)),
         };
@@ -323,10 +505,15 @@ impl Talk {
             let offer = upgrade::OFFER.map(|(name, value)| (name.into(), value.into()));
             response.fields.extend(offer);
         }
-        self.say(&response, form, None, shared);
+        self.say(&response, form, None, ticket, shared);
     }
 
-    fn begin<S: Service>(&mut self, request: &server::Request<'_>, serving: &mut Serving<S>) {
+    fn begin<S: Service>(
+        &mut self,
+        request: &server::Request<'_>,
+        socket: Token,
+        serving: &mut Serving<S>,
+    ) {
         let form = form(request, serving);
         let head = Request::of_http1(request);
         let mut incoming = serving.incoming();
@@ -338,9 +525,13 @@ impl Talk {
                     keep_alive: false,
                     ..form
                 };
-                self.say(&response, last, None, serving);
+                let ticket = Ticket::new(socket, self.number, 0);
+                self.say(&response, last, None, ticket, serving);
                 self.ending = Some(Ending::Lingering);
                 return serving.recycle(incoming);
+            }
+            Intake::Stream => {
+                return self.begin_streamed(request, (incoming, form), socket, serving);
             }
             Intake::Refuse(response) => incoming.refuse(response),
             Intake::Whole => incoming.begin(&head, true),
@@ -356,49 +547,109 @@ impl Talk {
         self.body = Some(incoming);
     }
 
-    fn body(&mut self, bytes: &[u8]) {
-        if let Some(incoming) = &mut self.body {
-            incoming.arrival.bytes += bytes.len() as u64;
-            incoming.take(bytes);
+    /// A request begins whose service is told of the body as it comes.
+    fn begin_streamed<S: Service>(
+        &mut self,
+        request: &server::Request<'_>,
+        (mut incoming, form): (Box<Incoming>, Form),
+        socket: Token,
+        serving: &mut Serving<S>,
+    ) {
+        self.number = self.number.wrapping_add(1);
+        let number = self.number;
+        incoming.arrival = Arrival::begin(serving.now);
+        let head = Request::of_http1(request);
+        let (reply, tag) = serving.call(&head, socket, number);
+        let ticket = Ticket::new(socket, number, tag);
+        let goes_on = match &reply {
+            Reply::Later => true,
+            Reply::Now(response) => response.body.is_in_pieces() && !form.head_only,
+            _ => false,
+        };
+        let mut expected = request.expect_continue;
+        if goes_on {
+            let waits = expected && serving.agenda.has_paused(ticket);
+            if expected && !waits {
+                self.out
+                    .append(|out| out.extend_from_slice(response::CONTINUE));
+            }
+            expected &= waits;
+            incoming.streamed = Some(Streamed {
+                asked: Asked::of(ticket),
+                paused: false,
+                expected,
+            });
+        }
+        self.body = Some(incoming);
+        let keep_alive = form.keep_alive && (goes_on || !expected);
+        self.reply(reply, Form { keep_alive, ..form }, ticket, serving);
+    }
+
+    fn body<S: Service>(&mut self, bytes: &[u8], socket: Token, serving: &mut Serving<S>) {
+        let Some(incoming) = &mut self.body else {
+            return;
+        };
+        incoming.arrival.bytes += bytes.len() as u64;
+        match incoming.streamed {
+            Some(Streamed { asked, .. }) => {
+                serving.tell(asked.ticket(socket), service::Event::Data(bytes));
+            }
+            None => incoming.take(bytes),
         }
     }
 
     /// A request is complete. Without a body it has been answered already.
     #[inline]
     fn end<S: Service>(&mut self, socket: Token, serving: &mut Serving<S>) {
-        if let Some(mut incoming) = self.body.take() {
-            self.number = self.number.wrapping_add(1);
-            let reply = serving.answer(&mut incoming, socket, self.number);
-            if let Some(form) = incoming.form {
-                self.reply(reply, form, serving);
-            }
-            serving.recycle(incoming);
+        if let Some(incoming) = self.body.take() {
+            self.end_body(incoming, socket, serving);
         }
     }
 
-    fn reply(&mut self, reply: Reply, form: Form, shared: &mut Shared) {
+    fn end_body<S: Service>(
+        &mut self,
+        mut incoming: Box<Incoming>,
+        socket: Token,
+        serving: &mut Serving<S>,
+    ) {
+        if let Some(streamed) = incoming.streamed {
+            serving.tell(streamed.asked.ticket(socket), service::Event::End);
+            if self.last {
+                self.ending.get_or_insert(Ending::Graceful);
+            }
+        } else if let Some(form) = incoming.form {
+            self.number = self.number.wrapping_add(1);
+            let (reply, tag) = serving.answer(&mut incoming, socket, self.number);
+            let ticket = Ticket::new(socket, self.number, tag);
+            self.reply(reply, form, ticket, serving);
+        }
+        serving.recycle(incoming);
+    }
+
+    fn reply(&mut self, reply: Reply, form: Form, ticket: Ticket, shared: &mut Shared) {
         let ending = match reply {
             Reply::Now(response) | Reply::Always(response) => {
-                return self.say(&response, form, None, shared);
+                return self.say(&response, form, None, ticket, shared);
             }
             Reply::Later => {
-                self.out.then(Then::Answer {
-                    number: self.number,
-                    form,
-                });
-                (!form.keep_alive).then_some(Ending::Graceful)
+                let asked = Asked::of(ticket);
+                self.out.then(Then::Answer { asked, form });
+                (!form.keep_alive && self.body.is_none()).then_some(Ending::Graceful)
             }
-            Reply::Upgrade(_) => {
-                let text = "a WebSocket upgrade can't have a body\n";
-                return self.say(&Response::sentence(400, text), form, None, shared);
+            Reply::Upgrade(_) | Reply::Takeover => {
+                if matches!(reply, Reply::Takeover) {
+                    shared.agenda.closed(ticket);
+                }
+                let response = Response::sentence(400, "an upgrade can't have a body\n");
+                return self.say(&response, form, None, ticket, shared);
             }
-            Reply::Fault(fault) => return self.misbehave(fault, form, shared),
+            Reply::Fault(fault) => return self.misbehave(fault, form, ticket, shared),
         };
         self.ending = self.ending.or(ending);
     }
 
     #[cold]
-    fn misbehave(&mut self, fault: Fault, form: Form, shared: &mut Shared) {
+    fn misbehave(&mut self, fault: Fault, form: Form, ticket: Ticket, shared: &mut Shared) {
         let ending = match fault {
             Fault::Never => {
                 self.out.then(Then::Silence);
@@ -436,55 +687,106 @@ impl Talk {
             Fault::Reset => Some(Ending::Reset),
             Fault::Http2(_) => {
                 let text = "this fault needs HTTP/2, but this connection speaks HTTP/1\n";
-                return self.say(&Response::sentence(400, text), form, None, shared);
+                return self.say(&Response::sentence(400, text), form, None, ticket, shared);
             }
         };
         self.ending = self.ending.or(ending);
     }
 
-    /// Appends an answer. With the head it answers, it is kept for every request with this head.
-    fn say(&mut self, response: &Response, form: Form, always: Option<&[u8]>, shared: &mut Shared) {
+    /// Appends the answer to a request. With the head it answers, it is kept for every request with
+    /// this head.
+    fn say(
+        &mut self,
+        response: &Response,
+        form: Form,
+        always: Option<&[u8]>,
+        ticket: Ticket,
+        shared: &mut Shared,
+    ) {
         let site = &mut **shared;
         let (date, kept) = (&site.date, &mut site.kept);
         let form = form.fitting(response);
         let rest = self.out.append(|out| {
             let start = out.len();
             let rest = answer::encode(out, response, form, date);
-            if let (Some(head), None, true) = (always, rest, form.keep_alive) {
+            if let (Some(head), Rest::Nothing, true) = (always, rest, form.keep_alive) {
                 kept.keep(head, &out[start..], date);
             }
             rest
         });
-        if let Some(rest) = rest {
-            self.out.then(Then::Body(rest));
+        if rest != Rest::Nothing {
+            self.out.then(Then::of(rest, Asked::of(ticket)));
         }
-        if !form.keep_alive {
-            self.ending.get_or_insert(Ending::Graceful);
+        self.said(response, rest, ticket, form, &mut site.agenda);
+    }
+
+    /// An answer is in its place, as far as it's bytes.
+    fn said(
+        &mut self,
+        response: &Response,
+        rest: Rest,
+        ticket: Ticket,
+        form: Form,
+        agenda: &mut Agenda,
+    ) {
+        if matches!(rest, Rest::Pieces(_)) {
+            self.tell_room(ticket.socket, agenda);
+        } else if response.body.is_in_pieces() {
+            agenda.closed(ticket); // Nobody takes them.
+        }
+        if form.keep_alive {
+            return;
+        }
+        // Its service may want to hear the rest of the request.
+        self.last = matches!(rest, Rest::Pieces(_)) && self.body.is_some();
+        if !self.last {
+            self.end_here();
         }
     }
 
-    fn complete(&mut self, number: u32, response: &Response, shared: &Shared) {
-        let Some((form, last)) = self.out.awaited(number) else {
+    fn complete(&mut self, ticket: Ticket, response: &Response, shared: &mut Shared) {
+        let Some((asked, form, last)) = self.out.awaited(ticket.number) else {
             return;
         };
-        let going_on = !(last && self.ending.is_some());
-        let form = Form {
-            keep_alive: form.keep_alive && going_on,
-            ..form
-        }
-        .fitting(response);
-        if !form.keep_alive {
-            self.out.cut_behind(number);
-            self.ending.get_or_insert(Ending::Graceful);
-        }
-        self.out.fill(number, |out| {
-            answer::encode(out, response, form, &shared.date).map_or(Then::Nothing, Then::Body)
-        });
+        let ticket = asked.ticket(ticket.socket);
+        let keep_alive = form.keep_alive && !(last && self.ending.is_some());
+        self.complete_as(response, ticket, Form { keep_alive, ..form }, shared);
     }
 
-    fn reject(&mut self, rejection: Rejection, shared: &mut Shared) {
+    /// Puts the answer to a request in its place, in this form.
+    fn complete_as(
+        &mut self,
+        response: &Response,
+        ticket: Ticket,
+        form: Form,
+        shared: &mut Shared,
+    ) {
+        let number = ticket.number;
+        let form = form.fitting(response);
+        let agenda = &mut shared.site.agenda;
+        if !form.keep_alive {
+            self.out.cut_behind(number, |asked| {
+                agenda.closed(asked.ticket(ticket.socket));
+            });
+        }
+        let mut rest = Rest::Nothing;
+        let date = &shared.site.date;
+        self.out.fill(number, |out| {
+            rest = answer::encode(out, response, form, date);
+            Then::of(rest, Asked::of(ticket))
+        });
+        if !matches!(rest, Rest::Pieces(_)) {
+            self.answered(number, shared.site.now);
+        }
+        self.said(response, rest, ticket, form, &mut shared.site.agenda);
+    }
+
+    fn reject(&mut self, rejection: Rejection, socket: Token, shared: &mut Shared) {
         if rejection.is_foreign() {
             shared.counts.rejections.count(rejection.status);
+            if let Some(streamed) = self.take_streamed() {
+                self.give_up(streamed.asked, socket, &mut shared.agenda);
+            }
             self.body = None;
             self.ending = Some(Ending::Lingering);
             return;
@@ -492,11 +794,12 @@ impl Talk {
         self.refuse(
             rejection.status,
             format!("{}\n", rejection.violation),
+            socket,
             shared,
         );
     }
 
-    fn refuse(&mut self, status: u16, text: String, shared: &mut Shared) {
+    fn refuse(&mut self, status: u16, text: String, socket: Token, shared: &mut Shared) {
         shared.counts.rejections.count(status);
         let version = http1::Version::Http11;
         let form = Form {
@@ -504,8 +807,21 @@ impl Talk {
             head_only: false,
             keep_alive: false,
         };
-        self.body = None;
-        self.say(&Response::sentence(status, text), form, None, shared);
+        let streamed = self.body.take().and_then(|body| body.streamed);
+        let response = Response::sentence(status, text);
+        match streamed {
+            // Its service was asked already, and may even have begun to answer.
+            Some(Streamed { asked, .. }) => {
+                if self.out.awaited(asked.number).is_some() {
+                    self.complete_as(&response, asked.ticket(socket), form, shared);
+                }
+                self.give_up(asked, socket, &mut shared.agenda);
+            }
+            None => {
+                let ticket = Ticket::new(socket, self.number, 0);
+                self.say(&response, form, None, ticket, shared);
+            }
+        }
         // What else the client is sending can no longer be told.
         self.ending = Some(Ending::Lingering);
     }

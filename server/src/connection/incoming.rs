@@ -1,6 +1,7 @@
 //! A request whose body is on its way, whatever protocol brings it.
 
 use super::Arrival;
+use super::outgoing::Asked;
 use crate::answer::Form;
 use crate::request::{KeptHead, Request};
 use crate::response::Response;
@@ -17,10 +18,22 @@ pub(crate) struct Incoming {
     collects: bool,
     /// This is the answer, whatever the body.
     refusal: Option<Response>,
+    /// The service was asked already, and is told of the body as it comes.
+    pub(super) streamed: Option<Streamed>,
     /// How the answer is written, where the protocol has several ways.
     pub(super) form: Option<Form>,
     /// When it began, where it has a connection to itself.
     pub(super) arrival: Arrival,
+}
+
+/// A body that is told as it comes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Streamed {
+    pub(super) asked: Asked,
+    /// The service wants no more of it for now.
+    pub(super) paused: bool,
+    /// The client waits to be told that it may send it.
+    pub(super) expected: bool,
 }
 
 /// Who answers a request whose body has come.
@@ -73,6 +86,7 @@ impl Incoming {
         self.bytes.clear();
         self.collects = false;
         self.refusal = None;
+        self.streamed = None;
         self.form = None;
         self.arrival = Arrival::NONE;
         self.memory() <= SPARE_BYTES_MAX

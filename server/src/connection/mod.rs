@@ -10,6 +10,7 @@ mod http1;
 mod http2;
 mod incoming;
 mod outgoing;
+mod raw;
 #[cfg(test)]
 mod tests;
 mod websocket;
@@ -24,14 +25,14 @@ use proto::http2::server::PREFACE;
 
 use crate::config::Timeouts;
 use crate::request::Request;
-use crate::response::Response;
-use crate::service::{Context, Intake, Reply, Service, Ticket};
+use crate::service::{Action, Agenda, Context, Event, Intake, Notice, Reply, Service, Ticket};
 use crate::site::Site;
 use http1::Http1;
 use http2::Http2;
 use http2::{Kept, Rpcs};
 use incoming::{Answerer, Incoming};
 pub(crate) use outgoing::Step;
+use raw::Raw;
 use websocket::WebSocket;
 
 /// A client that was refused in the middle of sending is heard out for at most so long, …
@@ -123,12 +124,14 @@ impl<S: Service> Serving<S> {
         Serving { shared, service }
     }
 
-    /// Has the service answer. `number` is that of the ticket it gets.
-    fn call(&mut self, request: &Request<'_>, socket: Token, number: u32) -> Reply {
+    /// Has the service answer. `number` is that of the ticket it gets; says what it calls that.
+    #[inline]
+    fn call(&mut self, request: &Request<'_>, socket: Token, number: u32) -> (Reply, u32) {
         let site = &mut self.shared.site;
-        let ticket = Ticket::new(socket, number);
-        let mut context = Context::new(site.now, ticket, &mut site.agenda);
-        self.service.call(request, &mut context)
+        let ticket = Ticket::new(socket, number, 0);
+        let mut context = Context::new(site.now, ticket, &mut site.agenda, &site.peers);
+        let reply = self.service.call(request, &mut context);
+        (reply, context.ticket().tag())
     }
 
     /// Asks the service what becomes of the body of a request.
@@ -137,18 +140,44 @@ impl<S: Service> Serving<S> {
     }
 
     /// The answer to a request whose body has come.
-    fn answer(&mut self, incoming: &mut Incoming, socket: Token, number: u32) -> Reply {
+    fn answer(&mut self, incoming: &mut Incoming, socket: Token, number: u32) -> (Reply, u32) {
         match incoming.complete() {
             Answerer::Service(request) => self.call(&request, socket, number),
-            Answerer::Nobody(response) => Reply::Now(response),
+            Answerer::Nobody(response) => (Reply::Now(response), 0),
         }
+    }
+
+    /// Tells the service what happened to a request.
+    fn tell(&mut self, ticket: Ticket, event: Event<'_>) {
+        let site = &mut self.shared.site;
+        let mut context = Context::new(site.now, ticket, &mut site.agenda, &site.peers);
+        self.service.event(ticket, event, &mut context);
+    }
+
+    /// Tells the service what came out of sending, or of an end.
+    pub(crate) fn notify(&mut self, ticket: Ticket, notice: Notice) {
+        self.tell(ticket, notice.event());
     }
 
     /// Tells the service that took `ticket` that its timer is due.
     pub(crate) fn due(&mut self, ticket: Ticket) {
         let site = &mut self.shared.site;
-        let mut context = Context::new(site.now, ticket, &mut site.agenda);
+        let mut context = Context::new(site.now, ticket, &mut site.agenda, &site.peers);
         self.service.due(ticket, &mut context);
+    }
+
+    /// Has the service do what became possible by itself.
+    #[inline]
+    pub(crate) fn work(&mut self) {
+        let site = &mut self.shared.site;
+        let mut context = Context::of_nobody(site.now, &mut site.agenda, &site.peers);
+        self.service.work(&mut context);
+    }
+
+    /// The service itself, for its worker.
+    #[inline]
+    pub(crate) fn service(&mut self) -> &mut S {
+        &mut self.service
     }
 
     /// Tells the service what was counted.
@@ -257,10 +286,12 @@ const DECIDED: u8 = u8::MAX;
 
 /// What is spoken on a connection, and how far the talk has come.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // Every connection begins as the largest.
 enum Protocol {
     Http1(Http1),
     WebSocket(Box<WebSocket>),
     Http2(Box<Http2>),
+    Raw(Box<Raw>),
 }
 
 /// How a connection ends once its output is gone. Input is ignored from then on.
@@ -358,6 +389,7 @@ impl Connection {
             Protocol::Http1(_) => self.receive_first(input, serving),
             Protocol::Http2(http) => http.receive(input, serving),
             Protocol::WebSocket(websocket) => websocket.receive(input, serving),
+            Protocol::Raw(raw) => raw.receive(input, serving),
         }
     }
 
@@ -409,18 +441,19 @@ impl Connection {
             }
             Protocol::Http2(http) => http.resume(serving),
             Protocol::WebSocket(websocket) => websocket.resume(serving),
+            Protocol::Raw(raw) => raw.resume(serving),
         }
     }
 
     /// Goes on as another protocol, if the last request asked for that and was granted it.
     #[inline]
-    fn switch(&mut self, shared: &mut Shared) {
+    fn switch<S: Service>(&mut self, serving: &mut Serving<S>) {
         let Protocol::Http1(http) = &mut self.protocol else {
             return;
         };
-        if let Some(mut websocket) = http.upgraded() {
-            websocket.resume(shared);
-            self.protocol = Protocol::WebSocket(websocket);
+        if let Some(successor) = http.upgraded(self.socket) {
+            self.protocol = successor;
+            self.resume(serving);
         }
     }
 
@@ -428,8 +461,9 @@ impl Connection {
     pub(crate) fn peer_ended<S: Service>(&mut self, serving: &mut Serving<S>) {
         self.settle_on_http1(serving);
         match &mut self.protocol {
-            Protocol::Http1(http) => http.peer_ended(),
+            Protocol::Http1(http) => http.peer_ended(self.socket, &mut serving.agenda),
             Protocol::WebSocket(websocket) => websocket.peer_ended(),
+            Protocol::Raw(raw) => raw.peer_ended(serving),
             Protocol::Http2(http) => http.peer_ended(),
         }
     }
@@ -440,6 +474,7 @@ impl Connection {
         match &mut self.protocol {
             Protocol::Http1(http) => http.drain(),
             Protocol::WebSocket(websocket) => websocket.drain(),
+            Protocol::Raw(raw) => raw.drain(serving),
             Protocol::Http2(http) => http.drain(serving),
         }
     }
@@ -448,18 +483,84 @@ impl Connection {
     pub(crate) fn time_out<S: Service>(&mut self, timeouts: &Timeouts, serving: &mut Serving<S>) {
         self.settle_on_http1(serving);
         match &mut self.protocol {
-            Protocol::Http1(http) => http.time_out(serving),
+            Protocol::Http1(http) => http.time_out(self.socket, serving),
             Protocol::WebSocket(websocket) => websocket.time_out(serving),
+            Protocol::Raw(_) => {}
             Protocol::Http2(http) => http.time_out(timeouts, serving),
         }
     }
 
-    /// The answer to a request that had to wait. Nothing happens if it is not waited for.
-    pub(crate) fn complete(&mut self, number: u32, response: Response, shared: &mut Shared) {
-        match &mut self.protocol {
-            Protocol::Http1(http) => http.complete(number, &response, shared),
-            Protocol::Http2(http) => http.complete(number, response, shared),
+    /// Does what a service asked for about one request. Nothing happens if that is over. `bytes`
+    /// are those of the agenda.
+    pub(crate) fn act(
+        &mut self,
+        ticket: Ticket,
+        action: Action,
+        bytes: &[u8],
+        shared: &mut Shared,
+    ) {
+        let number = ticket.number;
+        match (&mut self.protocol, action) {
+            (Protocol::Http1(http), Action::Complete(response)) => {
+                http.complete(ticket, &response, shared);
+            }
+            (Protocol::Http2(http), Action::Complete(response)) => {
+                http.complete(number, response, shared);
+            }
+            (_, Action::Send(range)) => self.send(ticket, &bytes[range], shared),
+            #[cfg(feature = "tower")]
+            (_, Action::Share(piece)) => self.send(ticket, &piece, shared),
+            (Protocol::Http1(http), Action::End(trailers)) => {
+                http.finish(ticket, &trailers, shared);
+            }
+            (Protocol::Http2(http), Action::End(trailers)) => {
+                http.finish(number, &trailers, shared);
+            }
+            (Protocol::Raw(raw), Action::End(_)) => raw.finish(Ending::Graceful),
+            (Protocol::Http1(http), Action::Abort) => http.abort(ticket, shared),
+            (Protocol::Http2(http), Action::Abort) => http.abort(number),
+            (Protocol::Raw(raw), Action::Abort) => raw.finish(Ending::Reset),
+            (_, Action::Pause) => self.pause(number, true, shared),
+            (_, Action::Resume) => self.pause(number, false, shared),
             // An upgrade waits for no earlier answer.
+            (Protocol::WebSocket(_), _) | (Protocol::Raw(_), Action::Complete(_)) => {}
+        }
+    }
+
+    fn send(&mut self, ticket: Ticket, piece: &[u8], shared: &mut Shared) {
+        match &mut self.protocol {
+            Protocol::Http1(http) => http.send(ticket, piece, &mut shared.agenda),
+            Protocol::Http2(http) => http.send(ticket.number, piece, shared),
+            Protocol::Raw(raw) => raw.send(piece, &mut shared.agenda),
+            Protocol::WebSocket(_) => {}
+        }
+    }
+
+    fn pause(&mut self, number: u32, paused: bool, shared: &mut Shared) {
+        match &mut self.protocol {
+            Protocol::Http1(http) => http.pause(number, paused, shared.now),
+            Protocol::Http2(http) => http.pause(number, paused, shared.now),
+            Protocol::Raw(raw) => raw.pause(paused),
+            Protocol::WebSocket(_) => {}
+        }
+    }
+
+    /// Whether the service sends a request's answer in pieces, and has not ended it.
+    pub(crate) fn is_in_pieces(&mut self, number: u32) -> bool {
+        match &mut self.protocol {
+            Protocol::Http1(http) => http.out().is_in_pieces(number),
+            Protocol::Http2(http) => http.is_in_pieces(number),
+            Protocol::Raw(raw) => raw.is_open(),
+            Protocol::WebSocket(_) => false,
+        }
+    }
+
+    /// It is gone: services that have not finished a request of it are told.
+    pub(crate) fn abandon(&mut self, agenda: &mut Agenda) {
+        match &mut self.protocol {
+            Protocol::Http1(http) => http.abandon(self.socket, agenda),
+            Protocol::Http2(http) => http.abandon(agenda),
+            Protocol::Raw(raw) => raw.abandon(agenda),
             Protocol::WebSocket(_) => {}
         }
     }
@@ -468,8 +569,9 @@ impl Connection {
     #[inline]
     pub(crate) fn step(&mut self, shared: &mut Shared) -> Step {
         match &mut self.protocol {
-            Protocol::Http1(http) => http.out().step(),
+            Protocol::Http1(http) => http.step(self.socket, &mut shared.site.agenda),
             Protocol::WebSocket(websocket) => websocket.out().step(),
+            Protocol::Raw(raw) => raw.step(&mut shared.site.agenda),
             Protocol::Http2(http) => http.step(shared),
         }
     }
@@ -479,6 +581,7 @@ impl Connection {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().wake(),
             Protocol::WebSocket(websocket) => websocket.out().wake(),
+            Protocol::Raw(raw) => raw.out().wake(),
             Protocol::Http2(http) => http.wake(shared),
         }
     }
@@ -489,6 +592,7 @@ impl Connection {
         match &self.protocol {
             Protocol::Http1(http) => http.wants_buffer(),
             Protocol::WebSocket(websocket) => websocket.wants_buffer(),
+            Protocol::Raw(raw) => raw.wants_buffer(),
             Protocol::Http2(http) => http.wants_buffer(),
         }
     }
@@ -499,6 +603,7 @@ impl Connection {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().give_buffer(buffer),
             Protocol::WebSocket(websocket) => websocket.out().give_buffer(buffer),
+            Protocol::Raw(raw) => raw.out().give_buffer(buffer),
             Protocol::Http2(http) => http.give_buffer(buffer),
         }
     }
@@ -509,6 +614,7 @@ impl Connection {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().take_unused_buffer(),
             Protocol::WebSocket(websocket) => websocket.out().take_unused_buffer(),
+            Protocol::Raw(raw) => raw.out().take_unused_buffer(),
             Protocol::Http2(http) => http.take_unused_buffer(),
         }
     }
@@ -519,6 +625,7 @@ impl Connection {
         match &self.protocol {
             Protocol::Http1(http) => http.reads(),
             Protocol::WebSocket(websocket) => websocket.reads(),
+            Protocol::Raw(raw) => raw.reads(),
             Protocol::Http2(http) => http.reads(),
         }
     }
@@ -527,7 +634,7 @@ impl Connection {
     #[inline]
     pub(crate) fn wants_to_send(&self) -> bool {
         match &self.protocol {
-            Protocol::Http1(_) | Protocol::WebSocket(_) => false,
+            Protocol::Http1(_) | Protocol::WebSocket(_) | Protocol::Raw(_) => false,
             Protocol::Http2(http) => http.has_turns(),
         }
     }
@@ -546,6 +653,7 @@ impl Connection {
                 http.due().min(head).min(http.body_since() + timeouts.body)
             }
             Protocol::WebSocket(websocket) => websocket.body_since() + timeouts.body,
+            Protocol::Raw(_) => Time::NEVER,
         }
     }
 
@@ -555,6 +663,7 @@ impl Connection {
         match &self.protocol {
             Protocol::Http1(http) => http.finished(shared),
             Protocol::WebSocket(websocket) => websocket.finished(),
+            Protocol::Raw(raw) => raw.finished(),
             Protocol::Http2(http) => http.finished(shared),
         }
     }
@@ -563,6 +672,7 @@ impl Connection {
         match &self.protocol {
             Protocol::Http1(http) => http.phase(timeouts),
             Protocol::WebSocket(websocket) => websocket.phase(timeouts),
+            Protocol::Raw(raw) => raw.phase(),
             Protocol::Http2(http) => http.phase(timeouts),
         }
     }
@@ -574,6 +684,7 @@ impl Connection {
         let protocol = match &self.protocol {
             Protocol::Http1(http) => http.memory(),
             Protocol::WebSocket(websocket) => websocket.memory(),
+            Protocol::Raw(raw) => raw.memory(),
             Protocol::Http2(http) => http.memory(),
         };
         protocol + self.in_flight as usize
@@ -595,8 +706,9 @@ impl Connection {
     /// client does not even take what was said before.
     pub(crate) fn relieve(&mut self, shared: &mut Shared) -> bool {
         match &mut self.protocol {
-            Protocol::Http1(http) => http.relieve(shared),
+            Protocol::Http1(http) => http.relieve(self.socket, shared),
             Protocol::WebSocket(websocket) => websocket.relieve(),
+            Protocol::Raw(_) => false,
             Protocol::Http2(http) => http.relieve(shared),
         }
     }
@@ -617,6 +729,7 @@ impl Connection {
         match &mut self.protocol {
             Protocol::Http1(http) => http.looked(now),
             Protocol::WebSocket(websocket) => websocket.looked(now),
+            Protocol::Raw(_) => {}
             Protocol::Http2(http) => http.looked(now),
         }
         self.limit(timeouts)

@@ -1,21 +1,27 @@
 //! What a connection has to say, in order.
 //!
 //! Bytes first, then perhaps something that is not bytes yet: an answer that is waited for, the
-//! rest of a long body, an answer that dribbles. Behind it come further bytes, and so on. On the
+//! rest of a long body, what a service still has to send, an answer that dribbles. Behind it come further bytes, and so on. On the
 //! usual path there are only bytes, gathered in one buffer that leaves in one send.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::answer::{Beat, Dribble, Form};
+use engine::Token;
+
+use crate::answer::{Beat, Dribble, Form, Framing, Rest};
 use crate::pattern::{Slice, Stream};
-use crate::service::Dialogue;
+use crate::response::Field;
+use crate::service::{Dialogue, Ticket};
 
 /// Output above this stops reading: the client has to take answers before it may ask for more.
 const BYTES_HIGH: usize = 256 * 1024;
 
 /// So many answers that are no bytes yet stop reading, too.
 const ITEMS_HIGH: usize = 64;
+
+/// A service that sends in pieces is asked for more while no more than this waits.
+pub(super) const PIECES_LOW: usize = 64 * 1024;
 
 /// All output of one connection that the driver does not have yet.
 #[derive(Debug, Default)]
@@ -39,16 +45,84 @@ pub(crate) enum Then {
     /// The next item.
     #[default]
     Nothing,
-    /// The answer to the request of this number, in this form.
-    Answer { number: u32, form: Form },
+    /// The answer to this request, in this form.
+    Answer { asked: Asked, form: Form },
     /// An answer that never comes.
     Silence,
     /// The rest of a body.
     Body(Stream),
+    /// Whatever the service sends.
+    Pieces(Box<Pieces>),
     /// An answer byte by byte.
     Dribble(Box<Dribble>),
-    /// WebSocket, and no HTTP any more.
-    Upgrade(Dialogue),
+    /// No HTTP any more.
+    Upgrade(Successor),
+}
+
+impl Then {
+    /// What follows the bytes of an answer.
+    pub(crate) fn of(rest: Rest, asked: Asked) -> Then {
+        match rest {
+            Rest::Nothing => Then::Nothing,
+            Rest::Pattern(stream) => Then::Body(stream),
+            Rest::Pieces(framing) => Then::Pieces(Box::new(Pieces {
+                asked,
+                framing,
+                owed: true,
+            })),
+        }
+    }
+}
+
+/// Which request of the connection, and what its service calls it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) number: u32,
+    pub(crate) tag: u32,
+}
+
+impl Asked {
+    pub(crate) fn of(ticket: Ticket) -> Asked {
+        Asked {
+            number: ticket.number,
+            tag: ticket.tag(),
+        }
+    }
+
+    /// Its ticket, on the connection of `socket`.
+    #[inline]
+    pub(crate) fn ticket(self, socket: Token) -> Ticket {
+        Ticket::new(socket, self.number, self.tag)
+    }
+}
+
+/// An answer that its service sends in pieces. Those it has sent stand in front of it.
+#[derive(Debug)]
+pub(crate) struct Pieces {
+    asked: Asked,
+    framing: Framing,
+    /// Since the service was last told that there is room, it has sent something.
+    owed: bool,
+}
+
+/// What a connection goes on with after HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Successor {
+    WebSocket(Dialogue),
+    /// Whatever the service that took it over says.
+    Raw(Asked),
+}
+
+/// What became of the end of an answer in pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finished {
+    /// There is no such answer.
+    Unknown,
+    /// The connection can go on.
+    Whole,
+    /// Only the end of the connection ends it, or tells that it's not complete. What is behind it
+    /// has to go.
+    Last,
 }
 
 /// What is to be done next.
@@ -85,9 +159,9 @@ impl Outgoing {
 
     /// What the connection goes on with when the bytes are gone, if it is no HTTP.
     #[inline]
-    pub(crate) fn upgrade(&self) -> Option<Dialogue> {
+    pub(crate) fn upgrade(&self) -> Option<Successor> {
         match self.front.then {
-            Then::Upgrade(dialogue) => Some(dialogue),
+            Then::Upgrade(successor) => Some(successor),
             _ => None,
         }
     }
@@ -165,13 +239,12 @@ impl Outgoing {
     }
 
     /// The form in which request `number` waits for its answer, and whether nothing is behind it.
-    pub(crate) fn awaited(&self, number: u32) -> Option<(Form, bool)> {
+    pub(crate) fn awaited(&self, number: u32) -> Option<(Asked, Form, bool)> {
         let items = std::iter::once(&self.front).chain(&self.rest);
         items.enumerate().find_map(|(at, item)| match item.then {
-            Then::Answer {
-                number: found,
-                form,
-            } if found == number => Some((form, at == self.rest.len())),
+            Then::Answer { asked, form } if asked.number == number => {
+                Some((asked, form, at == self.rest.len()))
+            }
             _ => None,
         })
     }
@@ -179,29 +252,102 @@ impl Outgoing {
     /// Puts the answer to request `number` in its place: bytes through `write`, which returns what
     /// follows them.
     pub(crate) fn fill(&mut self, number: u32, write: impl FnOnce(&mut Vec<u8>) -> Then) {
-        let wanted =
-            |item: &Item| matches!(item.then, Then::Answer { number: n, .. } if n == number);
-        if wanted(&self.front) {
-            self.front.then = write(&mut self.front.bytes);
-        } else if let Some(item) = self.rest.iter_mut().find(|item| wanted(item)) {
-            let before = item.bytes.len();
-            item.then = write(&mut item.bytes);
-            self.rest_bytes += item.bytes.len() - before;
-            debug_assert!(self.adds_up(), "{} bytes are counted", self.rest_bytes);
+        self.change(number, |item| item.then = write(&mut item.bytes));
+    }
+
+    /// Changes the item whose answer, or whose pieces, are those to request `number`.
+    fn change<T>(&mut self, number: u32, change: impl FnOnce(&mut Item) -> T) -> Option<T> {
+        if self.front.is_of(number) {
+            return Some(change(&mut self.front));
+        }
+        let item = self.rest.iter_mut().find(|item| item.is_of(number))?;
+        let before = item.bytes.len();
+        let result = change(item);
+        self.rest_bytes += item.bytes.len() - before;
+        debug_assert!(self.adds_up(), "{} bytes are counted", self.rest_bytes);
+        Some(result)
+    }
+
+    /// A service sends a piece of its answer to request `number`.
+    pub(crate) fn send(&mut self, number: u32, piece: &[u8]) {
+        self.change(number, |item| {
+            if let Then::Pieces(pieces) = &mut item.then {
+                pieces.framing.write(piece, &mut item.bytes);
+                pieces.owed = true;
+            }
+        });
+    }
+
+    /// A service ends its answer to request `number`.
+    pub(crate) fn finish(&mut self, number: u32, trailers: &[Field]) -> Finished {
+        let finished = self.change(number, |item| {
+            let Then::Pieces(pieces) = &mut item.then else {
+                return Finished::Unknown;
+            };
+            let whole = pieces.framing.finish(trailers, &mut item.bytes);
+            match (whole, pieces.framing) {
+                (true, Framing::Chunks | Framing::Announced(_)) => {
+                    item.then = Then::Nothing;
+                    Finished::Whole
+                }
+                // Its place is needed to cut off what is behind it.
+                _ => Finished::Last,
+            }
+        });
+        finished.unwrap_or(Finished::Unknown)
+    }
+
+    /// Whose service is to be told that there is room for more of its answer, once.
+    #[inline]
+    pub(crate) fn take_room(&mut self) -> Option<Asked> {
+        match &mut self.front.then {
+            Then::Pieces(pieces) if pieces.owed && self.front.bytes.len() <= PIECES_LOW => {
+                pieces.owed = false;
+                Some(pieces.asked)
+            }
+            _ => None,
         }
     }
 
+    /// Whether the answer to request `number` is in pieces, and has not ended.
+    pub(crate) fn is_in_pieces(&self, number: u32) -> bool {
+        let mut items = std::iter::once(&self.front).chain(&self.rest);
+        let found = items.find(|item| item.is_of(number));
+        found.is_some_and(|item| matches!(item.then, Then::Pieces(_)))
+    }
+
+    /// The requests whose services have not said everything.
+    pub(crate) fn open(&self) -> impl Iterator<Item = Asked> {
+        let items = std::iter::once(&self.front).chain(&self.rest);
+        items.filter_map(Item::asked)
+    }
+
     /// Drops everything behind the answer to request `number`, whose place was just filled or is
-    /// about to be.
-    pub(crate) fn cut_behind(&mut self, number: u32) {
-        let wanted =
-            |item: &Item| matches!(item.then, Then::Answer { number: n, .. } if n == number);
-        let keep = match self.rest.iter().position(wanted) {
+    /// about to be. Tells of each request that is not answered because of that.
+    pub(crate) fn cut_behind(&mut self, number: u32, unanswered: impl FnMut(Asked)) {
+        let keep = match self.rest.iter().position(|item| item.is_of(number)) {
             Some(at) => at + 1,
             None => 0,
         };
+        self.rest
+            .iter()
+            .skip(keep)
+            .filter_map(Item::asked)
+            .for_each(unanswered);
         self.rest.truncate(keep);
         self.rest_bytes = self.rest.iter().map(|item| item.bytes.len()).sum();
+    }
+
+    /// Drops what is not said yet of the answer to request `number`, and everything behind it. What
+    /// its service has sent stays. Tells of each request that is not answered because of that, but
+    /// not of this one.
+    pub(crate) fn cut_at(&mut self, number: u32, unanswered: impl FnMut(Asked)) -> bool {
+        let is_there = self.change(number, |_| ()).is_some();
+        if is_there {
+            self.cut_behind(number, unanswered);
+            self.change(number, |item| item.then = Then::Nothing);
+        }
+        is_there
     }
 
     /// Takes the next thing to do off.
@@ -212,7 +358,9 @@ impl Outgoing {
                 return Step::Bytes(std::mem::take(&mut self.front.bytes));
             }
             match &mut self.front.then {
-                Then::Answer { .. } | Then::Silence | Then::Upgrade(_) => return Step::Nothing,
+                Then::Answer { .. } | Then::Pieces(_) | Then::Silence | Then::Upgrade(_) => {
+                    return Step::Nothing;
+                }
                 Then::Body(stream) => {
                     if let Some(slice) = stream.next() {
                         return Step::Slice(slice);
@@ -279,6 +427,19 @@ impl Item {
     fn is_empty(&self) -> bool {
         self.bytes.is_empty() && matches!(self.then, Then::Nothing)
     }
+
+    /// The request whose service has not said everything that belongs here.
+    fn asked(&self) -> Option<Asked> {
+        match &self.then {
+            Then::Answer { asked, .. } => Some(*asked),
+            Then::Pieces(pieces) => Some(pieces.asked),
+            _ => None,
+        }
+    }
+
+    fn is_of(&self, number: u32) -> bool {
+        self.asked().is_some_and(|asked| asked.number == number)
+    }
 }
 
 impl Dribble {
@@ -314,6 +475,15 @@ mod tests {
         keep_alive: true,
     };
 
+    fn asked(number: u32) -> Asked {
+        Asked { number, tag: 0 }
+    }
+
+    fn answer(number: u32) -> Then {
+        let (asked, form) = (asked(number), FORM);
+        Then::Answer { asked, form }
+    }
+
     fn say(out: &mut Outgoing, text: &str) {
         out.append(|bytes| bytes.extend_from_slice(text.as_bytes()));
     }
@@ -344,19 +514,10 @@ mod tests {
     fn answers_that_are_waited_for_hold_back_what_is_behind_them() {
         let mut out = Outgoing::default();
         say(&mut out, "a ");
-        out.then(Then::Answer {
-            number: 1,
-            form: FORM,
-        });
+        out.then(answer(1));
         say(&mut out, "c ");
-        out.then(Then::Answer {
-            number: 2,
-            form: FORM,
-        });
-        out.then(Then::Answer {
-            number: 3,
-            form: FORM,
-        });
+        out.then(answer(2));
+        out.then(answer(3));
         say(&mut out, "f");
         assert_eq!(heard(&mut out), "a ");
         assert!(out.waits() && !out.is_empty());
@@ -371,7 +532,7 @@ mod tests {
         out.fill(1, write("b "));
         assert_eq!(heard(&mut out), "b c ");
         assert_eq!(out.awaited(1), None);
-        assert_eq!(out.awaited(2), Some((FORM, false)));
+        assert_eq!(out.awaited(2), Some((asked(2), FORM, false)));
         out.fill(2, write("d "));
         assert_eq!(heard(&mut out), "d e f");
         assert!(out.is_empty());
@@ -382,18 +543,15 @@ mod tests {
     fn an_answer_that_ends_the_connection_cuts_off_what_is_behind_it() {
         for number in [1, 2] {
             let mut out = Outgoing::default();
-            out.then(Then::Answer {
-                number: 1,
-                form: FORM,
-            });
+            out.then(answer(1));
             say(&mut out, "between ");
-            out.then(Then::Answer {
-                number: 2,
-                form: FORM,
-            });
+            out.then(answer(2));
             say(&mut out, "behind");
-            out.cut_behind(number);
-            assert_eq!(out.awaited(number), Some((FORM, true)), "it is the last");
+            let mut unanswered = Vec::new();
+            out.cut_behind(number, |asked| unanswered.push(asked.number));
+            assert_eq!(unanswered, if number == 1 { vec![2] } else { vec![] });
+            let last = Some((asked(number), FORM, true));
+            assert_eq!(out.awaited(number), last, "it is the last");
             for filled in [2, 1] {
                 out.fill(filled, |bytes| {
                     bytes.extend_from_slice(format!("{filled} ").as_bytes());
@@ -438,6 +596,71 @@ mod tests {
         assert_eq!(text, "a~b~cnext");
     }
 
+    fn pieces(number: u32, framing: Framing) -> Then {
+        Then::of(Rest::Pieces(framing), asked(number))
+    }
+
+    #[test]
+    fn an_answer_in_pieces_holds_back_what_is_behind_it_until_it_is_complete() {
+        let mut out = Outgoing::default();
+        say(&mut out, "head ");
+        out.then(pieces(1, Framing::Chunks));
+        say(&mut out, "next ");
+        out.then(pieces(2, Framing::Announced(5)));
+        say(&mut out, "last");
+        assert_eq!(out.take_room(), Some(asked(1)));
+        assert_eq!(out.take_room(), None, "told once");
+        out.send(2, b"wor");
+        out.send(1, b"hello");
+        assert_eq!(
+            out.take_room(),
+            Some(asked(1)),
+            "and again for what was sent"
+        );
+        assert_eq!(heard(&mut out), "head 5\r\nhello\r\n");
+        let trailers = [("X-Sum".into(), "1".into())];
+        assert_eq!(out.finish(1, &trailers), Finished::Whole);
+        assert_eq!(heard(&mut out), "0\r\nX-Sum: 1\r\n\r\nnext wor");
+        out.send(2, b"ldly");
+        assert_eq!(out.finish(2, &[]), Finished::Whole);
+        assert_eq!(heard(&mut out), "ldlast", "not more than was announced");
+        assert_eq!(out.finish(2, &[]), Finished::Unknown);
+        assert!(out.is_empty() && out.rest_bytes == 0);
+    }
+
+    #[test]
+    fn an_answer_that_only_the_end_of_the_connection_can_end_is_the_last() {
+        for framing in [Framing::Announced(9), Framing::Close] {
+            let mut out = Outgoing::default();
+            out.then(pieces(1, framing));
+            say(&mut out, "behind");
+            out.then(answer(2));
+            out.send(1, b"some");
+            assert_eq!(out.finish(1, &[]), Finished::Last);
+            let mut unanswered = Vec::new();
+            assert!(out.cut_at(1, |asked| unanswered.push(asked.number)));
+            assert_eq!(unanswered, [2]);
+            assert_eq!(heard(&mut out), "some");
+            assert!(out.is_empty() && !out.cut_at(1, |_| ()));
+        }
+    }
+
+    #[test]
+    fn room_is_told_while_little_waits_and_by_the_answer_whose_turn_it_is() {
+        let mut out = Outgoing::default();
+        out.then(answer(1));
+        out.then(pieces(2, Framing::Chunks));
+        assert_eq!(out.take_room(), None, "it waits behind another");
+        out.fill(1, |_| Then::Nothing);
+        heard(&mut out);
+        assert_eq!(out.take_room(), Some(asked(2)));
+        out.send(2, &[b'x'; PIECES_LOW + 1]);
+        assert_eq!(out.take_room(), None, "much waits");
+        heard(&mut out);
+        assert_eq!(out.take_room(), Some(asked(2)));
+        assert_eq!(out.open().collect::<Vec<_>>(), [asked(2)]);
+    }
+
     #[test]
     fn output_is_heavy_by_bytes_or_by_answers() {
         let mut out = Outgoing::default();
@@ -448,7 +671,7 @@ mod tests {
         heard(&mut out);
         assert!(!out.is_heavy());
         for number in 0..=ITEMS_HIGH as u32 {
-            out.then(Then::Answer { number, form: FORM });
+            out.then(answer(number));
             assert!(!out.is_heavy());
         }
         out.then(Then::Silence);

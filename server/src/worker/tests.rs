@@ -4,6 +4,7 @@ mod http2;
 mod limits;
 mod service;
 mod stand_in;
+mod streaming;
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -99,9 +100,9 @@ impl Peer for Client {
 }
 
 /// A worker in a network of its own.
-struct Stage {
+struct Stage<S = StandIn> {
     network: Network,
-    worker: Worker<Sim, StandIn>,
+    worker: Worker<Sim, S>,
     stop: Stop,
     _registration: Registration,
     completions: Completions,
@@ -114,6 +115,16 @@ impl Stage {
 
     /// One that answers calls of gRPC by itself, or hands them to its service.
     fn offering(seed: u64, faults: Faults, calls: bool) -> Stage {
+        Stage::of(seed, faults, StandIn, calls)
+    }
+}
+
+impl<S: Service> Stage<S> {
+    fn serving(seed: u64, faults: Faults, service: S) -> Stage<S> {
+        Stage::of(seed, faults, service, false)
+    }
+
+    fn of(seed: u64, faults: Faults, service: S, calls: bool) -> Stage<S> {
         let network = Network::new(seed, faults);
         let driver = network.driver(&Config {
             sockets: 64,
@@ -139,7 +150,7 @@ impl Stage {
         };
         let stop = Stop::new();
         let _registration = stop.register(driver.waker()).expect("the first");
-        let worker = Worker::open(driver, StandIn, settings, stop.clone()).expect("it listens");
+        let worker = Worker::open(driver, service, settings, stop.clone()).expect("it listens");
         Stage {
             network,
             worker,

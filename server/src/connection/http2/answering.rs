@@ -5,8 +5,13 @@ use std::borrow::Cow;
 use proto::http2::server::{Server, Unsent};
 
 use crate::answer::{bodiless, may_be_said};
+#[cfg(feature = "tower")]
+use crate::headers;
 use crate::pattern::{PERIOD, PLAIN};
-use crate::response::{Body, Response};
+use crate::response::{Body, Field, Response};
+
+/// A service that sends in pieces is asked for more while no more than this waits.
+const PIECES_LOW: usize = 64 * 1024;
 
 /// A stream sends about so many bytes before the next has its turn.
 const TURN_BYTES: usize = 32 * 1024;
@@ -28,8 +33,7 @@ impl<'a> Fields<'a> {
             digits: [b'0'; 20],
             digits_at: 20,
         };
-        let unannounced = matches!(response.body, Body::Chunked(_));
-        if !unannounced && !bodiless(response.status) {
+        if response.body.is_announced() && !bodiless(response.status) {
             let mut left = response.body.len();
             loop {
                 fields.digits_at -= 1;
@@ -74,6 +78,20 @@ pub(super) fn head(
     machine: &mut Server,
     out: &mut Vec<u8>,
 ) -> Result<(), Unsent> {
+    #[cfg(feature = "tower")]
+    if let Some(given) = &response.headers {
+        let length = Fields::of(response, date);
+        let length = (!end).then_some(&length.digits[length.digits_at..]);
+        let length = length.filter(|digits| !digits.is_empty());
+        if let Some(fields) = headers::for_http2(given, response, length, date) {
+            match machine.respond_with(stream, response.status, fields, end, out) {
+                Err(Unsent::Misuse(_)) => {}
+                said => return said,
+            }
+        }
+        machine.respond(stream, 500, &[("content-length", "0")], true, out)?;
+        return Err(Unsent::Gone);
+    }
     if may_be_said(response) {
         let fields = Fields::of(response, date);
         match machine.respond_with(stream, response.status, fields.iter(), end, out) {
@@ -98,6 +116,10 @@ pub(super) fn whole_body(response: &Response, head_only: bool) -> Cow<'_, [u8]> 
         Body::Empty => Cow::Borrowed(&[]),
         Body::Static(bytes) => Cow::Borrowed(bytes),
         Body::Bytes(bytes) => Cow::Borrowed(bytes),
+        #[cfg(feature = "tower")]
+        Body::Shared(bytes) => Cow::Borrowed(bytes),
+        // Whoever sends them isn't asked.
+        Body::Stream | Body::Sized(_) => Cow::Borrowed(&[]),
         Body::Pattern(length) | Body::Chunked(length) => {
             let mut bytes = Vec::new();
             let mut source = Source::Pattern {
@@ -121,6 +143,9 @@ pub(super) enum Source {
     Static(&'static [u8]),
     /// Bytes made for this answer, from a place on.
     Bytes { bytes: Vec<u8>, at: usize },
+    /// Bytes that others have, too.
+    #[cfg(feature = "tower")]
+    Shared(bytes::Bytes),
     /// So many bytes of the pattern, from this place in its period on.
     Pattern { left: u64, phase: usize },
 }
@@ -143,6 +168,9 @@ impl Source {
             Body::Empty => Source::Static(&[]),
             Body::Static(bytes) => Source::Static(bytes),
             Body::Bytes(bytes) => Source::Bytes { bytes, at: 0 },
+            #[cfg(feature = "tower")]
+            Body::Shared(bytes) => Source::Shared(bytes),
+            Body::Stream | Body::Sized(_) => Source::Static(&[]),
             Body::Pattern(left) | Body::Chunked(left) => Source::Pattern { left, phase: 0 },
         }
     }
@@ -175,6 +203,8 @@ impl Source {
     pub(super) fn memory(&self) -> usize {
         match self {
             Source::Bytes { bytes, .. } => bytes.len(),
+            #[cfg(feature = "tower")]
+            Source::Shared(bytes) => bytes.len(),
             Source::Static(_) | Source::Pattern { .. } => 0,
         }
     }
@@ -184,6 +214,8 @@ impl Source {
         match self {
             Source::Static(bytes) => bytes.len() as u64,
             Source::Bytes { bytes, at } => (bytes.len() - at) as u64,
+            #[cfg(feature = "tower")]
+            Source::Shared(bytes) => bytes.len() as u64,
             Source::Pattern { left, .. } => *left,
         }
     }
@@ -193,6 +225,8 @@ impl Source {
         let (bytes, from) = match self {
             Source::Static(bytes) => (*bytes, 0),
             Source::Bytes { bytes, at } => (&bytes[..], *at),
+            #[cfg(feature = "tower")]
+            Source::Shared(bytes) => (&bytes[..], 0),
             Source::Pattern { phase, .. } => (&PLAIN[..], *phase),
         };
         let length = self.left().min(TURN_BYTES as u64) as usize;
@@ -208,10 +242,144 @@ impl Source {
         match self {
             Source::Static(bytes) => *bytes = &bytes[taken..],
             Source::Bytes { at, .. } => *at += taken,
+            #[cfg(feature = "tower")]
+            Source::Shared(bytes) => drop(bytes.split_to(taken)),
             Source::Pattern { left, phase } => {
                 *left -= taken as u64;
                 *phase = (*phase + taken) % PERIOD;
             }
+        }
+    }
+}
+
+/// A body that its service sends piece by piece.
+#[derive(Debug)]
+pub(super) struct Pieces {
+    /// What the service has sent and the machine has not taken, from a place on.
+    bytes: Vec<u8>,
+    at: usize,
+    /// Bytes that were announced and are not sent by the service yet.
+    announced: Option<u64>,
+    /// The service has sent everything, and these trailers.
+    end: Option<Vec<Field>>,
+    /// Since the service was last told that there is room, it has sent something.
+    owed: bool,
+}
+
+impl Pieces {
+    /// Those of an answer that has begun.
+    pub(super) fn of(body: &Body) -> Pieces {
+        Pieces {
+            bytes: Vec::new(),
+            at: 0,
+            announced: match body {
+                Body::Sized(bytes) => Some(*bytes),
+                _ => None,
+            },
+            end: None,
+            owed: true,
+        }
+    }
+
+    /// The service sends more. What is more than was announced, it may not.
+    pub(super) fn push(&mut self, mut piece: &[u8]) {
+        if self.end.is_some() {
+            return;
+        }
+        if let Some(left) = &mut self.announced {
+            let taken = piece
+                .len()
+                .min(usize::try_from(*left).unwrap_or(usize::MAX));
+            *left -= taken as u64;
+            piece = &piece[..taken];
+        }
+        self.bytes.extend_from_slice(piece);
+        self.owed = true;
+    }
+
+    /// The service has sent everything. False if that is less than was announced.
+    pub(super) fn finish(&mut self, trailers: Vec<Field>) -> bool {
+        let whole = self.announced.is_none_or(|left| left == 0);
+        if whole {
+            self.end.get_or_insert(trailers);
+        }
+        whole
+    }
+
+    /// Whether the service has sent everything.
+    pub(super) fn has_ended(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Bytes that the machine has not taken.
+    pub(super) fn left(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    /// Bytes of memory.
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// Whether the service is to be told that there is room for more, once.
+    pub(super) fn take_room(&mut self) -> bool {
+        let room = self.owed && self.end.is_none() && self.left() <= PIECES_LOW;
+        self.owed &= !room;
+        room
+    }
+
+    /// Sends as much as one turn and the windows allow, and there is.
+    ///
+    /// # Errors
+    /// Nothing can follow on this stream.
+    pub(super) fn send(
+        &mut self,
+        stream: u32,
+        machine: &mut Server,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, Unsent> {
+        let last = self.end.as_ref().is_some_and(Vec::is_empty);
+        let piece = &self.bytes[self.at..];
+        let (length, whole) = (piece.len().min(TURN_BYTES), piece.len() <= TURN_BYTES);
+        let taken = match length {
+            0 if !last => 0,
+            _ => machine.data(stream, &piece[..length], whole && last, out)?,
+        };
+        self.at += taken;
+        if taken < length {
+            return Ok(Progress::Blocked);
+        }
+        if !whole {
+            return Ok(Progress::More);
+        }
+        self.bytes.clear();
+        self.at = 0;
+        match &self.end {
+            None => Ok(Progress::Blocked),
+            Some(trailers) if trailers.is_empty() => Ok(Progress::Done),
+            Some(trailers) => {
+                self.say_trailers(stream, machine, out, trailers)?;
+                Ok(Progress::Done)
+            }
+        }
+    }
+
+    /// Sends the trailers, or the end alone if they can't be sent.
+    fn say_trailers(
+        &self,
+        stream: u32,
+        machine: &mut Server,
+        out: &mut Vec<u8>,
+        trailers: &[Field],
+    ) -> Result<(), Unsent> {
+        let lower = |(name, value): &Field| (name.to_ascii_lowercase(), value.clone());
+        let fields: Vec<_> = trailers.iter().map(lower).collect();
+        let fields: Vec<_> = (fields.iter())
+            .map(|(name, value)| (name.as_bytes(), value.as_bytes()))
+            .collect();
+        match machine.trailers(stream, &fields, out) {
+            Err(Unsent::Misuse(_)) => machine.data(stream, &[], true, out).map(|_| ()),
+            said => said,
         }
     }
 }

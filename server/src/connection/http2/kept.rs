@@ -60,7 +60,8 @@ impl Kept {
         response: &Response,
         date: &[u8; 29],
     ) -> Option<usize> {
-        if response.body.len() > KEPT_BYTES_MAX || !may_be_said(response) {
+        let long = response.body.len() > KEPT_BYTES_MAX || response.body.is_in_pieces();
+        if long || !may_be_said(response) {
             return None;
         }
         let fields = Fields::of(response, date);

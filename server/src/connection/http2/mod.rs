@@ -28,12 +28,12 @@ use super::{Ending, Phase, Step, TOO_MUCH};
 use crate::config::Timeouts;
 use crate::connection::{Serving, Shared};
 use crate::fault::{Fault, Http2Fault};
-use crate::response::{Response, TEXT};
-use crate::service::{Reply, Service};
-use answering::{Progress, Source};
+use crate::response::{Field, Response, TEXT};
+use crate::service::{Agenda, Reply, Service};
+use answering::{Pieces, Progress, Source};
 pub(crate) use calls::Rpcs;
 pub(crate) use kept::Kept;
-use streams::{Dribble, State, Stream};
+use streams::{Dribble, State, Stream, Upload};
 use talk::{Next, Talk};
 
 /// Output above this stops reading: the client has to take answers before it may ask for more.
@@ -153,23 +153,29 @@ impl Http2 {
                 stream,
                 reply,
                 head_only,
-            } => self.reply(stream, reply, head_only, shared),
+                tag,
+                invites,
+            } => {
+                if invites {
+                    self.invite(stream);
+                }
+                self.reply(stream, reply, (head_only, tag), shared);
+            }
+            Next::Abort(stream) => {
+                self.machine.reset(stream, ErrorCode::CANCEL, &mut self.out);
+                self.talk.drop(stream, shared);
+            }
             Next::Early {
                 stream,
                 response,
                 head_only,
             } => {
-                self.say(stream, response, head_only, shared);
+                self.say(stream, response, (head_only, 0), shared);
                 self.machine
                     .reset(stream, ErrorCode::NO_ERROR, &mut self.out);
                 self.talk.drop(stream, shared);
             }
-            Next::Continue(stream) => {
-                let none: [(&str, &str); 0] = [];
-                let _ = self
-                    .machine
-                    .respond(stream, 100, &none, false, &mut self.out);
-            }
+            Next::Continue(stream) => self.invite(stream),
             Next::Refuse {
                 stream,
                 status,
@@ -209,17 +215,44 @@ impl Http2 {
         }
     }
 
-    fn reply(&mut self, stream: u32, reply: Reply, head_only: bool, shared: &mut Shared) {
+    /// Tells the client to send its body (RFC 9110 §15.2.1).
+    fn invite(&mut self, stream: u32) {
+        let none: [(&str, &str); 0] = [];
+        let _ = self
+            .machine
+            .respond(stream, 100, &none, false, &mut self.out);
+    }
+
+    /// Does as a service replied that calls the request `tag`.
+    fn reply(
+        &mut self,
+        stream: u32,
+        reply: Reply,
+        (head_only, tag): (bool, u32),
+        shared: &mut Shared,
+    ) {
         match reply {
             Reply::Now(response) | Reply::Always(response) => {
-                self.say(stream, response, head_only, shared);
+                self.say(stream, response, (head_only, tag), shared);
             }
-            Reply::Later => self
-                .talk
-                .wait(stream, State::Waiting, head_only, shared.now),
+            Reply::Later => {
+                self.talk
+                    .wait(stream, State::Waiting, head_only, shared.now);
+                if let Some(stream) = self.talk.streams.find(stream) {
+                    stream.tag = tag;
+                }
+            }
             Reply::Upgrade(_) => {
                 let text = "this server offers WebSocket over HTTP/1.1 only\n";
-                self.say(stream, Response::sentence(400, text), head_only, shared);
+                let response = Response::sentence(400, text);
+                self.say(stream, response, (head_only, tag), shared);
+            }
+            Reply::Takeover => {
+                let text = "this server offers upgrades over HTTP/1.1 only\n";
+                let response = Response::sentence(400, text);
+                self.say(stream, response, (head_only, tag), shared);
+                let ticket = self.talk.ticket(stream, tag);
+                shared.agenda.closed(ticket);
             }
             Reply::Fault(fault) => self.misbehave(stream, fault, head_only, shared),
         }
@@ -270,7 +303,7 @@ impl Http2 {
                 self.say(
                     stream,
                     Response::fixed(TEXT, b"goodbye\n"),
-                    head_only,
+                    (head_only, 0),
                     shared,
                 );
                 self.go_away(ErrorCode::NO_ERROR);
@@ -278,28 +311,145 @@ impl Http2 {
         }
     }
 
-    fn say(&mut self, stream: u32, response: Response, head_only: bool, shared: &Shared) {
+    /// Answers a request that its service calls `tag`.
+    fn say(
+        &mut self,
+        id: u32,
+        response: Response,
+        (head_only, tag): (bool, u32),
+        shared: &mut Shared,
+    ) {
+        let before = self.talk.streams.remove(id);
+        let upload = before.map_or(Upload::None, |stream| stream.upload);
         let (machine, out) = (&mut self.machine, &mut self.out);
         let end = !answering::has_body(&response, head_only);
-        let begun = answering::head(stream, &response, end, &shared.date, machine, out);
+        let in_pieces = response.body.is_in_pieces();
+        let begun = answering::head(id, &response, end, &shared.date, machine, out);
         if begun.is_err() || end {
-            return;
-        }
-        let mut source = Source::of(response.body);
-        match source.send(stream, machine, out) {
-            Ok(Progress::Done) | Err(_) => {}
-            Ok(progress) => {
-                self.talk
-                    .wait(stream, State::Sending(source), head_only, shared.now);
-                if progress == Progress::More {
-                    self.talk.list(stream);
-                } else if self.talk.is_full(stream, shared) {
-                    self.machine
-                        .reset(stream, ErrorCode::ENHANCE_YOUR_CALM, &mut self.out);
-                    self.talk.streams.remove(stream);
-                }
+            if in_pieces {
+                shared.agenda.closed(self.talk.ticket(id, tag)); // Nobody takes them.
             }
+            return self.cease(id, upload);
         }
+        let state = match in_pieces {
+            true => State::Piecing(Box::new(Pieces::of(&response.body))),
+            false => {
+                let mut source = Source::of(response.body);
+                match source.send(id, machine, out) {
+                    Ok(Progress::Done) | Err(_) => return self.cease(id, upload),
+                    Ok(Progress::More) => self.talk.turns.push_back(id),
+                    Ok(Progress::Blocked) => {}
+                }
+                State::Sending(source)
+            }
+        };
+        let mut stream = Stream::new(state, head_only, shared.now);
+        stream.listed = self.talk.turns.back() == Some(&id);
+        stream.tag = tag;
+        stream.set_upload(upload, shared.now);
+        self.talk.body_since = self.talk.body_since.min(stream.arrival.since);
+        self.talk.streams.insert(id, stream);
+        if in_pieces {
+            self.tell_room(id, shared);
+        } else if self.talk.is_full(id, shared) {
+            self.machine
+                .reset(id, ErrorCode::ENHANCE_YOUR_CALM, &mut self.out);
+            self.talk.streams.remove(id);
+        }
+    }
+
+    /// A request is answered whole. If its body is still coming, nobody wants it (RFC 9113 §8.1).
+    fn cease(&mut self, id: u32, upload: Upload) {
+        if upload != Upload::None {
+            self.machine.reset(id, ErrorCode::NO_ERROR, &mut self.out);
+        }
+    }
+
+    /// Says to a service that there is room for more of its answer, if that is news.
+    fn tell_room(&mut self, id: u32, shared: &mut Shared) {
+        if let Some(stream) = self.talk.streams.find(id)
+            && let State::Piecing(pieces) = &mut stream.state
+            && pieces.take_room()
+        {
+            let tag = stream.tag;
+            shared.agenda.writable(self.talk.ticket(id, tag));
+        }
+    }
+
+    /// Whether the answer to a request is in pieces, and has not ended.
+    pub(super) fn is_in_pieces(&mut self, id: u32) -> bool {
+        let stream = self.talk.streams.find(id);
+        stream.is_some_and(|stream| stream.is_open() && matches!(stream.state, State::Piecing(_)))
+    }
+
+    /// A piece of the answer to a request.
+    pub(super) fn send(&mut self, id: u32, piece: &[u8], shared: &mut Shared) {
+        if let Some(stream) = self.talk.streams.find(id)
+            && let State::Piecing(pieces) = &mut stream.state
+        {
+            pieces.push(piece);
+            self.talk.list(id);
+            self.tell_room(id, shared);
+        }
+    }
+
+    /// The answer in pieces to a request is complete.
+    pub(super) fn finish(&mut self, id: u32, trailers: &[Field], shared: &mut Shared) {
+        let Some(stream) = self.talk.streams.find(id) else {
+            return;
+        };
+        let State::Piecing(pieces) = &mut stream.state else {
+            return;
+        };
+        stream.since = shared.now;
+        if pieces.finish(trailers.to_vec()) {
+            self.talk.list(id);
+        } else {
+            self.abort(id);
+        }
+    }
+
+    /// A request is given up by its service.
+    pub(super) fn abort(&mut self, id: u32) {
+        if self
+            .talk
+            .streams
+            .find(id)
+            .is_some_and(|stream| stream.is_open())
+        {
+            self.talk.streams.remove(id);
+            self.machine
+                .reset(id, ErrorCode::INTERNAL_ERROR, &mut self.out);
+        }
+    }
+
+    /// The body of a request is to wait, or to go on.
+    pub(super) fn pause(&mut self, id: u32, paused: bool, now: Time) {
+        let Some(stream) = self.talk.streams.find(id) else {
+            return;
+        };
+        match (stream.upload, paused) {
+            (Upload::Coming, true) => {
+                stream.set_upload(Upload::Paused { expected: false }, now);
+                self.machine.pause(id);
+            }
+            (Upload::Paused { expected }, false) => {
+                stream.set_upload(Upload::Coming, now);
+                stream.since = now;
+                let invites = expected && matches!(stream.state, State::Waiting);
+                self.talk.body_since = self.talk.body_since.min(now);
+                if invites {
+                    self.invite(id);
+                }
+                self.machine.resume(id, &mut self.out);
+            }
+            _ => {}
+        }
+    }
+
+    /// The connection is gone: what its services have not finished is told.
+    pub(super) fn abandon(&mut self, agenda: &mut Agenda) {
+        self.talk.abandon(agenda);
     }
 
     fn go_away(&mut self, code: ErrorCode) {
@@ -362,7 +512,12 @@ impl Http2 {
             return;
         };
         let text = "the request took too long to arrive";
+        let uploading = stream.upload == Upload::Coming;
         match &mut stream.state {
+            State::Waiting if uploading => {
+                shared.counts.rejections.count(408);
+                self.refuse(id, 408, format!("{text}\n"), shared);
+            }
             State::Receiving(_) => {
                 shared.counts.rejections.count(408);
                 self.refuse(id, 408, format!("{text}\n"), shared);
@@ -385,7 +540,7 @@ impl Http2 {
     fn refuse(&mut self, id: u32, status: u16, text: String, shared: &mut Shared) {
         let head_only = self.talk.streams.find(id).is_some_and(|s| s.head_only);
         self.talk.drop(id, shared);
-        self.say(id, Response::sentence(status, text), head_only, shared);
+        self.say(id, Response::sentence(status, text), (head_only, 0), shared);
         self.machine.reset(id, ErrorCode::NO_ERROR, &mut self.out);
         self.talk.drop(id, shared);
     }
@@ -446,11 +601,11 @@ impl Http2 {
 
     /// The answer to a request that had to wait. Nothing happens if it is not waited for.
     pub(super) fn complete(&mut self, stream: u32, response: Response, shared: &mut Shared) {
-        let waits = |found: &mut Stream| matches!(found.state, State::Waiting);
-        if self.talk.streams.find(stream).is_some_and(waits)
-            && let Some(Stream { head_only, .. }) = self.talk.streams.remove(stream)
+        if let Some(found) = self.talk.streams.find(stream)
+            && matches!(found.state, State::Waiting)
         {
-            self.say(stream, response, head_only, shared);
+            let as_asked = (found.head_only, found.tag);
+            self.say(stream, response, as_asked, shared);
         }
     }
 
@@ -531,8 +686,23 @@ impl Http2 {
                     match sent {
                         Ok(Progress::More) => self.talk.list(id),
                         Ok(Progress::Blocked) => {}
-                        Ok(Progress::Done) | Err(_) => self.talk.drop(id, shared),
+                        Ok(Progress::Done) => self.end(id),
+                        Err(_) => self.talk.drop(id, shared),
                     }
+                }
+                State::Piecing(pieces) => {
+                    let before = pieces.left();
+                    let sent = pieces.send(id, &mut self.machine, &mut self.out);
+                    if pieces.left() < before {
+                        stream.since = shared.now;
+                    }
+                    match sent {
+                        Ok(Progress::More) => self.talk.list(id),
+                        Ok(Progress::Blocked) => {}
+                        Ok(Progress::Done) => self.end(id),
+                        Err(_) => self.talk.drop(id, shared),
+                    }
+                    self.tell_room(id, shared);
                 }
                 State::Calling(_) => self.speak(id, shared),
                 State::Dribbling(dribble) => {
@@ -542,6 +712,12 @@ impl Http2 {
                 State::Receiving(_) | State::Waiting | State::Silent => {}
             }
         }
+    }
+
+    /// All of an answer is sent.
+    fn end(&mut self, id: u32) {
+        let upload = self.talk.streams.remove(id).map(|stream| stream.upload);
+        self.cease(id, upload.unwrap_or(Upload::None));
     }
 
     fn is_heavy(&self) -> bool {

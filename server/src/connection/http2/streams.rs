@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use measure::time::Time;
 
-use super::answering::Source;
+use super::answering::{Pieces, Source};
 use super::calls::Rpc;
 use crate::config::Timeouts;
 use crate::connection::{Arrival, Incoming};
@@ -22,7 +22,22 @@ pub(super) struct Stream {
     pub(super) since: Time,
     /// What is coming: a body, or a message of a call.
     pub(super) arrival: Arrival,
+    /// What its service calls the request.
+    pub(super) tag: u32,
+    /// Whether the service is told of the body as it comes.
+    pub(super) upload: Upload,
     pub(super) state: State,
+}
+
+/// A body that its service is told of as it comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Upload {
+    /// There is none, or it's complete.
+    None,
+    /// It's coming.
+    Coming,
+    /// The service wants no more of it for now. The client may wait to be told that it may send it.
+    Paused { expected: bool },
 }
 
 /// What is waited for.
@@ -36,6 +51,8 @@ pub(super) enum State {
     Silent,
     /// Credit, or its turn, for the rest of a body.
     Sending(Source),
+    /// What the service sends, or credit for that, or its turn.
+    Piecing(Box<Pieces>),
     /// The time of the next byte.
     Dribbling(Box<Dribble>),
     /// Whatever a call waits for.
@@ -68,6 +85,8 @@ impl Stream {
             received: 0,
             since: now,
             arrival: Arrival::NONE,
+            tag: 0,
+            upload: Upload::None,
             state,
         };
         if stream.is_coming() {
@@ -94,6 +113,24 @@ impl Stream {
         match &self.state {
             State::Receiving(_) => true,
             State::Calling(rpc) => rpc.is_coming(),
+            _ => self.upload == Upload::Coming,
+        }
+    }
+
+    /// The service is told of the body as it comes, or wants no more of it for now.
+    pub(super) fn set_upload(&mut self, upload: Upload, now: Time) {
+        self.upload = upload;
+        self.arrival = match self.is_coming() {
+            true => Arrival::begin(now),
+            false => Arrival::NONE,
+        };
+    }
+
+    /// Whether its service has not said everything, or not heard everything.
+    pub(super) fn is_open(&self) -> bool {
+        match &self.state {
+            State::Waiting => true,
+            State::Piecing(pieces) => !pieces.has_ended(),
             _ => false,
         }
     }
@@ -114,6 +151,7 @@ impl Stream {
             State::Sending(source) => source.memory(),
             State::Calling(rpc) => rpc.capacity(),
             State::Dribbling(dribble) => dribble.bytes.capacity(),
+            State::Piecing(pieces) => pieces.memory(),
             State::Waiting | State::Silent => 0,
         }
     }
@@ -124,6 +162,7 @@ impl Stream {
             State::Receiving(incoming) => incoming.bytes(),
             State::Sending(source) => source.memory(),
             State::Calling(rpc) => rpc.memory(),
+            State::Piecing(pieces) => pieces.left(),
             State::Waiting | State::Silent | State::Dribbling(_) => 0,
         }
     }
@@ -135,7 +174,8 @@ impl Stream {
             State::Sending(_) => !self.listed,
             State::Dribbling(dribble) => dribble.due == Time::NEVER,
             State::Calling(rpc) => !self.listed && rpc.waits_for_client(),
-            State::Waiting | State::Silent => false,
+            State::Piecing(pieces) => !self.listed && pieces.left() > 0 || self.is_coming(),
+            State::Waiting | State::Silent => self.is_coming(),
         }
     }
 

@@ -10,12 +10,12 @@ use proto::grpc::{self as rpc, Status};
 use proto::http2::Fields;
 use proto::http2::server::Event;
 
-use super::streams::{State, Stream, Streams};
+use super::streams::{State, Stream, Streams, Upload};
 use crate::connection::{Arrival, Serving, Shared};
 use crate::grpc;
 use crate::request;
 use crate::response::Response;
-use crate::service::{Intake, Reply, Service};
+use crate::service::{self, Agenda, Intake, Reply, Service, Ticket};
 
 /// What the streams of a connection may hold in memory together, unless a body may be longer, …
 const MEMORY_BYTES_MAX: usize = 32 << 20;
@@ -43,12 +43,17 @@ pub(super) enum Next {
     Nothing,
     /// The kept answer at this place.
     Kept(u32, usize),
-    /// What a service says.
+    /// What a service says, and what it calls the request. The client may wait to be told that it
+    /// may send the body.
     Reply {
         stream: u32,
         reply: Reply,
         head_only: bool,
+        tag: u32,
+        invites: bool,
     },
+    /// The request can't go on, nor its answer.
+    Abort(u32),
     /// An answer before the request is complete; the client need not send the rest.
     Early {
         stream: u32,
@@ -159,7 +164,13 @@ impl Talk {
                 self.begin(request, &wanted, serving)
             }
             Event::Data { stream, bytes, end } => self.data(stream, bytes, end, serving),
-            Event::Trailers { stream, .. } => self.data(stream, &[], true, serving),
+            Event::Trailers { stream, fields } => {
+                if let Some(ticket) = self.listens(stream) {
+                    let fields = request::Fields::of_http2(fields);
+                    serving.tell(ticket, service::Event::Trailers(fields));
+                }
+                self.data(stream, &[], true, serving)
+            }
             Event::Reset { stream, .. } => {
                 self.drop(stream, serving);
                 Next::Nothing
@@ -188,7 +199,7 @@ impl Talk {
         let head_only = method == b"HEAD";
         let head = request::Request::of_http2(method, path, fields);
         if end {
-            let reply = serving.call(&head, self.socket, stream);
+            let (reply, tag) = serving.call(&head, self.socket, stream);
             let shared: &mut Shared = serving;
             if let Reply::Always(response) = &reply
                 && let Some(place) =
@@ -202,13 +213,28 @@ impl Talk {
                 stream,
                 reply,
                 head_only,
+                tag,
+                invites: false,
             };
         }
+        self.begin_body(request, &head, wanted, serving)
+    }
+
+    /// A request begins that has a body.
+    fn begin_body<S: Service>(
+        &mut self,
+        request: Request<'_>,
+        head: &request::Request<'_>,
+        wanted: &Wanted<'_>,
+        serving: &mut Serving<S>,
+    ) -> Next {
+        let stream = request.stream;
+        let head_only = request.method == b"HEAD";
         if wanted.length() > serving.limits.body_bytes {
             return too_long(stream, head_only, serving);
         }
         let mut incoming = serving.incoming();
-        match serving.intake(&head) {
+        match serving.intake(head) {
             Intake::Refuse(response) if wanted.expect_continue => {
                 serving.recycle(incoming);
                 return Next::Early {
@@ -219,19 +245,108 @@ impl Talk {
             }
             Intake::Ahead => {
                 serving.recycle(incoming);
+                let (reply, tag) = serving.call(head, self.socket, stream);
                 return Next::Reply {
                     stream,
-                    reply: serving.call(&head, self.socket, stream),
+                    reply,
                     head_only,
+                    tag,
+                    invites: false,
                 };
             }
+            Intake::Stream => {
+                serving.recycle(incoming);
+                return self.begin_streamed((stream, head_only), head, wanted, serving);
+            }
             Intake::Refuse(response) => incoming.refuse(response),
-            Intake::Whole => incoming.begin(&head, true),
-            Intake::Discard => incoming.begin(&head, false),
+            Intake::Whole => incoming.begin(head, true),
+            Intake::Discard => incoming.begin(head, false),
         }
         self.wait(stream, State::Receiving(incoming), head_only, serving.now);
         if wanted.expect_continue {
             return Next::Continue(stream);
+        }
+        Next::Nothing
+    }
+
+    /// A request begins whose service is told of the body as it comes.
+    fn begin_streamed<S: Service>(
+        &mut self,
+        (id, head_only): (u32, bool),
+        head: &request::Request<'_>,
+        wanted: &Wanted<'_>,
+        serving: &mut Serving<S>,
+    ) -> Next {
+        let (reply, tag) = serving.call(head, self.socket, id);
+        let goes_on = match &reply {
+            Reply::Later => true,
+            Reply::Now(response) => response.body.is_in_pieces() && !head_only,
+            _ => false,
+        };
+        let ticket = Ticket::new(self.socket, id, tag);
+        let waits = wanted.expect_continue && goes_on && serving.agenda.has_paused(ticket);
+        self.wait(id, State::Waiting, head_only, serving.now);
+        if let Some(stream) = self.streams.find(id) {
+            stream.tag = tag;
+            stream.set_upload(
+                match waits {
+                    true => Upload::Paused { expected: true },
+                    false => Upload::Coming,
+                },
+                serving.now,
+            );
+            self.body_since = self.body_since.min(stream.arrival.since);
+        }
+        Next::Reply {
+            stream: id,
+            reply,
+            head_only,
+            tag,
+            invites: wanted.expect_continue && goes_on && !waits,
+        }
+    }
+
+    /// The ticket of a request whose service is told of its body, and has not answered whole.
+    fn listens(&mut self, id: u32) -> Option<Ticket> {
+        let socket = self.socket;
+        let stream = self.streams.find(id)?;
+        let listens = stream.upload != Upload::None && stream.is_open();
+        listens.then(|| Ticket::new(socket, id, stream.tag))
+    }
+
+    /// A piece of a body that the service is told of, or its end.
+    fn uploaded<S: Service>(
+        &mut self,
+        id: u32,
+        bytes: &[u8],
+        end: bool,
+        serving: &mut Serving<S>,
+    ) -> Next {
+        let told = self.listens(id);
+        let Some(stream) = self.streams.find(id) else {
+            return Next::Nothing;
+        };
+        let head_only = stream.head_only;
+        stream.received += bytes.len() as u64;
+        if stream.received > serving.limits.body_bytes {
+            if !matches!(stream.state, State::Waiting) {
+                serving.counts.rejections.count(413);
+                return Next::Abort(id);
+            }
+            self.drop(id, serving);
+            return too_long(id, head_only, serving);
+        }
+        if end {
+            stream.upload = Upload::None;
+        }
+        stream.came(bytes.len(), serving.now);
+        if let Some(ticket) = told {
+            if !bytes.is_empty() {
+                serving.tell(ticket, service::Event::Data(bytes));
+            }
+            if end {
+                serving.tell(ticket, service::Event::End);
+            }
         }
         Next::Nothing
     }
@@ -315,6 +430,7 @@ impl Talk {
                 Next::Speak(id)
             }
             State::Receiving(_) => self.body(id, bytes, end, serving),
+            _ if stream.upload != Upload::None => self.uploaded(id, bytes, end, serving),
             _ => Next::Nothing,
         }
     }
@@ -354,17 +470,23 @@ impl Talk {
         let Some(State::Receiving(mut incoming)) = self.streams.remove(id).map(|s| s.state) else {
             return Next::Nothing;
         };
-        let reply = serving.answer(&mut incoming, self.socket, id);
+        let (reply, tag) = serving.answer(&mut incoming, self.socket, id);
         serving.recycle(incoming);
         Next::Reply {
             stream: id,
             reply,
             head_only,
+            tag,
+            invites: false,
         }
     }
 
-    /// A stream has to wait for something.
+    /// A stream has to wait for something. Of one that waits already, the body goes on.
     pub(super) fn wait(&mut self, id: u32, state: State, head_only: bool, now: Time) {
+        if let Some(stream) = self.streams.find(id) {
+            stream.state = state;
+            return;
+        }
         let stream = Stream::new(state, head_only, now);
         self.body_since = self.body_since.min(stream.arrival.since);
         self.streams.insert(id, stream);
@@ -382,11 +504,28 @@ impl Talk {
 
     /// A stream is over. What it kept goes back to its store.
     pub(super) fn drop(&mut self, id: u32, shared: &mut Shared) {
-        match self.streams.remove(id).map(|stream| stream.state) {
+        let stream = self.streams.remove(id);
+        if let Some(stream) = stream.as_ref().filter(|stream| stream.is_open()) {
+            let ticket = Ticket::new(self.socket, id, stream.tag);
+            shared.agenda.closed(ticket);
+        }
+        match stream.map(|stream| stream.state) {
             Some(State::Receiving(incoming)) => shared.recycle(incoming),
             Some(State::Calling(rpc)) => shared.rpcs.recycle(rpc),
             _ => {}
         }
+    }
+
+    /// The connection is gone: what its services have not finished is told.
+    pub(super) fn abandon(&self, agenda: &mut Agenda) {
+        for (id, stream) in self.streams.iter().filter(|(_, stream)| stream.is_open()) {
+            agenda.closed(Ticket::new(self.socket, id, stream.tag));
+        }
+    }
+
+    /// The ticket of a request.
+    pub(super) fn ticket(&self, id: u32, tag: u32) -> Ticket {
+        Ticket::new(self.socket, id, tag)
     }
 
     /// Whether the streams hold more memory than they may, and this one its share of it.

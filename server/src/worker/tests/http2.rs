@@ -38,7 +38,7 @@ pub(super) fn opening() -> Vec<u8> {
 }
 
 /// A block of fields, none of which is remembered (RFC 7541 §6.2.2).
-fn block(fields: &[(&str, &str)]) -> Vec<u8> {
+pub(super) fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (name, value) in fields {
         bytes.extend([0, name.len() as u8]);
@@ -87,7 +87,7 @@ pub(super) struct Told {
     pub(super) fields: Vec<String>,
     pub(super) data: Vec<u8>,
     frames: usize,
-    ended: bool,
+    pub(super) ended: bool,
     pub(super) reset: Option<u32>,
 }
 

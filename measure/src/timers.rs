@@ -18,7 +18,7 @@
 //!
 //! Knows nothing of clocks: the time is an argument.
 
-use measure::time::Time;
+use crate::time::Time;
 
 /// A tick is 2^14 nanoseconds.
 const TICK_BITS: u32 = 14;

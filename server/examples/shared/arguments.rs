@@ -1,0 +1,58 @@
+//! The arguments that all examples take, and what they have in common once they serve.
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use ringside_server::{Address, Config, Running, Stop};
+
+/// A configuration as the arguments say: `--addr IP:PORT`, `--threads N`.
+pub(crate) fn config(
+    mut arguments: impl Iterator<Item = String>,
+) -> Result<Config, Box<dyn Error>> {
+    let mut config = Config::new(Address::Tcp(([127, 0, 0, 1], 8080).into()));
+    while let Some(flag) = arguments.next() {
+        let value = arguments.next();
+        match (&*flag, value) {
+            ("--addr", Some(address)) => {
+                let address = address
+                    .parse()
+                    .map_err(|error| format!("--addr: {error}"))?;
+                config.address = Address::Tcp(address);
+            }
+            ("--threads", Some(threads)) => {
+                let threads = threads
+                    .parse()
+                    .map_err(|error| format!("--threads: {error}"))?;
+                config.threads = threads;
+            }
+            _ => return Err("usage: [--addr IP:PORT] [--threads N]".into()),
+        }
+    }
+    Ok(config)
+}
+
+/// Serves what `start` starts until SIGINT or SIGTERM.
+pub(crate) fn serve(
+    start: impl FnOnce(Config, &Stop) -> Result<Running, Box<dyn Error>>,
+) -> ExitCode {
+    match until_stopped(start) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn until_stopped(
+    start: impl FnOnce(Config, &Stop) -> Result<Running, Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
+    let config = config(std::env::args().skip(1))?;
+    let stop = Stop::on_signals()?;
+    let running = start(config, &stop)?;
+    let (address, engine) = (running.address(), running.engine_name());
+    eprintln!("listening on {address} ({engine})");
+    let summary = running.join()?;
+    eprintln!("served {} requests", summary.counts.requests);
+    Ok(())
+}

@@ -1,0 +1,604 @@
+//! A service of tower as a service of ours: the tasks of one worker.
+//!
+//! A request is a task from its head to the end of its answer. Tasks lie in a slab; the ticket of a
+//! request has its place as its tag. What a task needs to be polled stays with its place, so that
+//! requests that follow each other allocate only what they carry.
+
+use std::error::Error;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as Polling, Poll, Waker as TaskWaker};
+
+use bytes::{Buf, Bytes};
+use engine::{Broken, Completions, Driver, Until, Waker};
+use http::header::{HeaderMap, TRAILER};
+use measure::time::Time;
+use tower_service::Service as TowerService;
+
+use super::Host;
+use super::body::{Body, BodyError, Inbox};
+use super::convert;
+use super::queue::{Bell, Queue};
+use crate::request::{Request, Version};
+use crate::response::{self, Field, Response};
+use crate::service::{Context, Event, Intake, Reply, Service, Ticket};
+
+/// Bodies of at most so many bytes are waited for before their handler is called.
+const WHOLE_BYTES_MAX: u64 = 16 * 1024;
+
+/// A handler that holds its worker for so long in one piece is named.
+const BLOCKED_NS: u64 = 1_000_000_000;
+
+/// What is named of a request: its method and so many bytes of its path.
+const NAMED_BYTES_MAX: usize = 120;
+
+/// See the module.
+pub(super) struct Adapter<T, B>
+where
+    T: TowerService<http::Request<Body>>,
+{
+    service: T,
+    tasks: Vec<Task<T, B>>,
+    free: Vec<u32>,
+    queue: Arc<Queue>,
+    /// Tasks that were woken; empty between turns.
+    woken: Vec<u32>,
+    /// The call that comes next is of a request whose body follows.
+    streams: bool,
+    /// When the worker last came out of somebody else's code, or began this turn.
+    looked: Time,
+    /// What handlers wait in. Behind all of theirs, so that it ends last.
+    host: Host,
+}
+
+/// One request, or the place of one.
+struct Task<T, B>
+where
+    T: TowerService<http::Request<Body>>,
+{
+    ticket: Option<Ticket>,
+    stage: Stage<T>,
+    /// The handler, while the stage says so.
+    handler: Pin<Box<Option<T::Future>>>,
+    /// The body of the answer, while the stage says so.
+    body: Option<Pin<Box<B>>>,
+    bell: Arc<Bell>,
+    waker: TaskWaker,
+    inbox: Option<Arc<Inbox>>,
+    /// How it is named, once it has waited.
+    name: Box<str>,
+    shape: Shape,
+}
+
+/// What of a request decides about the form of its answer.
+#[derive(Clone, Copy, Default)]
+struct Shape {
+    head_only: bool,
+    /// Over HTTP/1, trailers are sent as far as the head announces them.
+    names_trailers: bool,
+}
+
+/// Where a task is.
+enum Stage<T> {
+    /// Nobody's.
+    Free,
+    /// The service isn't ready for the request.
+    Readying(T, Box<http::Request<Body>>),
+    /// The handler works.
+    Handling,
+    /// The answer has begun, and its body goes on.
+    Answering(Answering),
+}
+
+/// An answer whose body goes on.
+struct Answering {
+    /// The client has taken what was sent.
+    room: bool,
+    /// What the body gave when it was looked at for the head.
+    ahead: Option<Pumped>,
+    trailers: Trailers,
+}
+
+/// Which trailers may follow a body.
+#[derive(Default)]
+enum Trailers {
+    /// All.
+    #[default]
+    Any,
+    /// Those that the head has named in `trailer`, as hyper does it.
+    Named(Vec<String>),
+}
+
+/// How far a task came.
+enum Driven<R> {
+    Pending,
+    Answer(R),
+    /// The service failed, or it panicked.
+    Failed(bool),
+}
+
+impl<T, B> Adapter<T, B>
+where
+    T: TowerService<http::Request<Body>, Response = http::Response<B>> + Clone,
+    T::Error: Into<Box<dyn Error + Send + Sync>>,
+    B: http_body::Body,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    pub(super) fn new(service: T, host: Host) -> Adapter<T, B> {
+        Adapter {
+            service,
+            tasks: Vec::new(),
+            free: Vec::new(),
+            queue: Arc::default(),
+            woken: Vec::new(),
+            streams: false,
+            looked: Time::NEVER,
+            host,
+        }
+    }
+
+    /// A place for a task.
+    fn claim(&mut self) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            return slot;
+        }
+        let slot = self.tasks.len() as u32;
+        let bell = Arc::new(Bell::new(&self.queue, slot));
+        self.tasks.push(Task {
+            ticket: None,
+            stage: Stage::Free,
+            handler: Box::pin(None),
+            body: None,
+            waker: TaskWaker::from(Arc::clone(&bell)),
+            bell,
+            inbox: None,
+            name: Box::default(),
+            shape: Shape::default(),
+        });
+        slot
+    }
+
+    /// A task is over.
+    fn release(&mut self, slot: u32, why: BodyError) {
+        let _context = self.host.enter();
+        let task = &mut self.tasks[slot as usize];
+        task.ticket = None;
+        let inbox = task.inbox.take();
+        // What handlers do when they are dropped is theirs.
+        let stage = std::mem::replace(&mut task.stage, Stage::Free);
+        let dropped = catch_unwind(AssertUnwindSafe(|| {
+            drop(stage);
+            task.handler.set(None);
+            task.body = None;
+        }));
+        if dropped.is_err() {
+            tracing::error!("a handler panicked when it was dropped");
+        }
+        task.name = Box::default();
+        if let Some(inbox) = inbox {
+            inbox.end(Err(why));
+        }
+        self.free.push(slot);
+    }
+
+    /// The task of a request, unless that is over.
+    fn find(&mut self, ticket: Ticket) -> Option<&mut Task<T, B>> {
+        let task = self.tasks.get_mut(ticket.tag() as usize)?;
+        (task.ticket == Some(ticket)).then_some(task)
+    }
+
+    /// Has a task's handler go on, or its service become ready.
+    fn drive(&mut self, slot: u32) -> Driven<http::Response<B>> {
+        let _context = self.host.enter();
+        let task = &mut self.tasks[slot as usize];
+        task.bell.hush();
+        let mut polling = Polling::from_waker(&task.waker);
+        let driven = catch_unwind(AssertUnwindSafe(|| {
+            if let Stage::Readying(service, _) = &mut task.stage {
+                match service.poll_ready(&mut polling) {
+                    Poll::Pending => return Driven::Pending,
+                    Poll::Ready(Err(error)) => return failed(error),
+                    Poll::Ready(Ok(())) => {}
+                }
+                let stage = std::mem::replace(&mut task.stage, Stage::Handling);
+                if let Stage::Readying(mut service, request) = stage {
+                    task.handler.set(Some(service.call(*request)));
+                }
+            }
+            let Some(handler) = task.handler.as_mut().as_pin_mut() else {
+                return Driven::Pending;
+            };
+            match handler.poll(&mut polling) {
+                Poll::Pending => Driven::Pending,
+                Poll::Ready(Ok(answer)) => Driven::Answer(answer),
+                Poll::Ready(Err(error)) => failed(error),
+            }
+        }));
+        driven.unwrap_or(Driven::Failed(true))
+    }
+
+    /// Has the service take a request; says how far it came at once.
+    fn begin(&mut self, slot: u32, request: http::Request<Body>) -> Driven<http::Response<B>> {
+        let task = &mut self.tasks[slot as usize];
+        let mut polling = Polling::from_waker(&task.waker);
+        let context = self.host.enter();
+        let service = &mut self.service;
+        let begun = catch_unwind(AssertUnwindSafe(|| {
+            match service.poll_ready(&mut polling) {
+                Poll::Ready(Ok(())) => {
+                    task.handler.set(Some(service.call(request)));
+                    task.stage = Stage::Handling;
+                    true
+                }
+                Poll::Ready(Err(error)) => {
+                    let _: Driven<()> = failed(error);
+                    false
+                }
+                Poll::Pending => {
+                    // Whoever waits for it has one of its own, as its waker is that of one task.
+                    task.stage = Stage::Readying(service.clone(), Box::new(request));
+                    true
+                }
+            }
+        }));
+        drop(context);
+        match begun {
+            Ok(true) => self.drive(slot),
+            Ok(false) => Driven::Failed(false),
+            Err(_) => Driven::Failed(true),
+        }
+    }
+
+    /// The worker comes out of the code of a handler: has that held it for too long?
+    fn look(&mut self, slot: u32, request: Option<&Request<'_>>) {
+        let now = Time::now();
+        let held_ns = now.since(self.looked.min(now));
+        self.looked = now;
+        if held_ns < BLOCKED_NS {
+            return;
+        }
+        let named = match request {
+            Some(request) => name(request),
+            None => self.tasks[slot as usize].name.to_string(),
+        };
+        let seconds = held_ns as f64 / 1e9;
+        tracing::warn!(
+            "a handler blocked its worker, and all of its other requests, for {seconds:.1} s: \
+             {named}. Work that takes so long belongs on another thread"
+        );
+    }
+
+    /// What a finished handler says, as an answer of ours. The rest of its body stays in the task,
+    /// if there is any; else the task is over.
+    fn answer(&mut self, slot: u32, answer: http::Response<B>) -> Response {
+        let (parts, body) = answer.into_parts();
+        let context = self.host.enter();
+        let task = &mut self.tasks[slot as usize];
+        let status = parts.status.as_u16();
+        let nothing = task.shape.head_only || matches!(status, 204 | 304);
+        let length = body.size_hint().exact();
+        let mut response = Response::empty(status);
+        response.body = match length {
+            _ if body.is_end_stream() => response::Body::Empty,
+            Some(bytes) => response::Body::Sized(bytes),
+            None => response::Body::Stream,
+        };
+        let mut goes_on = response.body.is_in_pieces() && !nothing;
+        if goes_on {
+            let mut body = Box::pin(body);
+            match length.and_then(|_| first(body.as_mut(), &task.waker)) {
+                Some(Pumped::Piece(piece)) if Some(piece.len() as u64) == length => {
+                    response.body = response::Body::Shared(piece);
+                    goes_on = false;
+                }
+                ahead => {
+                    let named = task.shape.names_trailers;
+                    task.body = Some(body);
+                    task.stage = Stage::Answering(Answering {
+                        room: false,
+                        ahead,
+                        trailers: Trailers::of(&parts.headers, named),
+                    });
+                }
+            }
+        }
+        response.headers = Some(parts.headers);
+        task.handler.set(None);
+        drop(context);
+        if !goes_on {
+            self.release(slot, BodyError::Answered);
+        }
+        response
+    }
+
+    /// Sends what the body of an answer gives, while there is room.
+    fn pump(&mut self, slot: u32, context: &mut Context<'_>) {
+        let task = &mut self.tasks[slot as usize];
+        let (Some(ticket), Stage::Answering(answering)) = (task.ticket, &mut task.stage) else {
+            return;
+        };
+        let Some(body) = &mut task.body else {
+            return;
+        };
+        task.bell.hush();
+        let mut polling = Polling::from_waker(&task.waker);
+        while answering.room {
+            let polled = match answering.ahead.take() {
+                Some(ahead) => Ok(ahead),
+                None => catch_unwind(AssertUnwindSafe(|| poll(body.as_mut(), &mut polling))),
+            };
+            let trailers = match polled {
+                Ok(Pumped::Pending) => return self.look(slot, None),
+                Ok(Pumped::Piece(piece)) if piece.is_empty() => continue,
+                Ok(Pumped::Piece(piece)) => {
+                    answering.room = false;
+                    context.send_shared(ticket, piece);
+                    continue;
+                }
+                Ok(Pumped::Trailers(trailers)) => Some(answering.trailers.of_those(&trailers)),
+                Ok(Pumped::End) => Some(Vec::new()),
+                Ok(Pumped::Failed) => None,
+                Err(_) => {
+                    context.panicked();
+                    None
+                }
+            };
+            match trailers {
+                Some(trailers) => context.end_with(ticket, trailers),
+                None => context.abort(ticket),
+            }
+            self.look(slot, None);
+            return self.release(slot, BodyError::Answered);
+        }
+        self.look(slot, None);
+    }
+
+    /// A task was woken.
+    fn go_on(&mut self, slot: u32, context: &mut Context<'_>) {
+        let task = &mut self.tasks[slot as usize];
+        let Some(ticket) = task.ticket else {
+            return task.bell.hush();
+        };
+        if task.inbox.as_ref().is_some_and(|inbox| inbox.take_resume()) {
+            context.resume(ticket);
+        }
+        if matches!(task.stage, Stage::Answering(_)) {
+            return self.pump(slot, context);
+        }
+        let driven = self.drive(slot);
+        self.look(slot, None);
+        match driven {
+            Driven::Pending => {}
+            Driven::Answer(answer) => {
+                let response = self.answer(slot, answer);
+                context.complete(ticket, response);
+            }
+            Driven::Failed(panicked) => {
+                let response = self.fail(slot, panicked, context);
+                context.complete(ticket, response);
+            }
+        }
+    }
+
+    /// The answer to a request whose handler could give none.
+    fn fail(&mut self, slot: u32, panicked: bool, context: &mut Context<'_>) -> Response {
+        if panicked {
+            context.panicked();
+        }
+        self.release(slot, BodyError::Answered);
+        let mut response = Response::empty(500);
+        response.headers = Some(HeaderMap::new());
+        response
+    }
+}
+
+impl<T, B> Service for Adapter<T, B>
+where
+    T: TowerService<http::Request<Body>, Response = http::Response<B>> + Clone,
+    T::Error: Into<Box<dyn Error + Send + Sync>>,
+    B: http_body::Body,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    fn intake(&mut self, head: &Request<'_>) -> Intake {
+        let length = convert::length(head);
+        if length.is_some_and(|bytes| bytes <= WHOLE_BYTES_MAX) && !convert::expects(head) {
+            return Intake::Whole;
+        }
+        self.streams = true;
+        Intake::Stream
+    }
+
+    fn call(&mut self, request: &Request<'_>, context: &mut Context<'_>) -> Reply {
+        let slot = self.claim();
+        context.tag(slot);
+        let ticket = context.ticket();
+        let body = match std::mem::take(&mut self.streams) {
+            true => self.open_inbox(slot, request, context),
+            false => Body::whole(request.body()),
+        };
+        let Some(converted) = convert::request(request, body, context.peer()) else {
+            self.release(slot, BodyError::Answered);
+            let mut response = Response::empty(400);
+            response.headers = Some(HeaderMap::new());
+            return response.into();
+        };
+        let task = &mut self.tasks[slot as usize];
+        task.ticket = Some(ticket);
+        task.shape = Shape {
+            head_only: request.method() == b"HEAD",
+            names_trailers: request.version() != Version::Http2,
+        };
+        let driven = self.begin(slot, converted);
+        self.look(slot, Some(request));
+        match driven {
+            Driven::Pending => {
+                self.tasks[slot as usize].name = name(request).into();
+                Reply::Later
+            }
+            Driven::Answer(answer) => self.answer(slot, answer).into(),
+            Driven::Failed(panicked) => self.fail(slot, panicked, context).into(),
+        }
+    }
+
+    fn event(&mut self, ticket: Ticket, event: Event<'_>, context: &mut Context<'_>) {
+        let slot = ticket.tag();
+        let Some(task) = self.find(ticket) else {
+            return;
+        };
+        match (event, &task.inbox) {
+            (Event::Data(piece), Some(inbox)) => {
+                let enough = inbox.push(piece);
+                if enough {
+                    context.pause(ticket);
+                }
+            }
+            (Event::Trailers(fields), Some(inbox)) => inbox.trailers(convert::trailers(fields)),
+            (Event::End, Some(inbox)) => inbox.end(Ok(())),
+            (Event::Writable, _) => {
+                if let Stage::Answering(answering) = &mut task.stage {
+                    answering.room = true;
+                    self.pump(slot, context);
+                }
+            }
+            (Event::Closed, _) => self.release(slot, BodyError::Incomplete),
+            _ => {}
+        }
+    }
+
+    fn attached(&mut self, waker: Waker) {
+        self.queue.attach(waker);
+    }
+
+    #[inline]
+    fn wait<D: Driver>(
+        &mut self,
+        driver: &mut D,
+        until: Until,
+        completions: &mut Completions,
+    ) -> Result<Time, Broken> {
+        let requests = self.tasks.len() - self.free.len();
+        let tasks = (&*self.queue, requests);
+        let waited = self.host.wait(driver, until, completions, tasks);
+        if let Ok(now) = waited {
+            self.looked = now;
+        }
+        waited
+    }
+
+    #[inline]
+    fn work(&mut self, context: &mut Context<'_>) {
+        let requests = self.tasks.len() - self.free.len();
+        self.host.tick(context.now(), requests);
+        let mut woken = std::mem::take(&mut self.woken);
+        self.queue.take(&mut woken);
+        for slot in woken.drain(..) {
+            self.go_on(slot, context);
+        }
+        self.woken = woken;
+    }
+}
+
+impl<T, B> Adapter<T, B>
+where
+    T: TowerService<http::Request<Body>, Response = http::Response<B>> + Clone,
+    T::Error: Into<Box<dyn Error + Send + Sync>>,
+    B: http_body::Body,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    /// The body of a request that follows.
+    fn open_inbox(&mut self, slot: u32, request: &Request<'_>, context: &mut Context<'_>) -> Body {
+        let expects = convert::expects(request);
+        if expects {
+            context.pause(context.ticket()); // Until the handler reads it.
+        }
+        let task = &mut self.tasks[slot as usize];
+        let bell = Arc::clone(&task.bell);
+        let inbox = Arc::new(Inbox::new(bell, convert::length(request), expects));
+        task.inbox = Some(Arc::clone(&inbox));
+        Body::coming(inbox)
+    }
+}
+
+impl Trailers {
+    fn of(head: &HeaderMap, named: bool) -> Trailers {
+        if !named {
+            return Trailers::Any;
+        }
+        let lists = head.get_all(TRAILER).iter();
+        let names = lists.filter_map(|list| list.to_str().ok());
+        let names = names.flat_map(|list| list.split(','));
+        Trailers::Named(names.map(|name| name.trim().to_ascii_lowercase()).collect())
+    }
+
+    fn of_those(&self, given: &HeaderMap) -> Vec<Field> {
+        let allowed = |name: &str| match self {
+            Trailers::Any => true,
+            Trailers::Named(names) => names.iter().any(|one| one == name),
+        };
+        let given = given.iter().filter(|(name, _)| allowed(name.as_str()));
+        given
+            .filter_map(|(name, value)| {
+                let value = value.to_str().ok()?;
+                Some((name.as_str().to_owned().into(), value.to_owned().into()))
+            })
+            .collect()
+    }
+}
+
+/// What the body of an answer gave.
+enum Pumped {
+    Pending,
+    Piece(Bytes),
+    Trailers(HeaderMap),
+    End,
+    Failed,
+}
+
+fn poll<B>(body: Pin<&mut B>, polling: &mut Polling<'_>) -> Pumped
+where
+    B: http_body::Body,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    match body.poll_frame(polling) {
+        Poll::Pending => Pumped::Pending,
+        Poll::Ready(None) => Pumped::End,
+        Poll::Ready(Some(Err(error))) => {
+            tracing::warn!("the body of an answer failed: {}", error.into());
+            Pumped::Failed
+        }
+        Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
+            Ok(mut data) => Pumped::Piece(data.copy_to_bytes(data.remaining())),
+            Err(frame) => match frame.into_trailers() {
+                Ok(trailers) => Pumped::Trailers(trailers),
+                Err(_) => Pumped::Piece(Bytes::new()),
+            },
+        },
+    }
+}
+
+/// What a body gives at once, if anything.
+fn first<B>(body: Pin<&mut B>, waker: &TaskWaker) -> Option<Pumped>
+where
+    B: http_body::Body,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let mut polling = Polling::from_waker(waker);
+    match catch_unwind(AssertUnwindSafe(|| poll(body, &mut polling))) {
+        Ok(Pumped::Pending) => None,
+        Ok(pumped) => Some(pumped),
+        Err(_) => Some(Pumped::Failed),
+    }
+}
+
+fn failed<R>(error: impl Into<Box<dyn Error + Send + Sync>>) -> Driven<R> {
+    tracing::error!("the service failed: {}", error.into());
+    Driven::Failed(false)
+}
+
+/// How a request is named to whoever runs the server: what clients send is cut, and shown escaped.
+fn name(request: &Request<'_>) -> String {
+    let (method, path) = (request.method(), request.path());
+    let path = &path[..path.len().min(NAMED_BYTES_MAX)];
+    format!("{} {}", method.escape_ascii(), path.escape_ascii())
+}

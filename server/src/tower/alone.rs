@@ -1,0 +1,42 @@
+//! A worker without a runtime: it sleeps in its driver.
+
+use engine::{Broken, Completions, Driver, Until};
+use measure::time::Time;
+
+use super::queue::Queue;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Host;
+
+impl Host {
+    pub(super) fn new() -> Host {
+        Host
+    }
+
+    /// There is no context to enter.
+    #[inline]
+    pub(super) fn enter(&self) {}
+
+    /// There is nothing that runs.
+    #[inline]
+    pub(super) fn tick(&mut self, _: Time, _: usize) {}
+
+    /// Sleeps in the driver, unless a task wants to be polled.
+    #[inline]
+    pub(super) fn wait<D: Driver>(
+        &mut self,
+        driver: &mut D,
+        until: Until,
+        completions: &mut Completions,
+        (queue, _): (&Queue, usize),
+    ) -> Result<Time, Broken> {
+        let until = match queue.fall_asleep() {
+            true => until,
+            false => Until::Now,
+        };
+        let waited = driver.wait(until, completions);
+        queue.wake_up();
+        waited
+    }
+}

@@ -1,0 +1,252 @@
+//! The body of a request as handlers read it.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http_body::{Frame, SizeHint};
+
+use super::queue::Bell;
+
+/// A body of which more than this is not read by its handler waits on its way here.
+const UNREAD_BYTES_HIGH: usize = 64 * 1024;
+
+/// The body of a request. It comes as the client sends it: what the handler doesn't read, the
+/// client has to keep.
+#[derive(Debug, Default)]
+pub struct Body(Kind);
+
+#[derive(Debug, Default)]
+enum Kind {
+    #[default]
+    Empty,
+    Whole(Bytes),
+    Coming(Arc<Inbox>),
+}
+
+/// Why a body ended before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BodyError {
+    /// The client left, gave the request up, was too slow or sent too much.
+    Incomplete,
+    /// The request is answered, so the rest of its body is not read.
+    Answered,
+}
+
+impl fmt::Display for BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            BodyError::Incomplete => "the client didn't send all of the body",
+            BodyError::Answered => "the request is answered already; its body is gone",
+        })
+    }
+}
+
+impl std::error::Error for BodyError {}
+
+impl Body {
+    /// One that has come as a whole.
+    pub(super) fn whole(bytes: &[u8]) -> Body {
+        match bytes {
+            [] => Body(Kind::Empty),
+            bytes => Body(Kind::Whole(Bytes::copy_from_slice(bytes))),
+        }
+    }
+
+    /// One that is coming.
+    pub(super) fn coming(inbox: Arc<Inbox>) -> Body {
+        Body(Kind::Coming(inbox))
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match &mut self.0 {
+            Kind::Empty => Poll::Ready(None),
+            Kind::Whole(bytes) => {
+                let bytes = std::mem::take(bytes);
+                self.0 = Kind::Empty;
+                Poll::Ready(Some(Ok(Frame::data(bytes))))
+            }
+            Kind::Coming(inbox) => inbox.poll(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Kind::Empty => true,
+            Kind::Whole(_) => false,
+            Kind::Coming(inbox) => inbox.state().is_over(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Kind::Empty => SizeHint::with_exact(0),
+            Kind::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Kind::Coming(inbox) => match inbox.state().left {
+                Some(left) => SizeHint::with_exact(left),
+                None => SizeHint::default(),
+            },
+        }
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        if let Kind::Coming(inbox) = &self.0 {
+            inbox.abandon();
+        }
+    }
+}
+
+/// A body on its way from its worker to its handler, which may be on any thread.
+#[derive(Debug)]
+pub(super) struct Inbox {
+    state: Mutex<State>,
+    /// Of the request's task.
+    bell: Arc<Bell>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    pieces: VecDeque<Bytes>,
+    bytes: usize,
+    /// Bytes that the handler has not read, if the client has said how long the body is.
+    left: Option<u64>,
+    trailers: Option<HeaderMap>,
+    end: Option<Result<(), BodyError>>,
+    reader: Option<Waker>,
+    /// The worker was told not to read on, and is to be told when it may.
+    paused: bool,
+    /// It may.
+    resumes: bool,
+    /// Nobody reads it any more.
+    abandoned: bool,
+}
+
+impl State {
+    fn is_over(&self) -> bool {
+        self.pieces.is_empty() && self.trailers.is_none() && self.end == Some(Ok(()))
+    }
+}
+
+impl Inbox {
+    /// For a body of so many bytes, if that is known. `paused`: the client waits to be told that it
+    /// may send it.
+    pub(super) fn new(bell: Arc<Bell>, length: Option<u64>, paused: bool) -> Inbox {
+        let state = State {
+            left: length,
+            paused,
+            ..State::default()
+        };
+        Inbox {
+            state: Mutex::new(state),
+            bell,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A piece came. Says whether that is enough for now.
+    pub(super) fn push(&self, piece: &[u8]) -> bool {
+        let mut state = self.state();
+        if state.abandoned {
+            return false;
+        }
+        state.pieces.push_back(Bytes::copy_from_slice(piece));
+        state.bytes += piece.len();
+        let enough = !state.paused && state.bytes > UNREAD_BYTES_HIGH;
+        state.paused |= enough;
+        wake(state);
+        enough
+    }
+
+    /// Trailers came.
+    pub(super) fn trailers(&self, trailers: HeaderMap) {
+        self.state().trailers = Some(trailers);
+    }
+
+    /// Nothing more comes.
+    pub(super) fn end(&self, end: Result<(), BodyError>) {
+        let mut state = self.state();
+        state.end.get_or_insert(end);
+        wake(state);
+    }
+
+    /// Whether the worker may read on, once.
+    pub(super) fn take_resume(&self) -> bool {
+        std::mem::take(&mut self.state().resumes)
+    }
+
+    fn poll(&self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let mut state = self.state();
+        let piece = state.pieces.pop_front();
+        if let Some(piece) = &piece {
+            state.bytes -= piece.len();
+            let read = piece.len() as u64;
+            state.left = state.left.map(|left| left.saturating_sub(read));
+        }
+        let rings = state.paused && state.bytes <= UNREAD_BYTES_HIGH / 2 && state.end.is_none();
+        if rings {
+            state.paused = false;
+            state.resumes = true;
+        }
+        let polled = match (piece, state.trailers.take()) {
+            (Some(piece), trailers) => {
+                state.trailers = trailers;
+                Poll::Ready(Some(Ok(Frame::data(piece))))
+            }
+            (None, Some(trailers)) => Poll::Ready(Some(Ok(Frame::trailers(trailers)))),
+            (None, None) => match state.end {
+                Some(Ok(())) => Poll::Ready(None),
+                Some(Err(error)) => Poll::Ready(Some(Err(error))),
+                None => {
+                    state.reader = Some(context.waker().clone());
+                    Poll::Pending
+                }
+            },
+        };
+        drop(state);
+        if rings {
+            self.bell.ring();
+        }
+        polled
+    }
+
+    /// Nobody reads it any more. The rest comes, and is thrown away.
+    fn abandon(&self) {
+        let mut state = self.state();
+        state.abandoned = true;
+        state.pieces.clear();
+        state.bytes = 0;
+        let rings = std::mem::take(&mut state.paused) && state.end.is_none();
+        state.resumes |= rings;
+        drop(state);
+        if rings {
+            self.bell.ring();
+        }
+    }
+}
+
+/// Wakes who waits for a piece.
+fn wake(mut state: MutexGuard<'_, State>) {
+    let reader = state.reader.take();
+    drop(state);
+    if let Some(reader) = reader {
+        reader.wake();
+    }
+}

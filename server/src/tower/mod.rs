@@ -1,0 +1,84 @@
+//! Services of tower, such as an axum application, on this server.
+//!
+//! [`start`] takes what makes a [`tower_service::Service`] of requests and responses as the crate
+//! `http` has them; each worker has one of its own, on its own thread. An axum application runs by
+//! changing its last line:
+//!
+//! ```
+//! use axum::{Router, routing::get};
+//! use ringside_server::{Address, Config, Stop, tower};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let app = Router::new().route("/", get(|| async { "hello\n" }));
+//! let config = Config::new(Address::Tcp("127.0.0.1:0".parse()?));
+//! // `Stop::on_signals()` makes one that ends the server at SIGINT and SIGTERM.
+//! let running = tower::start(config, move |_worker| app.clone(), &Stop::new())?;
+//! # running.stop();
+//! running.join()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A handler is polled where its request is read, so one that need not wait costs no hop through a
+//! queue. One that waits is woken from wherever its waker is used. If its client leaves, it's
+//! dropped. A handler that panics is answered with 500, counted in
+//! [`Counts::panics`](crate::Counts::panics), and its worker goes on. All of a worker's requests
+//! share its thread: a handler that blocks it for a second is named in a warning (`tracing`).
+//!
+//! What a client sees is what it would see of hyper, in hyper's order and spelling. Where they
+//! differ: a handler's panic is a 500 here and a closed connection there; a `content-length` that
+//! isn't that of the body is a 500; bodies over [`Limits::body_bytes`](crate::Limits::body_bytes)
+//! are refused with 413; trailers of requests are told over HTTP/2 only; `TRACE` and `CONNECT` over
+//! HTTP/1.1 and upgrades are refused.
+
+mod adapter;
+#[cfg(not(feature = "tokio"))]
+mod alone;
+mod body;
+mod convert;
+mod queue;
+#[cfg(feature = "tokio")]
+mod runtime;
+
+use std::error::Error;
+
+use http::{Request, Response};
+use tower_service::Service;
+
+pub use body::{Body, BodyError};
+
+use crate::config::Config;
+use crate::start::{self, Running, StartError};
+use adapter::Adapter;
+#[cfg(not(feature = "tokio"))]
+use alone::Host;
+use engine::signal::Stop;
+#[cfg(feature = "tokio")]
+use runtime::Host;
+
+/// Starts a server whose requests are answered by services of tower, until `stop` is requested.
+///
+/// `make` makes the service of each worker, on the worker's thread, out of its index: 0 to
+/// [`Config::threads`] - 1. What is `Clone` may just be cloned there. A service that isn't ready
+/// for a request is waited for; one that fails answers 500.
+///
+/// # Errors
+/// As for [`crate::start`].
+pub fn start<T, B, M>(config: Config, make: M, stop: &Stop) -> Result<Running, StartError>
+where
+    T: Service<Request<Body>, Response = Response<B>> + Clone + 'static,
+    T::Error: Into<Box<dyn Error + Send + Sync>>,
+    B: http_body::Body + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+    M: Fn(usize) -> T + Clone + Send + 'static,
+{
+    let make = move |worker| {
+        let host = Host::new();
+        let service = {
+            let _context = host.enter();
+            make(worker)
+        };
+        Adapter::new(service, host)
+    };
+    start::start(config, make, stop)
+}

@@ -1,0 +1,202 @@
+//! A current-thread runtime of tokio beside the driver of a worker, for what handlers use of it.
+//!
+//! Handlers are polled by the worker, inside of the runtime's context. What they wait for (timers,
+//! sockets, tasks that were spawned) is driven here: while the worker is busy, once a turn if any
+//! request is under way or any task is alive, else each millisecond; while it's idle, the worker
+//! sleeps inside of the runtime, on a handle of its driver.
+
+use std::future::Future;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use engine::{Broken, Completions, Driver, Until};
+use measure::time::Time;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::runtime::{Builder, EnterGuard, Runtime};
+use tokio::time::{Sleep, sleep};
+
+use super::queue::Queue;
+
+/// The runtime runs at least so often while the worker is busy, whatever it has to do, and what an
+/// idle worker waits for by itself before it goes to sleep there.
+const TICK_NS: u64 = 1_000_000;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Host {
+    runtime: Runtime,
+    /// Readable when the driver has something; made when it's first slept on.
+    handle: Option<AsyncFd<OwnedFd>>,
+    /// When the runtime last ran.
+    ran: Time,
+    /// The turn before this one had something to do.
+    busy: bool,
+}
+
+impl Host {
+    /// One for the worker on this thread.
+    ///
+    /// # Panics
+    /// If the kernel refuses the descriptors that a runtime needs.
+    pub(super) fn new() -> Host {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        Host {
+            runtime: runtime.expect("a runtime has the descriptors it needs"),
+            handle: None,
+            ran: Time(0),
+            busy: false,
+        }
+    }
+
+    /// The context that handlers are polled in.
+    #[inline]
+    pub(super) fn enter(&self) -> EnterGuard<'_> {
+        self.runtime.enter()
+    }
+
+    /// Whether there may be anything for the runtime to do, besides what other threads bring.
+    fn is_active(&self, requests: usize) -> bool {
+        requests > 0 || self.runtime.metrics().num_alive_tasks() > 0
+    }
+
+    /// Has the runtime run if it's time, in the turn of `now`, with so many requests under way.
+    #[inline]
+    pub(super) fn tick(&mut self, now: Time, requests: usize) {
+        if now.since(self.ran.min(now)) >= TICK_NS || self.is_active(requests) {
+            self.ran = now;
+            self.runtime.block_on(tokio::task::yield_now());
+        }
+    }
+
+    /// Sleeps as the driver would, and lets the runtime run meanwhile.
+    pub(super) fn wait<D: Driver>(
+        &mut self,
+        driver: &mut D,
+        until: Until,
+        completions: &mut Completions,
+        (queue, requests): (&Queue, usize),
+    ) -> Result<Time, Broken> {
+        // A sleep of either kind costs several system calls, so first see what is there.
+        if self.busy || until == Until::Now || queue.has_any() {
+            let now = driver.wait(Until::Now, completions)?;
+            self.busy = !completions.is_empty() || queue.has_any();
+            if self.busy || until == Until::Now {
+                return Ok(now);
+            }
+        }
+        if !self.is_active(requests) {
+            let now = self.nap(driver, until, completions, queue)?;
+            if !completions.is_empty() || queue.has_any() || is_over(until, now) {
+                self.busy = !completions.is_empty();
+                return Ok(now);
+            }
+        }
+        self.offer_handle(driver)?; // Or it couldn't doze.
+        if let Some(latest) = driver.doze()? {
+            self.park(driver, latest.min(time(until)), queue)?;
+        }
+        self.busy = true;
+        driver.wait(Until::Now, completions)
+    }
+
+    /// Sleeps in the driver, but not for long: another thread may bring the runtime something.
+    fn nap<D: Driver>(
+        &self,
+        driver: &mut D,
+        until: Until,
+        completions: &mut Completions,
+        queue: &Queue,
+    ) -> Result<Time, Broken> {
+        let latest = driver.clock().plus(TICK_NS).min(time(until));
+        let until = match queue.fall_asleep() {
+            true => Until::Time(latest),
+            false => Until::Now,
+        };
+        let waited = driver.wait(until, completions);
+        queue.wake_up();
+        waited
+    }
+
+    /// Makes the handle of the driver known to the runtime, once.
+    #[allow(deprecated)] // What replaces it is unsafe: nobody may replace the descriptor, and it's ours.
+    fn offer_handle<D: Driver>(&mut self, driver: &mut D) -> Result<(), Broken> {
+        if self.handle.is_some() {
+            return Ok(());
+        }
+        let _context = self.runtime.enter();
+        let offer = |handle| AsyncFd::with_interest(handle, Interest::READABLE);
+        let handle = driver.wake_handle().and_then(offer);
+        self.handle = Some(handle.map_err(|error| broken(&error))?);
+        Ok(())
+    }
+
+    /// Sleeps in the runtime until the driver has something, a task of the worker was woken, or
+    /// `latest`.
+    fn park<D: Driver>(
+        &mut self,
+        driver: &mut D,
+        latest: Time,
+        queue: &Queue,
+    ) -> Result<(), Broken> {
+        let _context = self.runtime.enter();
+        let length = Duration::from_nanos(latest.since(driver.clock().min(latest)));
+        let ends = (latest != Time::NEVER).then(|| sleep(length));
+        let ends = pin!(ends);
+        if let Some(handle) = &self.handle {
+            let parked = self.runtime.block_on(Parked {
+                handle,
+                queue,
+                ends,
+            });
+            parked.map_err(|error| broken(&error))?;
+        }
+        queue.wake_up();
+        self.ran = driver.clock();
+        Ok(())
+    }
+}
+
+fn broken(error: &io::Error) -> Broken {
+    Broken(format!("a worker can't sleep in tokio: {error}"))
+}
+
+/// When a sleep ends at the latest.
+fn time(until: Until) -> Time {
+    match until {
+        Until::Now => Time(0),
+        Until::Time(time) => time,
+        Until::Event => Time::NEVER,
+    }
+}
+
+fn is_over(until: Until, now: Time) -> bool {
+    matches!(until, Until::Time(time) if time <= now)
+}
+
+/// A sleep of the worker in the runtime.
+struct Parked<'a> {
+    handle: &'a AsyncFd<OwnedFd>,
+    queue: &'a Queue,
+    ends: Pin<&'a mut Option<Sleep>>,
+}
+
+impl Future for Parked<'_> {
+    type Output = io::Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.queue.park(context.waker()) {
+            return Poll::Ready(Ok(()));
+        }
+        if let Poll::Ready(ready) = self.handle.poll_read_ready(context) {
+            return Poll::Ready(ready.map(|mut ready| ready.clear_ready()));
+        }
+        if let Some(ends) = self.ends.as_mut().as_pin_mut() {
+            return ends.poll(context).map(Ok);
+        }
+        Poll::Pending
+    }
+}

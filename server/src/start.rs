@@ -71,33 +71,6 @@ where
     S: Service + 'static,
     M: Fn(usize) -> S + Clone + Send + 'static,
 {
-    start_with(config, maker, stop, false)
-}
-
-/// [`start`], for `ringside serve` alone: calls of gRPC are answered by its test service. This goes
-/// as soon as that can be a service like others.
-///
-/// # Errors
-/// As for [`start`].
-#[doc(hidden)]
-pub fn start_with_calls<S, M>(config: Config, maker: M, stop: &Stop) -> Result<Running, StartError>
-where
-    S: Service + 'static,
-    M: Fn(usize) -> S + Clone + Send + 'static,
-{
-    start_with(config, maker, stop, true)
-}
-
-fn start_with<S, M>(
-    config: Config,
-    maker: M,
-    stop: &Stop,
-    calls: bool,
-) -> Result<Running, StartError>
-where
-    S: Service + 'static,
-    M: Fn(usize) -> S + Clone + Send + 'static,
-{
     check(&config)?;
     let (kind, engine_reason) = choice::decide(config.engine).map_err(StartError::Engine)?;
     let tls = secure(&config).map_err(StartError::Tls)?;
@@ -125,10 +98,7 @@ where
                 ..engine::Config::default()
             },
             tls: tls.clone(),
-            settings: Settings {
-                calls,
-                ..settings(&config, &running.address, index, room, &full)
-            },
+            settings: settings(&config, &running.address, index, room, &full),
             stop: stop.clone(),
         };
         let maker = maker.clone();
@@ -402,7 +372,6 @@ fn settings(
         timeouts: config.timeouts,
         memory_bytes: usize::try_from(memory_share(config)).unwrap_or(usize::MAX),
         wall: Wall::Host,
-        calls: false,
         room,
         full: full.clone(),
     }

@@ -85,6 +85,7 @@ fn config(arguments: &Serve) -> Result<Config, String> {
         threads,
         cpus,
         backlog: arguments.backlog,
+        peers: false,
         tls: arguments.tls.then(|| tls(arguments, &host)),
         limits: Limits {
             head_bytes: arguments.head_limit,

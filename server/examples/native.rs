@@ -1,7 +1,7 @@
 //! A small server on the native interface, with two routes:
 //!
 //! ```text
-//! cargo run -p server --example native -- --addr 127.0.0.1:8080 --threads 1
+//! cargo run -p ringside-server --example native -- --addr 127.0.0.1:8080 --threads 1
 //! curl http://127.0.0.1:8080/                      # a greeting
 //! curl http://127.0.0.1:8080/echo -d hello         # what came, as JSON
 //! ```
@@ -11,8 +11,10 @@ pub(crate) mod arguments;
 
 use std::process::ExitCode;
 
+use ringside_server::{
+    Config, Context, Intake, Reply, Request, Response, Running, Service, Stop, Version,
+};
 use serde_json::{Map, Value, json};
-use server::{Config, Context, Intake, Reply, Request, Response, Running, Service, Stop, Version};
 
 /// What this server answers. Each worker has one of these for itself.
 struct Native {
@@ -76,7 +78,11 @@ fn text(bytes: &[u8]) -> String {
 
 /// Starts the server as the arguments say.
 pub(crate) fn start(config: Config, stop: &Stop) -> Result<Running, Box<dyn std::error::Error>> {
-    Ok(server::start(config, |_worker| Native { echoes: 0 }, stop)?)
+    Ok(ringside_server::start(
+        config,
+        |_worker| Native { echoes: 0 },
+        stop,
+    )?)
 }
 
 fn main() -> ExitCode {

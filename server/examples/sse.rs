@@ -1,7 +1,7 @@
 //! Server-sent events of an axum application, one each 100 ms:
 //!
 //! ```text
-//! cargo run -p server --features tokio --example sse -- --addr 127.0.0.1:8080
+//! cargo run -p ringside-server --features tokio --example sse -- --addr 127.0.0.1:8080
 //! curl -N http://127.0.0.1:8080/events/5
 //! ```
 
@@ -17,7 +17,7 @@ use axum::extract::Path;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::routing::get;
 use futures_util::stream::{self, Stream};
-use server::tower;
+use ringside_server::tower;
 use tokio::time;
 
 /// The application, which knows nothing of the server.

@@ -1,7 +1,7 @@
 //! A WebSocket of an axum application, which sends back what it's told:
 //!
 //! ```text
-//! cargo run -p server --features tokio --example websocket -- --addr 127.0.0.1:8080
+//! cargo run -p ringside-server --features tokio --example websocket -- --addr 127.0.0.1:8080
 //! ```
 
 #[path = "shared/arguments.rs"]
@@ -13,7 +13,7 @@ use axum::Router;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
 use axum::routing::any;
-use server::tower;
+use ringside_server::tower;
 
 /// The application, which knows nothing of the server.
 pub(crate) fn app() -> Router {

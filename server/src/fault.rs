@@ -8,8 +8,8 @@ use crate::response::Response;
 /// A way to misbehave: [`Reply::Fault`](crate::Reply::Fault).
 ///
 /// ```
-/// use server::fault::Fault;
-/// use server::{Reply, Response};
+/// use ringside_server::fault::Fault;
+/// use ringside_server::{Reply, Response};
 ///
 /// /// Announces a whole body, sends four bytes of it, and ends the connection.
 /// fn cut() -> Reply {

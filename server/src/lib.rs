@@ -1,10 +1,10 @@
-//! A server library: HTTP/1.1, HTTP/2 and WebSocket on io_uring or epoll.
+//! A server library: HTTP/1.1, HTTP/2, gRPC and WebSocket on io_uring or epoll.
 //!
 //! Write a [`Service`], give [`start`] a function that makes one for each worker, and requests of
 //! every protocol come to it in one form.
 //!
 //! ```
-//! use server::{Context, Reply, Request, Response, Service};
+//! use ringside_server::{Context, Reply, Request, Response, Service};
 //!
 //! struct Greeter;
 //!
@@ -28,7 +28,7 @@
 //! [`Stop`] is requested and everything in flight has finished, and says what was done.
 //!
 //! From the outside in: `worker` knows sockets and no protocol; `connection` knows a protocol and
-//! no sockets; a [`Service`], or a method in `grpc`, knows what to answer and neither. `site` is
+//! no sockets; a [`Service`], or a call of [`grpc`], knows what to answer and neither. `site` is
 //! what the connections of a worker share.
 //!
 //! This crate does not know load, measurements or the command line. Its speed is a yardstick for
@@ -41,7 +41,7 @@ mod answer;
 mod config;
 mod connection;
 pub mod fault;
-mod grpc;
+pub mod grpc;
 #[cfg(feature = "tower")]
 mod headers;
 mod pattern;
@@ -61,8 +61,6 @@ pub use peer::Peer;
 pub use request::{Fields, Request, Version};
 pub use response::{Body, Field, Response};
 pub use service::{Context, Dialogue, Event, Intake, Reply, Service, Ticket};
-#[doc(hidden)]
-pub use start::start_with_calls;
 pub use start::{Running, StartError, start};
 pub use summary::{Counts, Rejections, Summary};
 

@@ -12,7 +12,7 @@ use proto::http2::{self, List};
 /// is what clients send: only methods and names of fields are sure to be text.
 ///
 /// ```
-/// use server::Request;
+/// use ringside_server::Request;
 ///
 /// /// The query of `/search?…`, if somebody asks for that.
 /// fn searched<'a>(request: &Request<'a>) -> Option<&'a str> {

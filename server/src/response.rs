@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// the connection (RFC 9110 §7.6.1). `Upgrade` can be said over HTTP/1.1 only (RFC 9113 §8.2.2).
 ///
 /// ```
-/// use server::{Body, Response};
+/// use ringside_server::{Body, Response};
 ///
 /// let created = Response::of("application/json", br#"{"id":7}"#.as_slice())
 ///     .with_status(201)

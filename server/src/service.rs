@@ -22,6 +22,7 @@ use engine::{Broken, Completions, Driver, Token, Until, Waker};
 use measure::time::Time;
 
 use crate::fault::Fault;
+use crate::grpc::{Call, Method};
 use crate::peer::{Peer, Peers};
 use crate::request::{Fields, Request};
 use crate::response::{Field, Response};
@@ -37,7 +38,7 @@ use crate::summary::Counts;
 /// No call may wait: the worker serves all of its connections on one thread.
 ///
 /// ```
-/// use server::{Context, Intake, Reply, Request, Response, Service};
+/// use ringside_server::{Context, Intake, Reply, Request, Response, Service};
 ///
 /// /// Counts what it's asked for, and keeps what was sent last.
 /// #[derive(Default)]
@@ -81,6 +82,23 @@ pub trait Service {
 
     /// Answers `request`, or takes a ticket from `context` and answers later.
     fn call(&mut self, request: &Request<'_>, context: &mut Context<'_>) -> Reply;
+
+    /// The methods of gRPC that this service offers, the same all the time ([`grpc`](crate::grpc)).
+    /// If there are any, a POST over HTTP/2 with a content type of gRPC is a call of one of them, or
+    /// of a method that isn't implemented, and comes neither to [`Service::intake`] nor to
+    /// [`Service::call`]. If there are none, it's a request like others.
+    #[inline]
+    fn methods(&self) -> &'static [Method] {
+        &[]
+    }
+
+    /// A call of one of [`Service::methods`] begins; `request` is its head. Unless this says
+    /// otherwise, the method opens it by itself: a service whose calls share something with it
+    /// makes them here, by [`Method::path`].
+    #[inline]
+    fn open_call(&mut self, method: &'static Method, request: &Request<'_>) -> Box<dyn Call> {
+        method.open(request)
+    }
 
     /// A timer set by [`Context::wake_at`] is due. The request that `ticket` stands for may be gone
     /// or answered; completing it has no effect then.
@@ -163,7 +181,7 @@ pub enum Intake {
 /// The order is that of the client's bytes: data, trailers, end. [`Event::Closed`] comes last.
 ///
 /// ```
-/// use server::{Body, Context, Event, Intake, Reply, Request, Response, Service, Ticket};
+/// use ringside_server::{Body, Context, Event, Intake, Reply, Request, Response, Service, Ticket};
 ///
 /// /// Sends back what comes, as it comes.
 /// struct Echo;
@@ -250,7 +268,7 @@ impl Ticket {
 ///
 /// ```
 /// use std::time::Duration;
-/// use server::{Context, Reply, Request, Response, Service, Ticket};
+/// use ringside_server::{Context, Reply, Request, Response, Service, Ticket};
 ///
 /// /// Answers everything after 50 ms.
 /// struct Late;

@@ -44,7 +44,7 @@ const BUFFER_BYTES: usize = 4096;
 /// See [`StartError`]; nothing runs then, and `stop` is requested if some of it already did.
 ///
 /// ```
-/// use server::{Address, Config, Context, Reply, Request, Response, Service, Stop};
+/// use ringside_server::{Address, Config, Context, Reply, Request, Response, Service, Stop};
 ///
 /// struct Hello(usize);
 ///
@@ -58,7 +58,7 @@ const BUFFER_BYTES: usize = 4096;
 /// let address = Address::Tcp("127.0.0.1:0".parse()?);
 /// let config = Config { threads: 2, ..Config::new(address) };
 /// // `Stop::on_signals()` makes one that ends the server at SIGINT and SIGTERM.
-/// let running = server::start(config, Hello, &Stop::new())?;
+/// let running = ringside_server::start(config, Hello, &Stop::new())?;
 /// println!("listening on {}", running.address());
 /// running.stop();
 /// let summary = running.join()?;
@@ -67,33 +67,6 @@ const BUFFER_BYTES: usize = 4096;
 /// # }
 /// ```
 pub fn start<S, M>(config: Config, maker: M, stop: &Stop) -> Result<Running, StartError>
-where
-    S: Service + 'static,
-    M: Fn(usize) -> S + Clone + Send + 'static,
-{
-    start_with(config, maker, stop, false)
-}
-
-/// [`start`], for `ringside serve` alone: calls of gRPC are answered by its test service. This goes
-/// as soon as that can be a service like others.
-///
-/// # Errors
-/// As for [`start`].
-#[doc(hidden)]
-pub fn start_with_calls<S, M>(config: Config, maker: M, stop: &Stop) -> Result<Running, StartError>
-where
-    S: Service + 'static,
-    M: Fn(usize) -> S + Clone + Send + 'static,
-{
-    start_with(config, maker, stop, true)
-}
-
-fn start_with<S, M>(
-    config: Config,
-    maker: M,
-    stop: &Stop,
-    calls: bool,
-) -> Result<Running, StartError>
 where
     S: Service + 'static,
     M: Fn(usize) -> S + Clone + Send + 'static,
@@ -125,10 +98,7 @@ where
                 ..engine::Config::default()
             },
             tls: tls.clone(),
-            settings: Settings {
-                calls,
-                ..settings(&config, &running.address, index, room, &full)
-            },
+            settings: settings(&config, &running.address, index, room, &full),
             stop: stop.clone(),
         };
         let maker = maker.clone();
@@ -403,7 +373,6 @@ fn settings(
         timeouts: config.timeouts,
         memory_bytes: usize::try_from(memory_share(config)).unwrap_or(usize::MAX),
         wall: Wall::Host,
-        calls: false,
         room,
         full: full.clone(),
     }

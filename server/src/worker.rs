@@ -48,8 +48,6 @@ pub(crate) struct Settings {
     /// What all clients of this worker may make it hold.
     pub(crate) memory_bytes: usize,
     pub(crate) wall: Wall,
-    /// Calls of gRPC are answered as `ringside serve` does, and the service isn't asked.
-    pub(crate) calls: bool,
     /// How many connections it has room for, and who is told, once, when it has that many.
     pub(crate) room: usize,
     pub(crate) full: SyncSender<usize>,
@@ -115,7 +113,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
         let mut service = service;
         service.attached(driver.waker());
         Ok(Worker {
-            serving: Serving::new(Shared::new(site, settings.calls), service),
+            serving: Serving::new(Shared::new(site), service),
             settings,
             stop,
             listener: Some(listener),

@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use server::{
+use ringside_server::{
     Address, Config, Context, EngineChoice, Intake, Reply, Request, Response, Running, Service,
     Stop,
 };
@@ -209,7 +209,7 @@ fn a_request_like_those_before_it_allocates_nothing() {
         engine: EngineChoice::Epoll,
         ..Config::new(Address::Tcp(([127, 0, 0, 1], 0).into()))
     };
-    let running = server::start(config, |_| Steady, &Stop::new()).expect("it starts");
+    let running = ringside_server::start(config, |_| Steady, &Stop::new()).expect("it starts");
     for (path, body) in [
         ("/kept", &b""[..]),
         ("/now", b""),

@@ -9,8 +9,8 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use proto::http2::hpack::Decoder;
+use ringside_server::{Address, Running, Stop};
 use serde_json::{Value, json};
-use server::{Address, Running, Stop};
 
 /// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(10);

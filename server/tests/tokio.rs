@@ -11,7 +11,7 @@ use axum::Router;
 use axum::extract::ws::{Message, WebSocketUpgrade};
 use axum::extract::{Path, Request, State};
 use axum::routing::{any, get, post};
-use server::{Address, Config, EngineChoice, Running, Stop, tower};
+use ringside_server::{Address, Config, EngineChoice, Running, Stop, tower};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Notify, mpsc};
 

@@ -5,9 +5,11 @@
 //! is the server library's, whose settings this crate passes on.
 //!
 //! From the outside in: this file gives the server its service, `route` finds who answers a path,
-//! and each file in `services` answers one.
+//! and each file in `services` answers one. `grpc` has the methods of gRPC, which `testserver/proto/`
+//! describes.
 #![forbid(unsafe_code)]
 
+mod grpc;
 mod route;
 mod services;
 
@@ -16,6 +18,7 @@ pub use server::{Timeouts, Tls};
 
 use std::sync::Arc;
 
+use server::grpc::Method;
 use server::{Context, Intake, Reply, Request, Service, Ticket};
 
 use route::{Asked, Found, Route, find};
@@ -27,7 +30,7 @@ use services::{Posted, Routes};
 /// As for [`server::start`].
 pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
     let routes = Routes::new();
-    server::start_with_calls(config, move |_| Routed::new(&routes), stop)
+    server::start(config, move |_| Routed::new(&routes), stop)
 }
 
 /// The routes of one worker.
@@ -63,6 +66,11 @@ impl Service for Routed {
             }
             Found::Refusal(response) => Reply::Always(response),
         }
+    }
+
+    #[inline]
+    fn methods(&self) -> &'static [Method] {
+        &grpc::METHODS
     }
 
     fn due(&mut self, ticket: Ticket, context: &mut Context<'_>) {

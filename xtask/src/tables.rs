@@ -2,7 +2,7 @@
 
 /// Which of our crates each crate may import. Checked against the manifests.
 pub(crate) struct Crate {
-    /// Its name, which is its folder.
+    /// Its folder, by which the others import it. Its package may have a longer name.
     pub(crate) name: &'static str,
     /// What it holds, in a sentence.
     pub(crate) holds: &'static str,
@@ -78,13 +78,13 @@ pub(crate) const CRATES: &[Crate] = &[
     },
     Crate {
         name: "server",
-        holds: "a server library: services, requests and answers; connections and workers",
+        holds: "a server library: services, requests, calls of gRPC; connections and workers",
         imports: &["engine", "measure", "proto"],
         test_imports: &[],
     },
     Crate {
         name: "testserver",
-        holds: "what `ringside serve` answers: routes, faults, limited rates",
+        holds: "what `ringside serve` answers: routes, faults, limited rates, calls of gRPC",
         imports: &["measure", "proto", "server"],
         test_imports: &["engine"],
     },

@@ -125,6 +125,16 @@ impl Workspace {
                 _ => None,
             })
     }
+
+    /// What the package in the folder `name` is called: the same, unless its manifest says so.
+    pub(crate) fn package(&self, name: &str) -> String {
+        let mut manifests = self.manifests();
+        let file = manifests.find_map(|(folder, file)| (folder == name).then_some(file));
+        let manifest = file.and_then(|file| file.text.parse::<toml::Table>().ok());
+        let package = manifest.as_ref().and_then(|all| all.get("package"));
+        let called = package.and_then(|package| package.get("name")?.as_str());
+        called.unwrap_or(name).to_owned()
+    }
 }
 
 impl File {

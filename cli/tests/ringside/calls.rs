@@ -13,7 +13,7 @@ use super::peers::{free_port, from_ci, installed, peer, ready};
 /// What describes `ringside.Echo`.
 const ECHO: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
-    "/../server/proto/ringside.proto"
+    "/../testserver/proto/ringside.proto"
 );
 
 /// Calls of each kind, of two services.
@@ -290,7 +290,7 @@ fn a_mix_of_calls_is_answered_by_grpc_go() {
     let file = folder.write("mix.http", &text);
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let proto = tests.join("tests/peers/interop.proto");
-    let imports = tests.join("../server/proto");
+    let imports = tests.join("../testserver/proto");
     let [proto, imports] = [&proto, &imports].map(|path| path.to_str().unwrap());
     let mut words = vec!["run", "--targets", &file, "-n500", "-S5", "-T20s"];
     words.extend(["--format", "json", "--proto", proto, "-i", imports]);

@@ -35,7 +35,7 @@ fn proto_file() -> PathBuf {
 
 /// Where the file above finds what it imports: our own server speaks the same.
 fn import_path() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/proto")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../testserver/proto")
 }
 
 /// One call of a method, and what was answered: the messages as JSON.

@@ -163,7 +163,7 @@ fn what_a_peer_refuses_is_told_with_its_status_or_code() {
 #[test]
 fn files_and_reflection_describe_the_same_messages() {
     let server = server(any_port(), false);
-    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../server/proto"));
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../testserver/proto"));
     let files = ["ringside.proto", "testing.proto", "health.proto"];
     let proto = Source::Proto {
         files: files.map(|name| folder.join(name)).to_vec(),

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use server::{Address, Config, Running, Stop};
+use ringside_server::{Address, Config, Running, Stop};
 
 /// A configuration as the arguments say: `--addr IP:PORT`, `--threads N`.
 pub(crate) fn config(

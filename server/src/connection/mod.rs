@@ -24,6 +24,7 @@ use proto::http1::server::Limits;
 use proto::http2::server::PREFACE;
 
 use crate::config::Timeouts;
+use crate::grpc::{Call, Method};
 use crate::request::Request;
 use crate::service::{Action, Agenda, Context, Event, Intake, Notice, Reply, Service, Ticket};
 use crate::site::Site;
@@ -63,12 +64,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// `calls`: calls of gRPC are answered here, and the service isn't asked.
-    pub(crate) fn new(site: Site, calls: bool) -> Shared {
+    pub(crate) fn new(site: Site) -> Shared {
         Shared {
             site,
             kept_http2: Kept::default(),
-            rpcs: Rpcs::new(calls),
+            rpcs: Rpcs::new(),
             spare: Vec::new(),
         }
     }
@@ -137,6 +137,18 @@ impl<S: Service> Serving<S> {
     /// Asks the service what becomes of the body of a request.
     fn intake(&mut self, head: &Request<'_>) -> Intake {
         self.service.intake(head)
+    }
+
+    /// The methods of gRPC that the service offers.
+    #[inline]
+    fn methods(&self) -> &'static [Method] {
+        self.service.methods()
+    }
+
+    /// Has the service open a call.
+    #[inline]
+    fn open_call(&mut self, method: &'static Method, head: &Request<'_>) -> Box<dyn Call> {
+        self.service.open_call(method, head)
     }
 
     /// The answer to a request whose body has come.

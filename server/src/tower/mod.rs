@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use axum::{Router, routing::get};
-//! use server::{Address, Config, Stop, tower};
+//! use ringside_server::{Address, Config, Stop, tower};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let app = Router::new().route("/", get(|| async { "hello\n" }));

@@ -1,5 +1,6 @@
 //! Whole workers in a simulated network: virtual time, seeded chance, clients that follow scripts.
 
+mod calls;
 mod http2;
 mod limits;
 mod service;
@@ -113,18 +114,14 @@ impl Stage {
         Stage::offering(seed, faults, true)
     }
 
-    /// One that answers calls of gRPC by itself, or hands them to its service.
+    /// One whose service offers methods of gRPC, or none.
     fn offering(seed: u64, faults: Faults, calls: bool) -> Stage {
-        Stage::of(seed, faults, StandIn, calls)
+        Stage::serving(seed, faults, StandIn { calls })
     }
 }
 
 impl<S: Service> Stage<S> {
     fn serving(seed: u64, faults: Faults, service: S) -> Stage<S> {
-        Stage::of(seed, faults, service, false)
-    }
-
-    fn of(seed: u64, faults: Faults, service: S, calls: bool) -> Stage<S> {
         let network = Network::new(seed, faults);
         let driver = network.driver(&Config {
             sockets: 64,
@@ -145,7 +142,6 @@ impl<S: Service> Stage<S> {
             timeouts: Timeouts::default(),
             memory_bytes: 8 << 20,
             wall: Wall::Fixed(784_111_777),
-            calls,
             room: 63,
             full: std::sync::mpsc::sync_channel(1).0,
         };

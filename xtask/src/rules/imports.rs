@@ -13,6 +13,8 @@ pub(super) fn check(
     confined: &[(&str, &[&str])],
 ) -> Vec<Complaint> {
     let mut complaints = Vec::new();
+    let names = workspace.manifests().map(|(name, _)| name);
+    let packages: Vec<_> = names.map(|name| (workspace.package(name), name)).collect();
     for (name, file) in workspace.manifests() {
         let Some(row) = crates.iter().find(|row| row.name == name) else {
             complaints.push(Complaint::about(
@@ -23,7 +25,15 @@ pub(super) fn check(
         };
         match dependencies(file) {
             Err(text) => complaints.push(Complaint::about(&file.path, text)),
-            Ok(found) => {
+            Ok(mut found) => {
+                // Who names a package imports the crate of its folder.
+                for dependency in &mut found {
+                    let mut packages = packages.iter();
+                    let package = packages.find(|(package, _)| *package == dependency.package);
+                    if let Some((_, name)) = package {
+                        dependency.package = (*name).to_owned();
+                    }
+                }
                 for dependency in &found {
                     complaints.extend(judge(row, file, dependency, crates, confined));
                 }
@@ -181,6 +191,17 @@ mod tests {
         assert_eq!(
             complaints("[dependencies]\nother = { package = \"server\" }"),
             expected
+        );
+    }
+
+    #[test]
+    fn an_import_by_the_name_of_the_package_is_caught() {
+        let load = format!("[dependencies]\na-server.path = \"../server\"\n{BY_TESTS}");
+        let server = "[package]\nname = \"a-server\"";
+        let workspace = made_of(&[("load/Cargo.toml", &load), ("server/Cargo.toml", server)]);
+        assert_eq!(
+            texts(&check(&workspace, &CRATES, &CONFINED)),
+            ["load/Cargo.toml: load must not import server"]
         );
     }
 

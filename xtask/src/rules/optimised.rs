@@ -35,11 +35,12 @@ pub(super) fn check(workspace: &Workspace, crates: &[Crate]) -> Vec<Complaint> {
         .and_then(|profile| profile.get("release")?.get("package"));
     let level = |name: &str| packages?.get(name)?.get("opt-level")?.as_integer();
     let slow = on_the_data_plane(crates).into_iter();
-    let slow = slow.filter(|name| level(name) != Some(FAST));
+    let slow = slow.filter(|name| level(&workspace.package(name)) != Some(FAST));
     slow.map(|name| {
+        let package = workspace.package(name);
         let text = format!(
             "{name} is on the data plane: write `opt-level = {FAST}` under \
-             [profile.release.package.{name}], or name it in xtask/src/rules/optimised.rs as done \
+             [profile.release.package.{package}], or name it in xtask/src/rules/optimised.rs as done \
              before the first exchange"
         );
         Complaint::about(MANIFEST, text)
@@ -99,6 +100,30 @@ mod tests {
         assert_eq!(complaints.len(), 1, "{complaints:?}");
         assert!(
             complaints[0].contains("proto is on the data plane"),
+            "{complaints:?}"
+        );
+    }
+
+    #[test]
+    fn a_profile_names_packages_and_not_their_folders() {
+        let all: Vec<&str> = on_the_data_plane(CRATES).into_iter().collect();
+        let named = |server: &str| -> String {
+            let of = |name: &&str| {
+                let package = if *name == "server" { server } else { name };
+                format!("[profile.release.package.{package}]\nopt-level = 3\n")
+            };
+            all.iter().map(of).collect()
+        };
+        let package = "[package]\nname = \"a-server\"\n";
+        let said = |text: &str| {
+            let files = [("Cargo.toml", text), ("server/Cargo.toml", package)];
+            texts(&check(&made_of(&files), CRATES))
+        };
+        assert_eq!(said(&named("a-server")), Vec::<String>::new());
+        let complaints = said(&named("server"));
+        assert_eq!(complaints.len(), 1, "{complaints:?}");
+        assert!(
+            complaints[0].contains("[profile.release.package.a-server]"),
             "{complaints:?}"
         );
     }

@@ -7,9 +7,9 @@
 use measure::time::Time;
 use proto::grpc::{self, Event, Messages, Status, call};
 use proto::http2::server::{Server, Unsent};
-use proto::http2::{self, ErrorCode, Head};
+use proto::http2::{ErrorCode, Head};
 
-use crate::grpc::{Call, Echoed, Method, Replies};
+use crate::grpc::{Call, Metadata, Replies};
 
 /// A call that has more than so many bytes to say hears nothing more until they are taken.
 const UNTAKEN_BYTES_MAX: usize = 64 * 1024;
@@ -27,8 +27,6 @@ const SPARE_BYTES_MAX: usize = 64 * 1024;
 /// What all calls of a worker share.
 #[derive(Debug)]
 pub(crate) struct Rpcs {
-    /// Whether calls are answered at all.
-    offered: bool,
     /// The head of an answer, and the trailers of one that succeeded.
     head: Option<Head>,
     ok: Option<Head>,
@@ -50,10 +48,6 @@ pub(super) struct Rpc {
     replies: Replies,
     /// Bytes of the replies that are sent.
     sent: usize,
-    /// Metadata that goes back, and by which names.
-    echoed: Option<&'static Echoed>,
-    in_head: Vec<u8>,
-    in_trailers: Vec<u8>,
     head_sent: bool,
     /// The client has sent its last message.
     client_done: bool,
@@ -76,25 +70,19 @@ pub(super) enum Progress {
 }
 
 impl Rpcs {
-    pub(crate) fn new(offered: bool) -> Rpcs {
+    pub(crate) fn new() -> Rpcs {
         Rpcs {
-            offered,
             head: Head::response(200, &call::RESPONSE_FIELDS).ok(),
             ok: Head::trailers(&call::TRAILERS_OK).ok(),
             spare: Vec::new(),
         }
     }
 
-    /// Whether calls are answered; else they are requests like others.
-    pub(super) fn are_offered(&self) -> bool {
-        self.offered
-    }
-
-    /// A call begins.
+    /// A call begins. `single`: its method takes exactly one message.
     pub(super) fn begin(
         &mut self,
-        method: &'static Method,
-        fields: http2::Fields<'_>,
+        call: Box<dyn Call>,
+        single: bool,
         deadline: Time,
         message_bytes_max: u32,
     ) -> Box<Rpc> {
@@ -103,18 +91,10 @@ impl Rpcs {
             rpc.call.is_none() && rpc.messages == 0 && rpc.replies.bytes.is_empty(),
             "a call that is used again remembers the one before"
         );
-        rpc.call = Some((method.open)());
-        rpc.single = method.single;
+        rpc.call = Some(call);
+        rpc.single = single;
         rpc.reader = Messages::new(message_bytes_max);
         rpc.deadline = deadline;
-        rpc.echoed = method.echoed;
-        if let Some(echoed) = method.echoed {
-            let keep = |name: &str, place: &mut Vec<u8>| {
-                place.extend_from_slice(fields.get(name.as_bytes()).unwrap_or_default());
-            };
-            keep(echoed.in_head, &mut rpc.in_head);
-            keep(echoed.in_trailers, &mut rpc.in_trailers);
-        }
         rpc
     }
 
@@ -137,9 +117,6 @@ impl Default for Rpc {
             messages: 0,
             replies: Replies::default(),
             sent: 0,
-            echoed: None,
-            in_head: Vec::new(),
-            in_trailers: Vec::new(),
             head_sent: false,
             client_done: false,
             uncredited: false,
@@ -233,6 +210,9 @@ impl Rpc {
             "more was sent than was said"
         );
         self.replies.bytes.truncate(self.sent);
+        if !self.head_sent {
+            self.replies.trailers.clear();
+        }
         self.replies.end = Some((status, text.to_string()));
     }
 
@@ -336,6 +316,9 @@ impl Rpc {
             if std::mem::take(&mut self.uncredited) {
                 machine.resume(stream, out);
             }
+            if let Some(pause) = self.replies.pause.take() {
+                self.pause_until = now + pause;
+            }
             if self.pause_until != Time::NEVER {
                 return Ok(Progress::Waiting);
             }
@@ -346,10 +329,8 @@ impl Rpc {
             if let Some(call) = self.call.as_mut().filter(|_| asked) {
                 call.more(&mut self.replies);
             }
-            if let Some(pause) = self.replies.pause.take() {
-                self.pause_until = now + pause;
-            }
-            if self.replies.bytes.is_empty() && self.replies.end.is_none() {
+            let replies = &self.replies;
+            if replies.bytes.is_empty() && replies.end.is_none() && replies.pause.is_none() {
                 return Ok(Progress::Waiting);
             }
         }
@@ -363,18 +344,14 @@ impl Rpc {
         out: &mut Vec<u8>,
     ) -> Result<(), Unsent> {
         self.head_sent = true;
+        let metadata = &self.replies.head;
         match &rpcs.head {
-            Some(head) if self.in_head.is_empty() => machine.respond_kept(stream, head, false, out),
+            Some(head) if metadata.is_empty() => machine.respond_kept(stream, head, false, out),
             _ => {
                 let (name, value) = call::RESPONSE_FIELDS[0];
-                let first = (name, value.as_bytes());
-                match self.echoed {
-                    Some(echoed) if !self.in_head.is_empty() => {
-                        let fields = [first, (echoed.in_head, &self.in_head[..])];
-                        machine.respond(stream, 200, &fields, false, out)
-                    }
-                    _ => machine.respond(stream, 200, &[first], false, out),
-                }
+                let mut fields = vec![(name, value.as_bytes())];
+                fields.extend(pairs(metadata));
+                machine.respond(stream, 200, &fields, false, out)
             }
         }
     }
@@ -388,13 +365,15 @@ impl Rpc {
         out: &mut Vec<u8>,
     ) -> Result<(), Unsent> {
         if !self.head_sent && status != Status::Ok {
-            return refuse(stream, (status, text), self.client_done, machine, out);
+            let metadata = std::mem::take(&mut self.replies.trailers);
+            let end = (status, text, &metadata[..]);
+            return end_at_once(stream, end, self.client_done, machine, out);
         }
         if !self.head_sent {
             self.say_head(stream, rpcs, machine, out)?;
         }
         match &rpcs.ok {
-            Some(ok) if status == Status::Ok && self.in_trailers.is_empty() => {
+            Some(ok) if status == Status::Ok && self.replies.trailers.is_empty() => {
                 machine.trailers_kept(stream, ok, out)?;
             }
             _ => {
@@ -404,9 +383,7 @@ impl Rpc {
                 if !message.is_empty() {
                     fields.push(("grpc-message", &message));
                 }
-                if let Some(echoed) = self.echoed.filter(|_| !self.in_trailers.is_empty()) {
-                    fields.push((echoed.in_trailers, &self.in_trailers));
-                }
+                fields.extend(pairs(&self.replies.trailers));
                 machine.trailers(stream, &fields, out)?;
             }
         }
@@ -425,22 +402,41 @@ pub(super) fn refuse(
     machine: &mut Server,
     out: &mut Vec<u8>,
 ) -> Result<(), Unsent> {
+    end_at_once(stream, (status, text, &[]), client_done, machine, out)
+}
+
+/// The same, with metadata of the call.
+fn end_at_once(
+    stream: u32,
+    (status, text, metadata): (Status, &str, &[Metadata]),
+    client_done: bool,
+    machine: &mut Server,
+    out: &mut Vec<u8>,
+) -> Result<(), Unsent> {
     let mut message = Vec::new();
     grpc::encode_message(text, &mut message);
     let (name, value) = call::RESPONSE_FIELDS[0];
-    let fields = [
+    let mut fields = vec![
         (name, value.as_bytes()),
         ("grpc-status", status.text().as_bytes()),
         ("grpc-accept-encoding", b"identity"),
-        ("grpc-message", &message),
     ];
-    let count = fields.len() - usize::from(message.is_empty());
-    machine.respond(stream, 200, &fields[..count], true, out)?;
+    if !message.is_empty() {
+        fields.push(("grpc-message", &message));
+    }
+    fields.extend(pairs(metadata));
+    machine.respond(stream, 200, &fields, true, out)?;
     if !client_done {
         // The client need not send what nobody reads (RFC 9113 §8.1).
         machine.reset(stream, ErrorCode::NO_ERROR, out);
     }
     Ok(())
+}
+
+fn pairs(metadata: &[Metadata]) -> impl Iterator<Item = (&str, &[u8])> {
+    metadata
+        .iter()
+        .map(|(name, value)| (name.as_str(), &value[..]))
 }
 
 impl std::fmt::Debug for Rpc {

@@ -156,7 +156,7 @@ impl Talk {
                     end,
                 };
                 let wanted = Wanted::of(fields);
-                if serving.rpcs.are_offered()
+                if !serving.methods().is_empty()
                     && wanted.content_type.is_some_and(rpc::is_content_type)
                 {
                     return self.begin_call(request, &wanted, serving);
@@ -359,13 +359,13 @@ impl Talk {
     ) -> Next {
         let Request {
             stream,
-            method,
+            method: http_method,
             path,
             fields,
             end,
         } = request;
         let head = call::Head {
-            http_method: method,
+            http_method,
             path,
             content_type: wanted.content_type,
             timeout: wanted.timeout,
@@ -384,7 +384,7 @@ impl Talk {
                 };
             }
         };
-        let Some(method) = grpc::find(path) else {
+        let Some(method) = grpc::find(serving.methods(), path) else {
             return Next::Refuse {
                 stream,
                 status: Status::Unimplemented,
@@ -397,9 +397,12 @@ impl Talk {
             .map_or(Time::NEVER, |timeout| serving.now + timeout);
         self.due = self.due.min(deadline);
         let message_bytes_max = u32::try_from(serving.limits.body_bytes).unwrap_or(u32::MAX);
+        let head = request::Request::of_http2(http_method, path, fields);
+        let call = serving.open_call(method, &head);
+        let single = method.takes_one();
         let mut rpc = serving
             .rpcs
-            .begin(method, fields, deadline, message_bytes_max);
+            .begin(call, single, deadline, message_bytes_max);
         if end {
             rpc.receive(&[], true);
         }

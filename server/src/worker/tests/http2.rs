@@ -157,7 +157,7 @@ fn any_chopping_of_http2_requests_gives_the_same_answers() {
     bytes.extend(request(101, "POST", "/echo", false));
     bytes.extend(frame(DATA, 0, 101, b"hel"));
     bytes.extend(frame(DATA, END_STREAM, 101, b"lo"));
-    bytes.extend(call(103, "/ringside.Echo/EchoBidirectional", "1H"));
+    bytes.extend(call(103, "/test.Calls/EchoMany", "1H"));
     let two = [message(b"one"), message(&[b'2'; 9000])].concat();
     bytes.extend(frame(DATA, END_STREAM, 103, &two));
     let script = script(vec![(0, bytes)]);
@@ -204,7 +204,7 @@ fn connections_of_http2_that_die_anywhere_leave_nothing_behind() {
             }
             // A client that stays keeps its calls, too.
             let timeout = if index % 3 == 2 { "100m" } else { "1H" };
-            bytes.extend(call(11, "/ringside.Echo/EchoBidirectional", timeout));
+            bytes.extend(call(11, "/test.Calls/EchoMany", timeout));
             let mut script = script(vec![(0, bytes)]);
             script.resets = (index % 3 == 0).then_some(seed * 20_000);
             script.closes = (index % 3 == 1).then_some(seed * 20_000);
@@ -289,7 +289,7 @@ fn the_drain_finishes_streams_and_says_so() {
     let mut bytes = opening();
     bytes.extend(request(1, "GET", "/delay/9s", true));
     bytes.extend(request(3, "GET", "/stall", true));
-    bytes.extend(call(5, "/grpc.health.v1.Health/Watch", "1H"));
+    bytes.extend(call(5, "/test.Calls/Watch", "1H"));
     bytes.extend(frame(DATA, END_STREAM, 5, &message(b"")));
     let late = (SECOND, request(7, "GET", "/", true));
     let heard = stage.dial(script(vec![(0, bytes), late]));
@@ -300,7 +300,7 @@ fn the_drain_finishes_streams_and_says_so() {
     let (streams, gone) = told(&heard.bytes);
     assert_eq!(gone, Some(0));
     assert_eq!(streams[&1].data, b"late\n");
-    assert_eq!(streams[&5].data, message(b"\x08\x01"));
+    assert_eq!(streams[&5].data, message(b"so far"));
     assert!(streams[&5].fields.contains(&"grpc-status: 14".to_owned()));
     assert!(
         !streams.contains_key(&7),
@@ -310,11 +310,7 @@ fn the_drain_finishes_streams_and_says_so() {
 
 #[test]
 fn a_call_ends_at_its_deadline() {
-    let bytes = [
-        opening(),
-        call(1, "/ringside.Echo/EchoBidirectional", "50m"),
-    ]
-    .concat();
+    let bytes = [opening(), call(1, "/test.Calls/EchoMany", "50m")].concat();
     let first = frame(DATA, 0, 1, &message(b"hi"));
     let sends = vec![(0, bytes), (10 * MS, first)];
     let (heard, _) = heard(1, Faults::none(), &script(sends), SECOND);
@@ -326,26 +322,20 @@ fn a_call_ends_at_its_deadline() {
 
 #[test]
 fn calls_that_cannot_be_served_end_with_a_status_that_says_why() {
-    let echo = "/ringside.Echo/Echo";
+    let echo = "/test.Calls/Echo";
     let compressed = [&[1, 0, 0, 0, 1][..], b"x"].concat();
     let too_long = [0, 0xff, 0, 0, 0];
     let cut_off = [0, 0, 0, 0, 9, b'x'];
     let two = [message(b"a"), message(b"b")].concat();
     let table = [
-        ("/ringside.Echo/None", &message(b"x")[..], "12"),
+        ("/test.Calls/None", &message(b"x")[..], "12"),
         ("/none", &message(b"x"), "12"),
         (echo, &compressed, "13"),
         (echo, &too_long, "8"),
         (echo, &cut_off, "13"),
         (echo, b"", "12"),
         (echo, &two, "12"),
-        ("/ringside.Echo/EchoServerStream", &message(b"\x18"), "3"),
-        ("/grpc.health.v1.Health/Check", &message(b"\x0a\x01x"), "5"),
-        (
-            "/grpc.testing.TestService/UnaryCall",
-            &message(b"\x10\xff\xff\xff\xff\x07"),
-            "3",
-        ),
+        ("/test.Calls/Refuse", &message(b"x"), "5"),
     ];
     let mut bytes = opening();
     for (at, (path, data, _)) in table.iter().enumerate() {

@@ -144,9 +144,9 @@ fn pings_keep_no_answer_alive_that_is_not_taken() {
 fn a_call_whose_message_does_not_come_ends() {
     let half = &message(b"0123456789")[..9];
     for (path, sent) in [
-        ("/ringside.Echo/Echo", half),
-        ("/ringside.Echo/Echo", b""),
-        ("/ringside.Echo/EchoBidirectional", half),
+        ("/test.Calls/Echo", half),
+        ("/test.Calls/Echo", b""),
+        ("/test.Calls/EchoMany", half),
     ] {
         let bytes = [opening(), call(1, path, "1H"), frame(DATA, 0, 1, sent)].concat();
         let client = kept_alive(bytes, &ping());
@@ -164,7 +164,7 @@ fn a_call_whose_message_does_not_come_ends() {
 
 #[test]
 fn a_stream_of_messages_may_pause_between_two_of_them() {
-    let path = "/ringside.Echo/EchoBidirectional";
+    let path = "/test.Calls/EchoMany";
     let first = frame(DATA, 0, 1, &message(b"one"));
     let last = frame(DATA, END_STREAM, 1, &message(b"two"));
     let begun = [opening(), call(1, path, "1H"), first].concat();
@@ -235,7 +235,7 @@ fn many_clients_together_take_no_more_memory_than_they_may() {
         [post(1_000_000).into_bytes(), most.clone()].concat(),
     )]);
     let http2 = [opening(), request(1, "POST", "/echo", false), frames].concat();
-    let calls = [opening(), call(1, "/ringside.Echo/Echo", "1H"), half].concat();
+    let calls = [opening(), call(1, "/test.Calls/Echo", "1H"), half].concat();
     let websocket = [UPGRADE.as_bytes(), &fragments, &more].concat();
     let unread = Script {
         sends: vec![(0, [post(900_000).into_bytes(), most].concat())],

@@ -160,7 +160,7 @@ fn what_cannot_be_said_becomes_a_500_over_either_protocol() {
 }
 
 #[test]
-fn calls_of_grpc_are_requests_like_others_unless_the_server_answers_them() {
+fn calls_of_grpc_are_requests_like_others_unless_the_service_offers_methods() {
     let said = message(b"one");
     let bytes = [
         opening(),

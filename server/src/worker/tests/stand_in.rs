@@ -2,12 +2,17 @@
 
 use std::time::Duration;
 
+use super::calls::METHODS;
 use crate::fault::{Fault, Http2Fault};
+use crate::grpc::Method;
 use crate::service::{Context, Dialogue, Intake, Reply, Service, Ticket};
 use crate::{Body, Request, Response};
 
 /// See the module.
-pub(super) struct StandIn;
+pub(super) struct StandIn {
+    /// It offers methods of gRPC, too.
+    pub(super) calls: bool,
+}
 
 /// The path, as text.
 fn path<'a>(request: &Request<'a>) -> &'a str {
@@ -121,6 +126,10 @@ fn nothing() -> Response {
 }
 
 impl Service for StandIn {
+    fn methods(&self) -> &'static [Method] {
+        if self.calls { &METHODS } else { &[] }
+    }
+
     fn intake(&mut self, head: &Request<'_>) -> Intake {
         match (path(head), head.query()) {
             ("/echo" | "/head", None) => Intake::Whole,

@@ -1,4 +1,4 @@
-//! The messages of the services that are not ours, as `server/proto/` describes them.
+//! The messages of the services that are not ours, as `testserver/proto/` describes them.
 
 pub(super) mod health {
     use std::collections::BTreeMap;

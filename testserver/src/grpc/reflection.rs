@@ -6,14 +6,13 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use prost::Message;
-use proto::grpc::Status;
 use protox::file::{File as Source, FileResolver};
 
 use super::messages::reflection::{
     Answer, ErrorResponse, ExtensionNumberResponse, FileDescriptorResponse, ListServiceResponse,
     Question, Request, Response, ServiceResponse,
 };
-use super::{Call, Replies};
+use super::{Call, Replies, Status, encode, refuse};
 
 /// The files that describe the services, by name.
 const SOURCES: [(&str, &str); 5] = [
@@ -50,13 +49,14 @@ impl Call for Reflection {
         match Request::decode(message) {
             Ok(request) => {
                 let answer = answer(request.question.as_ref());
-                to.encode(&Response {
+                let response = Response {
                     valid_host: request.host.clone(),
                     original_request: Some(request),
                     answer: Some(answer),
-                });
+                };
+                encode(&response, to);
             }
-            Err(error) => to.refuse(&error),
+            Err(error) => refuse(&error, to),
         }
     }
 }

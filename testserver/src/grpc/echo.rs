@@ -1,8 +1,8 @@
 //! `ringside.Echo`: messages come back as they came. Nothing is decoded but a count.
 
-use super::{Call, Replies};
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
-use proto::grpc::Status;
+
+use super::{Call, Replies, Status, refuse};
 
 /// Bytes of answers that are made at a time.
 const BATCH_BYTES: usize = 16 * 1024;
@@ -49,7 +49,7 @@ impl Call for Repeat {
                 self.message.extend_from_slice(message);
                 self.more(to);
             }
-            Err(error) => to.refuse(&error),
+            Err(error) => refuse(&error, to),
         }
     }
 
@@ -57,7 +57,7 @@ impl Call for Repeat {
     fn end(&mut self, _: &mut Replies) {}
 
     fn more(&mut self, to: &mut Replies) {
-        while self.left > 0 && to.bytes.len() < BATCH_BYTES {
+        while self.left > 0 && to.bytes().len() < BATCH_BYTES {
             self.left -= 1;
             to.message(&self.message);
         }
@@ -102,12 +102,20 @@ mod tests {
         let message = [&[0x12, 0x80, 0x20][..], &[7; 4096], &[0x18, 10]].concat();
         repeat.message(&message, &mut to);
         let mut bytes = 0;
-        while to.end.is_none() {
-            assert!(to.bytes.len() < BATCH_BYTES + 5 + message.len());
-            bytes += to.bytes.len();
-            to.bytes.clear();
+        while to.end().is_none() {
+            assert!(to.bytes().len() < BATCH_BYTES + 5 + message.len());
+            bytes += to.bytes().len();
+            to = Replies::default(); // All of it has left.
             repeat.more(&mut to);
         }
-        assert_eq!(bytes + to.bytes.len(), 10 * (5 + message.len()));
+        assert_eq!(bytes + to.bytes().len(), 10 * (5 + message.len()));
+    }
+
+    #[test]
+    fn what_has_no_count_is_refused() {
+        let mut to = Replies::default();
+        Repeat::default().message(b"\x18", &mut to);
+        let end = to.end().map(|(status, _)| status);
+        assert_eq!(end, Some(Status::InvalidArgument));
     }
 }

@@ -23,7 +23,7 @@
 //!
 //! # Sleeping elsewhere
 //!
-//! An owner that also drives a runtime sleeps in that one, on the [`Driver::wake_handle`]. Its loop:
+//! An owner that also drives a runtime sleeps there, on the [`Driver::wake_handle`]. Its loop:
 //!
 //! 1. Forget that the handle was readable, if the runtime remembers that, and `wait(Until::Now)`.
 //! 2. See to what was reported.
@@ -293,6 +293,22 @@ macro_rules! alike {
             self.peers.of(socket)
         }
 
+        fn waker(&self) -> Waker {
+            self.waker.clone()
+        }
+
+        fn linger_ns(&self) -> u64 {
+            self.lingering.each_ns()
+        }
+
+        $crate::driver::alike_in_bytes!();
+    };
+}
+pub(crate) use alike;
+
+/// What every driver does alike that takes bytes to send.
+macro_rules! alike_in_bytes {
+    () => {
         fn register(&mut self, bytes: &[u8]) -> Result<Template, Refused> {
             self.payloads.register(bytes)
         }
@@ -305,17 +321,9 @@ macro_rules! alike {
             self.payloads.recycle(buffer);
         }
 
-        fn waker(&self) -> Waker {
-            self.waker.clone()
-        }
-
-        fn linger_ns(&self) -> u64 {
-            self.lingering.each_ns()
-        }
-
         fn capabilities(&self) -> &Capabilities {
             &self.capabilities
         }
     };
 }
-pub(crate) use alike;
+pub(crate) use alike_in_bytes;

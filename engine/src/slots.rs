@@ -146,6 +146,18 @@ impl<T> Slots<T> {
     }
 }
 
+/// The open socket that a token names, of a driver that leaves nothing in the slots of those that
+/// ended. Takes the table alone, so that the rest of the driver stays free.
+#[inline]
+pub(crate) fn find<T>(sockets: &mut Slots<Option<T>>, token: Token) -> Option<&mut T> {
+    sockets.get_mut(token)?.as_mut()
+}
+
+/// Whether a closed socket of such a driver still sends.
+pub(crate) fn lingers<T>(sockets: &mut Slots<Option<T>>, token: Token) -> bool {
+    matches!(sockets.closing_mut(token), Some(Some(_)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

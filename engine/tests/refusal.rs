@@ -20,12 +20,7 @@ fn where_a_filter_forbids_io_uring_epoll_is_chosen_and_the_filter_is_named() {
             epoll::open(&Config::default()).is_ok(),
             "the other driver is not concerned"
         );
-        let findings = probe::report();
-        assert!(
-            findings
-                .iter()
-                .any(|finding| finding.name == "io_uring" && !finding.good)
-        );
+        assert_eq!(probe::uring(), Err(error));
     });
     asked.join().expect("all was as it should be");
 }

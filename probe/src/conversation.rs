@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::tunnel::{Answered, Opening};
-use engine::tls::ClientTls;
+use engine::tls::{Blocking, ClientTls};
 use engine::{Address, TunnelFault, bind_to_device};
 use measure::time::Time;
 use rustix::io::Errno;
@@ -16,7 +16,6 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use crate::LoadError;
-use crate::blocking::Blocking;
 use crate::contact::left;
 use crate::{proxy, target, tls};
 use plan::Contact;

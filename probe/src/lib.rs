@@ -11,7 +11,6 @@
 //! of the engine, this crate uses addresses, TLS and signals only.
 #![forbid(unsafe_code)]
 
-mod blocking;
 mod call;
 mod contact;
 mod conversation;

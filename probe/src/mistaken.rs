@@ -6,11 +6,10 @@ use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
 use engine::Address;
-use engine::tls::{ClientSettings, TlsFault, Trust};
+use engine::tls::{Blocking, ClientSettings, TlsFault, Trust};
 use measure::time::Time;
 
 use crate::LoadError;
-use crate::blocking::Blocking;
 use crate::conversation::Clear;
 use plan::Contact;
 

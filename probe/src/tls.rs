@@ -2,10 +2,9 @@
 
 use std::io::{Read, Write};
 
-use engine::tls::{Alpn, ClientSettings, ClientTls, TlsFault, Trust};
+use engine::tls::{Alpn, Blocking, ClientSettings, ClientTls, HandshakeError, TlsFault, Trust};
 
 use crate::LoadError;
-pub use crate::blocking::{Blocking, HandshakeError};
 use plan::Contact;
 
 /// The client's side of TLS as the plan wants it; `None` where it wants none.

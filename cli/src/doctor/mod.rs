@@ -1,6 +1,7 @@
 //! `ringside doctor`: what this host costs a measurement, and the command that changes it.
 //! It reads, sleeps for a second to see how late it is woken up, and changes nothing.
 
+mod drivers;
 mod facts;
 mod rules;
 mod timers;
@@ -52,7 +53,7 @@ struct Report {
 /// Looks, and prints.
 pub(crate) fn run(arguments: &Doctor, no_color: bool) -> Result<Exit, Failure> {
     let mut findings = rules::judge(&facts::Facts::read());
-    findings.extend(engine::probe::report().into_iter().map(rules::of_engine));
+    findings.extend(drivers::judge());
     findings.sort_by_key(|finding| rules::AREAS.iter().position(|area| *area == finding.area));
     let warnings = findings
         .iter()

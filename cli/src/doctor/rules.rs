@@ -47,16 +47,6 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     rules.iter().map(|rule| rule(facts)).collect()
 }
 
-/// What the engine found by trying. Its text says what is missing, what that costs and what to do.
-pub(super) fn of_engine(found: engine::probe::Finding) -> Finding {
-    let finding = Finding::new("io_uring", &found.name);
-    if found.good {
-        finding.ok(&found.text)
-    } else {
-        finding.warn_only("missing", &found.text)
-    }
-}
-
 fn kernel(facts: &Facts) -> Finding {
     let finding = Finding::new("kernel", "release");
     match &facts.host.kernel {
@@ -361,7 +351,7 @@ fn queueing(facts: &Facts) -> Finding {
 }
 
 impl Finding {
-    fn new(area: &'static str, name: &str) -> Finding {
+    pub(super) fn new(area: &'static str, name: &str) -> Finding {
         Finding {
             area,
             name: name.to_string(),
@@ -372,7 +362,7 @@ impl Finding {
         }
     }
 
-    fn ok(self, value: &str) -> Finding {
+    pub(super) fn ok(self, value: &str) -> Finding {
         Finding {
             value: value.to_string(),
             ..self
@@ -388,7 +378,7 @@ impl Finding {
     }
 
     /// Something that no command of this host changes.
-    fn warn_only(self, value: &str, cost: &str) -> Finding {
+    pub(super) fn warn_only(self, value: &str, cost: &str) -> Finding {
         let cost = Some(cost.to_string());
         Finding {
             state: State::Warn,

@@ -56,7 +56,7 @@ use crate::lingering::Lingering;
 use crate::payloads::{Outgoing, Payloads};
 use crate::peers::Peers;
 use crate::pool::Pool;
-use crate::slots::Slots;
+use crate::slots::{Slots, find, lingers};
 use crate::socket;
 use crate::waker::Waker;
 use measure::cpu;
@@ -480,17 +480,6 @@ impl Socket {
     fn is_sending(&self) -> bool {
         matches!(self.sending, Sending::Partial { .. }) && self.fault.is_none()
     }
-}
-
-/// The open socket that a token names. Takes the table alone, so that the rest stays free.
-#[inline]
-fn find(sockets: &mut Slots<Option<Socket>>, token: Token) -> Option<&mut Socket> {
-    sockets.get_mut(token)?.as_mut()
-}
-
-/// Whether a closed socket still sends; released ones leave nothing in their slot.
-fn lingers(sockets: &mut Slots<Option<Socket>>, token: Token) -> bool {
-    matches!(sockets.closing_mut(token), Some(Some(_)))
 }
 
 /// What a connection is watched for.

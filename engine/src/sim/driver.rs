@@ -20,7 +20,7 @@ use crate::lingering::Lingering;
 use crate::payloads::{Outgoing, Payloads};
 use crate::peers::Peers;
 use crate::pool::Pool;
-use crate::slots::Slots;
+use crate::slots::{Slots, find, lingers};
 use crate::waker::Waker;
 
 /// How many buffers one socket may fill in a turn before it is the others' turn.
@@ -644,16 +644,6 @@ impl Drop for Sim {
         mine.alive = false;
         mine.notes.clear();
     }
-}
-
-/// The open socket that a token names. Takes the table alone, so that the rest stays free.
-fn find(sockets: &mut Slots<Option<Socket>>, token: Token) -> Option<&mut Socket> {
-    sockets.get_mut(token)?.as_mut()
-}
-
-/// Whether a closed socket still sends; released ones leave nothing in their slot.
-fn lingers(sockets: &mut Slots<Option<Socket>>, token: Token) -> bool {
-    matches!(sockets.closing_mut(token), Some(Some(_)))
 }
 
 /// Reports that a socket is dead, and nothing of it from then on.

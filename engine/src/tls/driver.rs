@@ -19,7 +19,7 @@ use super::{ClientTls, Secured, ServerTls, TlsFault};
 use crate::completions::Completions;
 use crate::driver::{
     Address, Broken, Capabilities, Close, Completion, Driver, EngineCounters, Event, Fault, Lent,
-    Listen, Payload, Refused, SocketOptions, Template, Token, Until,
+    Listen, Payload, Refused, SocketOptions, Template, Token, Until, alike_in_bytes,
 };
 use crate::payloads::Payloads;
 use crate::waker::Waker;
@@ -89,6 +89,8 @@ impl<D: Driver> Tls<D> {
 const NO_SETTINGS: Refused = Refused::Kernel(Fault::Other(libc::EPROTONOSUPPORT));
 
 impl<D: Driver> Driver for Tls<D> {
+    alike_in_bytes!();
+
     fn now(&self) -> Time {
         self.inner.now()
     }
@@ -121,18 +123,6 @@ impl<D: Driver> Driver for Tls<D> {
         let connection = Connection::outgoing(token, machine, needs_alpn);
         self.keep(connection);
         Ok(token)
-    }
-
-    fn register(&mut self, bytes: &[u8]) -> Result<Template, Refused> {
-        self.payloads.register(bytes)
-    }
-
-    fn buffer(&mut self) -> Vec<u8> {
-        self.payloads.buffer()
-    }
-
-    fn recycle(&mut self, buffer: Vec<u8>) {
-        self.payloads.recycle(buffer);
     }
 
     #[inline]
@@ -258,10 +248,6 @@ impl<D: Driver> Driver for Tls<D> {
         let until = self.inner.doze()?;
         let mine = self.earlier(Until::Event).time();
         Ok(until.map(|until| until.min(mine)))
-    }
-
-    fn capabilities(&self) -> &Capabilities {
-        &self.capabilities
     }
 
     /// What is taken is ciphertext: of the send itself, or of one before it that it waits for.

@@ -10,7 +10,7 @@ impl TlsFault {
     /// Sorts an error of rustls. Whether it is in a handshake's first bytes only rustls' own
     /// errors about their shape tell, so those are "not TLS" where `handshaking`.
     #[cold]
-    pub fn of(error: &Error, handshaking: bool) -> TlsFault {
+    pub(super) fn of(error: &Error, handshaking: bool) -> TlsFault {
         match error {
             Error::InvalidCertificate(why) => TlsFault::of_certificate(why),
             Error::AlertReceived(AlertDescription::NoApplicationProtocol)

@@ -163,29 +163,27 @@ impl Machine {
             Machine::Client(client) => client,
             Machine::Server(server) => server,
         };
-        Secured::of(state, began, handshake_ns)
+        secured_of(state, began, handshake_ns)
     }
 }
 
-impl Secured {
-    /// What a handshake agreed on; nothing while it lasts.
-    pub fn of(state: &CommonState, began: Time, handshake_ns: u64) -> Option<Secured> {
-        if state.is_handshaking() {
-            return None;
-        }
-        Some(Secured {
-            alpn: state.alpn_protocol().and_then(Alpn::from_name),
-            resumed: state.handshake_kind() == Some(HandshakeKind::Resumed),
-            began,
-            handshake_ns,
-            version: match state.protocol_version() {
-                Some(ProtocolVersion::TLSv1_3) => "TLS 1.3",
-                Some(ProtocolVersion::TLSv1_2) => "TLS 1.2",
-                _ => "TLS",
-            },
-            cipher: name_of(state.negotiated_cipher_suite()?.suite()),
-        })
+/// What a handshake agreed on; nothing while it lasts.
+pub(super) fn secured_of(state: &CommonState, began: Time, handshake_ns: u64) -> Option<Secured> {
+    if state.is_handshaking() {
+        return None;
     }
+    Some(Secured {
+        alpn: state.alpn_protocol().and_then(Alpn::from_name),
+        resumed: state.handshake_kind() == Some(HandshakeKind::Resumed),
+        began,
+        handshake_ns,
+        version: match state.protocol_version() {
+            Some(ProtocolVersion::TLSv1_3) => "TLS 1.3",
+            Some(ProtocolVersion::TLSv1_2) => "TLS 1.2",
+            _ => "TLS",
+        },
+        cipher: name_of(state.negotiated_cipher_suite()?.suite()),
+    })
 }
 
 /// Does what rustls asks for next while bytes are received. Returns how many were used by it.

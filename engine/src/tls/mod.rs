@@ -26,6 +26,7 @@
 //!
 //! [`Driver::secured`]: crate::Driver::secured
 
+mod blocking;
 mod connection;
 mod driver;
 mod fault;
@@ -35,6 +36,7 @@ mod sessions;
 mod settings;
 mod trust;
 
+pub use blocking::{Blocking, HandshakeError};
 pub use connection::IDLE_BYTES_MAX;
 pub use driver::{PATIENCE_NS, Tls};
 pub use settings::{Certificate, ClientSettings, ClientTls, ServerSettings, ServerTls};

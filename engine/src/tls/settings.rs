@@ -9,7 +9,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 use super::pem::certificates_in;
 use super::sessions::Sessions;
@@ -136,18 +136,9 @@ impl ClientTls {
         names[usize::from(peer) % names.len()].clone()
     }
 
-    /// The client's side of a connection to the first peer, for who moves the bytes himself.
-    ///
-    /// # Errors
-    ///
-    /// What rustls says against these settings.
-    pub fn connection(&self) -> Result<ClientConnection, rustls::Error> {
-        ClientConnection::new(self.config.clone(), self.server_name(0))
-    }
-
     /// Whether a connection for which ALPN chose nothing is of no use: what is taken for granted
     /// then, `http/1.1`, was not offered.
-    pub fn needs_alpn(&self) -> bool {
+    pub(super) fn needs_alpn(&self) -> bool {
         let offered = &self.config.alpn_protocols;
         let assumed = Alpn::Http11.name().as_bytes();
         !offered.is_empty() && !offered.iter().any(|name| name == assumed)

@@ -300,7 +300,7 @@ mod tests {
     use super::*;
     use crate::driver::{Address, Config, Driver, Listen, SocketOptions, Until};
     use crate::uring::features::Features;
-    use crate::uring::ring::{Ring, Sleep};
+    use crate::uring::ring::Ring;
     use crate::uring::socket::tag_number;
 
     /// More than any queue here holds.
@@ -323,7 +323,7 @@ mod tests {
         let (mut seen, mut overflowed) = (vec![false; FLOOD as usize], false);
         for _ in 0..FLOOD {
             overflowed |= ring.overflowed();
-            ring.enter(Sleep::No).expect("the ring goes on");
+            ring.enter(Until::Now).expect("the ring goes on");
             while let Some(completed) = ring.take() {
                 assert_eq!(completed.result, -libc::ENOENT);
                 let twice = std::mem::replace(&mut seen[completed.tag as usize], true);

@@ -103,10 +103,9 @@ use rustix::net::SocketAddrAny;
 use self::bell::Bell;
 use self::buffers::ReceiveBuffers;
 pub use self::features::Feature;
-use self::features::Features;
 use self::files::Files;
 use self::name::Name;
-use self::ring::{File, Ring, Sleep};
+use self::ring::{File, Ring};
 use self::socket::{Kind, Phase, Socket, tag_number};
 use crate::completions::Completions;
 use crate::driver::{
@@ -159,7 +158,6 @@ pub struct Uring {
     /// Made when somebody wants to sleep elsewhere.
     bell: Option<Bell>,
     now: Time,
-    features: Features,
     capabilities: Capabilities,
     counters: EngineCounters,
 }
@@ -341,7 +339,7 @@ impl Driver for Uring {
             return Ok(None);
         };
         bell.arm(&mut self.ring);
-        self.submit(Sleep::No).map_err(broken)?;
+        self.submit(Until::Now).map_err(broken)?;
         let idle = self.is_idle() && self.ring.queued() == 0;
         Ok(idle.then(|| self.lingering.earlier(Until::Event).time()))
     }
@@ -361,25 +359,17 @@ impl Driver for Uring {
 }
 
 impl Uring {
-    /// What was found out about the kernel.
-    pub(crate) fn features(&self) -> Features {
-        self.features
-    }
-
     /// Enters the kernel, but only if that can bring anything.
     fn enter(&mut self, until: Until) -> Result<(), Errno> {
         let overflowed = self.ring.overflowed();
         self.counters.overflows += u64::from(overflowed);
         let idle = self.is_idle();
-        let sleep = match until {
-            Until::Now if idle && self.ring.queued() == 0 => return Ok(()),
-            Until::Now => Sleep::No,
-            _ if !idle => Sleep::No,
-            Until::Time(time) => Sleep::Time(time),
-            Until::Event => Sleep::Completion,
-        };
-        self.counters.sleeps += u64::from(sleep != Sleep::No);
-        self.submit(sleep)
+        if until == Until::Now && idle && self.ring.queued() == 0 {
+            return Ok(());
+        }
+        let until = if idle { until } else { Until::Now };
+        self.counters.sleeps += u64::from(until != Until::Now);
+        self.submit(until)
     }
 
     /// Whether there is nothing to report, and no work for an enter but to submit.
@@ -389,8 +379,8 @@ impl Uring {
     }
 
     /// Submits what is queued, and sleeps.
-    fn submit(&mut self, sleep: Sleep) -> Result<(), Errno> {
-        self.ring.enter(sleep)?;
+    fn submit(&mut self, until: Until) -> Result<(), Errno> {
+        self.ring.enter(until)?;
         if self.ring.queued() == 0 {
             self.addresses.clear();
         }

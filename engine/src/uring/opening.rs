@@ -11,11 +11,11 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use super::buffers::ReceiveBuffers;
 use super::features::{Feature, Features};
 use super::files::Files;
-use super::ring::{File, Ring, Sleep};
+use super::ring::{File, Ring};
 use super::socket::{Kind, Phase, SLOTS_MAX, tag_number, untag};
 use super::{ADDRESSES, Uring};
 use crate::descriptors;
-use crate::driver::{Capabilities, Config, EngineCounters, OpenError, Token};
+use crate::driver::{Capabilities, Config, EngineCounters, OpenError, Token, Until};
 use crate::lingering::Lingering;
 use crate::payloads::Payloads;
 use crate::peers::Peers;
@@ -73,7 +73,6 @@ pub(super) fn open(config: &Config, without: &[Feature]) -> Result<Uring, OpenEr
         waker,
         bell: None,
         now: Time::now(),
-        features,
         capabilities: capabilities(features),
         counters: EngineCounters::default(),
     };
@@ -148,7 +147,7 @@ fn resets_direct_descriptors(ring: &mut Ring) -> bool {
     let failed = tag_number(Kind::Ignored, 0);
     ring.set_no_linger(File(0), failed);
     ring.close(File(0), tag_number(Kind::CloseFile, 0));
-    let mut succeeded = ring.enter(Sleep::Completion).is_ok();
+    let mut succeeded = ring.enter(Until::Event).is_ok();
     while let Some(completed) = ring.take() {
         succeeded &= completed.tag != failed && completed.result == 0;
     }
@@ -254,14 +253,14 @@ impl Uring {
         let deadline = Time::now().plus(PATIENCE_NS);
         for position in 0..self.sockets.used() {
             self.cancel_operations(self.sockets.last_token(position));
-            if position % AT_ONCE == AT_ONCE - 1 && !self.reap_cancelled(Sleep::No, deadline) {
+            if position % AT_ONCE == AT_ONCE - 1 && !self.reap_cancelled(Until::Now, deadline) {
                 return false;
             }
         }
         self.ring.cancel_all(tag_number(Kind::CancelAll, 0));
         self.unfinished += 1;
         while self.unfinished > 0 {
-            if !self.reap_cancelled(Sleep::Time(deadline), deadline) {
+            if !self.reap_cancelled(Until::Time(deadline), deadline) {
                 return false;
             }
         }
@@ -289,8 +288,8 @@ impl Uring {
     }
 
     /// Enters the kernel and counts what has ended. `false` if time is up or the kernel refuses.
-    fn reap_cancelled(&mut self, sleep: Sleep, deadline: Time) -> bool {
-        if Time::now() > deadline || self.ring.enter(sleep).is_err() {
+    fn reap_cancelled(&mut self, until: Until, deadline: Time) -> bool {
+        if Time::now() > deadline || self.ring.enter(until).is_err() {
             return false;
         }
         while let Some(completed) = self.ring.take() {

@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use rustix::net::SocketAddrAny;
 
 use super::features::{Feature, Features};
+use crate::driver::Until;
 
 /// Submission entries. Few, because the ring is walked round and round and shall stay in the first
 /// cache; a turn that has more to submit makes one more system call for each so many.
@@ -41,17 +42,6 @@ static NO_LINGER: libc::linger = libc::linger {
 /// A file as operations name it: an index into the ring's own table, or a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct File(pub(super) u32);
-
-/// Until when [`Ring::enter`] sleeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sleep {
-    /// Only run what is ready.
-    No,
-    /// Until a completion comes.
-    Completion,
-    /// Until a completion comes or this time.
-    Time(Time),
-}
 
 /// Names a receive buffer that the kernel has just given up. Only [`Ring::take`] makes one.
 #[derive(Debug)]
@@ -406,12 +396,12 @@ impl Ring {
     /// Any but those that mean "nothing happened" (`ETIME`, `EINTR`) and those that pass once the
     /// completions have been taken (`EBUSY`, `EAGAIN`).
     #[inline]
-    pub(super) fn enter(&mut self, sleep: Sleep) -> Result<(), Errno> {
+    pub(super) fn enter(&mut self, until: Until) -> Result<(), Errno> {
         self.unload_backlog();
-        let (least, time) = match sleep {
-            Sleep::No => (0, None),
-            Sleep::Completion | Sleep::Time(Time::NEVER) => (1, None),
-            Sleep::Time(time) => (1, Some(time)),
+        let (least, time) = match until {
+            Until::Now => (0, None),
+            Until::Event | Until::Time(Time::NEVER) => (1, None),
+            Until::Time(time) => (1, Some(time)),
         };
         match self.enter_raw(least, EnterFlags::GETEVENTS.bits(), time) {
             Ok(_) | Err(Errno::TIME | Errno::INTR | Errno::BUSY | Errno::AGAIN) => Ok(()),

@@ -1,12 +1,13 @@
-//! A client's connection over TLS for one thread that waits: for probes, and for the look before a
-//! run.
+//! A client's connection for one thread that waits: for probes, and for the look before a run.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 
-use engine::tls::{ClientTls, Secured, TlsFault};
 use measure::time::Time;
 use rustls::{CertificateError, ClientConnection, CommonState, Error};
+
+use super::machine::secured_of;
+use super::{ClientTls, Secured, TlsFault};
 
 /// A stream over `S`, a connected TCP or Unix stream whose time-outs are set. Reading ends at
 /// close_notify, and at a FIN without one.
@@ -42,14 +43,15 @@ impl<S: Read + Write> Blocking<S> {
     /// What is wrong with the peer, its certificate or the connection.
     pub fn connect(mut stream: S, tls: &ClientTls) -> Result<Blocking<S>, HandshakeError> {
         let began = Time::now();
-        let mut connection = tls.connection().map_err(|error| of_tls(&error))?;
+        let mut connection = ClientConnection::new(tls.config.clone(), tls.server_name(0))
+            .map_err(|error| of_tls(&error))?;
         while connection.is_handshaking() {
             let moved = connection.complete_io(&mut stream);
             moved.map_err(|error| of_io(&error))?;
         }
         let handshake_ns = Time::now().since(began);
         let state: &CommonState = &connection;
-        let Some(secured) = Secured::of(state, began, handshake_ns) else {
+        let Some(secured) = secured_of(state, began, handshake_ns) else {
             return Err(of_tls(&Error::HandshakeNotComplete));
         };
         if tls.needs_alpn() && secured.alpn.is_none() {

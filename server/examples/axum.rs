@@ -1,7 +1,8 @@
 //! An axum application on this server:
 //!
 //! ```text
-//! cargo run --release -p ringside-server --features tower --example axum -- --addr 127.0.0.1:8080 --threads 1
+//! cargo run --release -p ringside-server --features tower --example axum -- \
+//!     --addr 127.0.0.1:8080 --threads 1
 //! curl http://127.0.0.1:8080/                      # a greeting
 //! curl http://127.0.0.1:8080/json                  # the same as JSON
 //! curl http://127.0.0.1:8080/echo -d hello         # what is sent, as it comes

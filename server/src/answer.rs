@@ -5,10 +5,11 @@ use std::time::Duration;
 use proto::http1::Version;
 use proto::http1::response::{self, Head, Length};
 
+pub(crate) use crate::form::{Form, Framing, Rest, bodiless};
 #[cfg(feature = "tower")]
 use crate::headers;
 use crate::pattern::Stream;
-use crate::response::{Body, Field, Response};
+use crate::response::{Body, Response};
 
 /// Bodies up to so long are copied behind their head; of longer ones the first so many bytes are,
 /// which saves a small packet with only the head in it.
@@ -19,17 +20,6 @@ const KEPT_BYTES_MAX: usize = 4096;
 
 /// The `Server` field.
 const SERVER: (&str, &str) = ("Server", "ringside");
-
-/// How a request wants to be answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Form {
-    /// The version of the request.
-    pub(crate) version: Version,
-    /// The method is HEAD: the same head as for GET, and nothing after it (RFC 9110 §9.3.2).
-    pub(crate) head_only: bool,
-    /// The connection goes on afterwards.
-    pub(crate) keep_alive: bool,
-}
 
 impl Form {
     /// This form as far as `response` can keep it: without chunks, which HTTP/1.0 does not know,
@@ -44,61 +34,6 @@ impl Form {
             keep_alive: self.keep_alive && (self.head_only || !endless),
             ..self
         }
-    }
-}
-
-/// What of an answer is no bytes yet, once it was encoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rest {
-    /// Nothing.
-    Nothing,
-    /// So much of the pattern.
-    Pattern(Stream),
-    /// Whatever the service sends.
-    Pieces(Framing),
-}
-
-/// How the end of a body in pieces is told over HTTP/1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Framing {
-    /// Each piece is a chunk (RFC 9112 §7.1).
-    Chunks,
-    /// So many bytes are left of those that were announced.
-    Announced(u64),
-    /// By the end of the connection.
-    Close,
-}
-
-impl Framing {
-    /// Appends a piece.
-    pub(crate) fn write(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        match self {
-            Framing::Chunks => response::chunk(out, bytes),
-            Framing::Announced(left) => {
-                let taken = bytes
-                    .len()
-                    .min(usize::try_from(*left).unwrap_or(usize::MAX));
-                *left -= taken as u64;
-                out.extend_from_slice(&bytes[..taken]);
-            }
-            Framing::Close => out.extend_from_slice(bytes),
-        }
-    }
-
-    /// Appends the end. False if the body is not complete, so that only the end of the connection
-    /// can tell.
-    pub(crate) fn finish(self, trailers: &[Field], out: &mut Vec<u8>) -> bool {
-        if self == Framing::Chunks {
-            let fields = trailers.iter();
-            let fields = fields.map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-            if trailers.is_empty() || response::trailers(out, fields).is_err() {
-                response::last_chunk(out);
-            }
-        }
-        matches!(
-            self,
-            Framing::Chunks | Framing::Announced(0) | Framing::Close
-        )
     }
 }
 
@@ -151,7 +86,6 @@ pub(crate) fn encode(out: &mut Vec<u8>, response: &Response, form: Form, date: &
 /// Appends the body, or what there is of it.
 fn body(out: &mut Vec<u8>, response: &Response, length: Length) -> Rest {
     let rest = match &response.body {
-        Body::Empty => None,
         Body::Static(bytes) => {
             out.extend_from_slice(bytes);
             None
@@ -171,8 +105,8 @@ fn body(out: &mut Vec<u8>, response: &Response, length: Length) -> Rest {
         }
         Body::Stream if length == Length::Chunked => return Rest::Pieces(Framing::Chunks),
         Body::Stream => return Rest::Pieces(Framing::Close),
-        Body::Sized(0) => None,
-        Body::Sized(bytes) => return Rest::Pieces(Framing::Announced(*bytes)),
+        Body::Sized(bytes @ 1..) => return Rest::Pieces(Framing::Announced(*bytes)),
+        _ => None, // It's empty.
     };
     rest.map_or(Rest::Nothing, Rest::Pattern)
 }
@@ -206,11 +140,6 @@ fn may_stand_there(response: &Response) -> bool {
     ];
     let twice = response.content_type.is_some() && response.names("content-type");
     !twice && !OURS.iter().any(|name| response.names(name))
-}
-
-/// RFC 9110 §15.3.5 and §15.4.5: these never have a body.
-pub(crate) fn bodiless(status: u16) -> bool {
-    matches!(status, 204 | 304)
 }
 
 /// The answer to the last request whose like always gets the same, encoded.

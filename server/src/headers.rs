@@ -9,7 +9,7 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use proto::http1::Version;
 use proto::http1::response;
 
-use crate::answer::{Form, Framing, Rest, bodiless};
+use crate::form::{Form, Framing, Rest, bodiless};
 use crate::response::{Body, Response};
 
 /// What is said about the length of a body.

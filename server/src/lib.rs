@@ -41,13 +41,11 @@ mod answer;
 mod config;
 mod connection;
 pub mod fault;
-pub mod grpc;
+mod form;
 #[cfg(feature = "tower")]
 mod headers;
 mod pattern;
 mod peer;
-mod request;
-mod response;
 mod service;
 mod site;
 mod start;
@@ -56,7 +54,10 @@ mod summary;
 pub mod tower;
 mod worker;
 
+use exchange::{request, response};
+
 pub use config::{Config, Limits, Timeouts, Tls};
+pub use exchange::grpc;
 pub use peer::Peer;
 pub use request::{Fields, Request, Version};
 pub use response::{Body, Field, Response};

@@ -14,9 +14,9 @@
 //! # In pieces
 //!
 //! The same ticket stands for a body that comes in pieces ([`Intake::Stream`]) and for one that
-//! leaves in pieces ([`Body::Stream`](crate::Body::Stream)). What comes is told as an [`Event`], and
-//! what leaves is handed to [`Context::send`]. Neither side may pile up: [`Context::pause`] has the
-//! client wait, and [`Event::Writable`] says that the client has taken what was sent.
+//! leaves in pieces ([`Body::Stream`](crate::Body::Stream)). What comes is told as an [`Event`],
+//! and what leaves is handed to [`Context::send`]. Neither side may pile up: [`Context::pause`] has
+//! the client wait, and [`Event::Writable`] says that the client has taken what was sent.
 
 use engine::{Broken, Completions, Driver, Token, Until, Waker};
 use measure::time::Time;
@@ -84,8 +84,8 @@ pub trait Service {
     fn call(&mut self, request: &Request<'_>, context: &mut Context<'_>) -> Reply;
 
     /// The methods of gRPC that this service offers, the same all the time ([`grpc`](crate::grpc)).
-    /// If there are any, a POST over HTTP/2 with a content type of gRPC is a call of one of them, or
-    /// of a method that isn't implemented, and comes neither to [`Service::intake`] nor to
+    /// If there are any, a POST over HTTP/2 with a content type of gRPC is a call of one of them,
+    /// or of a method that isn't implemented, and comes neither to [`Service::intake`] nor to
     /// [`Service::call`]. If there are none, it's a request like others.
     #[inline]
     fn methods(&self) -> &'static [Method] {
@@ -161,8 +161,9 @@ pub enum Intake {
     /// HTTP/2; over HTTP/1 this is [`Intake::Discard`]. In both cases the body is empty.
     Ahead,
     /// [`Service::call`] is made at once, with an empty body, and the body follows as
-    /// [`Event::Data`] up to [`Event::End`], up to [`Limits::body_bytes`](crate::Limits::body_bytes)
-    /// in all. It comes as fast as the client sends it: see [`Context::pause`].
+    /// [`Event::Data`] up to [`Event::End`], at most
+    /// [`Limits::body_bytes`](crate::Limits::body_bytes) in all. It comes as fast as the client
+    /// sends it: see [`Context::pause`].
     ///
     /// A client that asked whether to send the body (`Expect: 100-continue`, RFC 9110 §10.1.1) is
     /// told to, unless that call answers at once, or pauses the body: then it's told when the body
@@ -222,6 +223,9 @@ pub enum Event<'a> {
     /// There is room for more of an answer in pieces. Told once when that has begun, and then once
     /// for all that was sent since, as soon as the client has taken most of it.
     Writable,
+    /// The client sends nothing more on this connection, and has left, unless it only ended its
+    /// half and waits (RFC 9112 §9.6). An answer is still sent.
+    PeerEnded,
     /// The server stops. Told to those who have taken over a connection.
     Stopping,
     /// The request is over before its end: the client is gone, or has given it up, or was too
@@ -394,8 +398,8 @@ impl<'a> Context<'a> {
     }
 
     /// Has the client wait with the rest of the body ([`Intake::Stream`]), by not reading it over
-    /// HTTP/1 and not giving credit over HTTP/2. What was on its way may still come. While a body is
-    /// paused, no time limit is on it.
+    /// HTTP/1 and not giving credit over HTTP/2. What was on its way may still come. No time limit
+    /// is on a body that is paused.
     pub fn pause(&mut self, ticket: Ticket) {
         self.agenda.act(ticket, Action::Pause);
     }
@@ -438,6 +442,11 @@ impl Agenda {
     /// Has the service told that there is room for more.
     pub(crate) fn writable(&mut self, ticket: Ticket) {
         self.notices.push((ticket, Notice::Writable));
+    }
+
+    /// Has the service told that the client sends nothing more.
+    pub(crate) fn peer_ended(&mut self, ticket: Ticket) {
+        self.notices.push((ticket, Notice::PeerEnded));
     }
 
     /// Has the service told that a request is gone.
@@ -513,6 +522,7 @@ impl Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notice {
     Writable,
+    PeerEnded,
     Closed,
 }
 
@@ -521,6 +531,7 @@ impl Notice {
     pub(crate) fn event(self) -> Event<'static> {
         match self {
             Notice::Writable => Event::Writable,
+            Notice::PeerEnded => Event::PeerEnded,
             Notice::Closed => Event::Closed,
         }
     }

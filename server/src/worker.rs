@@ -456,6 +456,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
             // It may have ended in the meantime.
             let wanted = match notice {
                 Notice::Writable => connection.is_some_and(|one| one.is_in_pieces(ticket.number)),
+                Notice::PeerEnded => connection.is_some_and(|one| one.is_open(ticket.number)),
                 Notice::Closed => true,
             };
             if wanted {

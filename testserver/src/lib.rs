@@ -5,8 +5,8 @@
 //! is the server library's, whose settings this crate passes on.
 //!
 //! From the outside in: this file gives the server its service, `route` finds who answers a path,
-//! and each file in `services` answers one. `grpc` has the methods of gRPC, which `testserver/proto/`
-//! describes.
+//! and each file in `services` answers one. `grpc` has the methods of gRPC, which
+//! `testserver/proto/` describes.
 #![forbid(unsafe_code)]
 
 mod grpc;

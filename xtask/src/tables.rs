@@ -77,10 +77,16 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &["testserver"],
     },
     Crate {
+        name: "exchange",
+        holds: "requests, answers and calls of gRPC as services see them; no connections",
+        imports: &["proto"],
+        test_imports: &["server"],
+    },
+    Crate {
         name: "server",
-        holds: "a server library: services, requests, calls of gRPC; connections and workers",
-        imports: &["engine", "measure", "proto"],
-        test_imports: &[],
+        holds: "a server library: services, connections, workers; services of tower, tokio in them",
+        imports: &["engine", "exchange", "measure", "proto"],
+        test_imports: &["server"],
     },
     Crate {
         name: "testserver",
@@ -176,7 +182,7 @@ pub(crate) const CONFINED: [(&str, &[&str]); 11] = [
     ("rustls", &["engine"]),
     ("rustls-native-certs", &["engine"]),
     ("syn", &["xtask"]),
-    ("tokio", &[]),
+    ("tokio", &["server"]),
     ("async-std", &[]),
 ];
 

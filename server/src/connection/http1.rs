@@ -3,6 +3,8 @@
 //! Requests are read as they come, also while earlier answers are still waited for; [`Outgoing`]
 //! keeps the order. Reading stops when output has piled up, and what was received by then is held.
 
+mod faults;
+
 use engine::Token;
 use measure::time::Time;
 use proto::http1::server::{self, BodyLength, Event, Limits, Rejection, Server};
@@ -14,10 +16,9 @@ use super::outgoing::{Asked, Finished, Outgoing, Step, Successor, Then};
 use super::raw::Raw;
 use super::websocket::WebSocket;
 use super::{Arrival, Ending, Phase, Protocol, TOO_MUCH};
-use crate::answer::{self, Beat, Dribble, Form, Rest};
+use crate::answer::{self, Form, Rest};
 use crate::config::Timeouts;
 use crate::connection::{Serving, Shared};
-use crate::fault::Fault;
 use crate::request::Request;
 use crate::response::{Field, Response};
 use crate::service::{self, Agenda, Dialogue, Intake, Reply, Service, Ticket};
@@ -146,6 +147,9 @@ impl Http1 {
     pub(super) fn peer_ended(&mut self, socket: Token, agenda: &mut Agenda) {
         self.talk.peer_ended = true;
         self.settle(socket, agenda);
+        for asked in self.talk.out.open() {
+            agenda.peer_ended(asked.ticket(socket));
+        }
     }
 
     #[inline]
@@ -644,51 +648,6 @@ impl Talk {
                 return self.say(&response, form, None, ticket, shared);
             }
             Reply::Fault(fault) => return self.misbehave(fault, form, ticket, shared),
-        };
-        self.ending = self.ending.or(ending);
-    }
-
-    #[cold]
-    fn misbehave(&mut self, fault: Fault, form: Form, ticket: Ticket, shared: &mut Shared) {
-        let ending = match fault {
-            Fault::Never => {
-                self.out.then(Then::Silence);
-                Some(Ending::Graceful)
-            }
-            Fault::Dribble { response, every } => {
-                let mut bytes = Vec::new();
-                answer::encode(&mut bytes, &response, form, &shared.date);
-                let dribble = Dribble {
-                    bytes,
-                    at: 0,
-                    every,
-                    beat: Beat::Due,
-                };
-                self.out.then(Then::Dribble(Box::new(dribble)));
-                (!form.keep_alive).then_some(Ending::Graceful)
-            }
-            Fault::Raw(bytes) => {
-                self.out.append(|out| out.extend_from_slice(&bytes));
-                Some(Ending::Graceful)
-            }
-            Fault::Cut { response, bytes } => {
-                let date = &shared.date;
-                self.out.append(|out| {
-                    let mut whole = Vec::new();
-                    let _ = answer::encode(&mut whole, &response, form, date);
-                    let unsent = match form.head_only {
-                        true => 0,
-                        false => response.body.len().saturating_sub(bytes) as usize,
-                    };
-                    out.extend_from_slice(&whole[..whole.len().saturating_sub(unsent)]);
-                });
-                Some(Ending::Graceful)
-            }
-            Fault::Reset => Some(Ending::Reset),
-            Fault::Http2(_) => {
-                let text = "this fault needs HTTP/2, but this connection speaks HTTP/1\n";
-                return self.say(&Response::sentence(400, text), form, None, ticket, shared);
-            }
         };
         self.ending = self.ending.or(ending);
     }

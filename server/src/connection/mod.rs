@@ -476,7 +476,7 @@ impl Connection {
             Protocol::Http1(http) => http.peer_ended(self.socket, &mut serving.agenda),
             Protocol::WebSocket(websocket) => websocket.peer_ended(),
             Protocol::Raw(raw) => raw.peer_ended(serving),
-            Protocol::Http2(http) => http.peer_ended(),
+            Protocol::Http2(http) => http.peer_ended(&mut serving.agenda),
         }
     }
 
@@ -554,6 +554,15 @@ impl Connection {
             Protocol::Http2(http) => http.pause(number, paused, shared.now),
             Protocol::Raw(raw) => raw.pause(paused),
             Protocol::WebSocket(_) => {}
+        }
+    }
+
+    /// Whether the service has not said everything about a request.
+    pub(crate) fn is_open(&mut self, number: u32) -> bool {
+        match &mut self.protocol {
+            Protocol::Http1(http) => http.out().open().any(|asked| asked.number == number),
+            Protocol::Http2(http) => http.is_open(number),
+            Protocol::Raw(_) | Protocol::WebSocket(_) => false,
         }
     }
 

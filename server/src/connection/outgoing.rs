@@ -1,8 +1,9 @@
 //! What a connection has to say, in order.
 //!
 //! Bytes first, then perhaps something that is not bytes yet: an answer that is waited for, the
-//! rest of a long body, what a service still has to send, an answer that dribbles. Behind it come further bytes, and so on. On the
-//! usual path there are only bytes, gathered in one buffer that leaves in one send.
+//! rest of a long body, what a service still has to send, an answer that dribbles. Behind it come
+//! further bytes, and so on. On the usual path there are only bytes, gathered in one buffer that
+//! leaves in one send.
 
 use std::collections::VecDeque;
 use std::time::Duration;

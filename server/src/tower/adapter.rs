@@ -480,6 +480,11 @@ where
                 }
                 _ => {}
             },
+            // As with hyper: who ends its half doesn't wait for more than what is there already.
+            (Event::PeerEnded, _) => {
+                context.abort(ticket);
+                self.release(slot, BodyError::Incomplete);
+            }
             (Event::Closed, _) => {
                 #[cfg(feature = "tokio")]
                 if let Stage::Upgrading(_, pipe, _) = &task.stage {

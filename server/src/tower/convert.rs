@@ -42,8 +42,8 @@ pub(super) fn request(
     *converted.uri_mut() = uri;
     *converted.version_mut() = match request.version() {
         Version::Http10 => http::Version::HTTP_10,
-        Version::Http11 => http::Version::HTTP_11,
         Version::Http2 => http::Version::HTTP_2,
+        _ => http::Version::HTTP_11,
     };
     *converted.headers_mut() = headers;
     if peer != Peer::default() {

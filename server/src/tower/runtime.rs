@@ -123,7 +123,7 @@ impl Host {
     }
 
     /// Makes the handle of the driver known to the runtime, once.
-    #[allow(deprecated)] // What replaces it is unsafe: nobody may replace the descriptor, and it's ours.
+    #[allow(deprecated)] // What replaces it is unsafe: the descriptor has to stay. It's ours alone.
     fn offer_handle<D: Driver>(&mut self, driver: &mut D) -> Result<(), Broken> {
         if self.handle.is_some() {
             return Ok(());

@@ -1,7 +1,7 @@
 //! What this server offers over gRPC.
 //!
-//! The library opens a call of a method ([`server::grpc`]); what it says is in the files here. A new
-//! service is a file, lines in [`METHODS`], and a file in `testserver/proto/`.
+//! The library opens a call of a method ([`server::grpc`]); what it says is in the files here. A
+//! new service is a file, lines in [`METHODS`], and a file in `testserver/proto/`.
 
 mod echo;
 mod health;

@@ -40,8 +40,8 @@ pub(super) fn check(workspace: &Workspace, crates: &[Crate]) -> Vec<Complaint> {
         let package = workspace.package(name);
         let text = format!(
             "{name} is on the data plane: write `opt-level = {FAST}` under \
-             [profile.release.package.{package}], or name it in xtask/src/rules/optimised.rs as done \
-             before the first exchange"
+             [profile.release.package.{package}], or name it in xtask/src/rules/optimised.rs as \
+             done before the first exchange"
         );
         Complaint::about(MANIFEST, text)
     })

@@ -113,13 +113,10 @@ pub(super) fn has_body(response: &Response, head_only: bool) -> bool {
 pub(super) fn whole_body(response: &Response, head_only: bool) -> Cow<'_, [u8]> {
     match &response.body {
         _ if !has_body(response, head_only) => Cow::Borrowed(&[]),
-        Body::Empty => Cow::Borrowed(&[]),
         Body::Static(bytes) => Cow::Borrowed(bytes),
         Body::Bytes(bytes) => Cow::Borrowed(bytes),
         #[cfg(feature = "tower")]
         Body::Shared(bytes) => Cow::Borrowed(bytes),
-        // Whoever sends them isn't asked.
-        Body::Stream | Body::Sized(_) => Cow::Borrowed(&[]),
         Body::Pattern(length) | Body::Chunked(length) => {
             let mut bytes = Vec::new();
             let mut source = Source::Pattern {
@@ -133,6 +130,8 @@ pub(super) fn whole_body(response: &Response, head_only: bool) -> Cow<'_, [u8]> 
             }
             Cow::Owned(bytes)
         }
+        // Whoever sends pieces isn't asked.
+        _ => Cow::Borrowed(&[]),
     }
 }
 
@@ -165,13 +164,12 @@ impl Source {
     /// What is left of the body of an answer that has one.
     pub(super) fn of(body: Body) -> Source {
         match body {
-            Body::Empty => Source::Static(&[]),
             Body::Static(bytes) => Source::Static(bytes),
             Body::Bytes(bytes) => Source::Bytes { bytes, at: 0 },
             #[cfg(feature = "tower")]
             Body::Shared(bytes) => Source::Shared(bytes),
-            Body::Stream | Body::Sized(_) => Source::Static(&[]),
             Body::Pattern(left) | Body::Chunked(left) => Source::Pattern { left, phase: 0 },
+            _ => Source::Static(&[]),
         }
     }
 

@@ -11,6 +11,7 @@
 
 mod answering;
 mod calls;
+mod faults;
 mod kept;
 mod streams;
 mod talk;
@@ -27,13 +28,12 @@ use proto::http2::{self, Config, ErrorCode};
 use super::{Ending, Phase, Step, TOO_MUCH};
 use crate::config::Timeouts;
 use crate::connection::{Serving, Shared};
-use crate::fault::{Fault, Http2Fault};
-use crate::response::{Field, Response, TEXT};
+use crate::response::{Field, Response};
 use crate::service::{Agenda, Reply, Service};
 use answering::{Pieces, Progress, Source};
 pub(crate) use calls::Rpcs;
 pub(crate) use kept::Kept;
-use streams::{Dribble, State, Stream, Upload};
+use streams::{State, Stream, Upload};
 use talk::{Next, Talk};
 
 /// Output above this stops reading: the client has to take answers before it may ask for more.
@@ -258,59 +258,6 @@ impl Http2 {
         }
     }
 
-    #[cold]
-    fn misbehave(&mut self, stream: u32, fault: Fault, head_only: bool, shared: &mut Shared) {
-        let (machine, out) = (&mut self.machine, &mut self.out);
-        match fault {
-            Fault::Never => self.talk.wait(stream, State::Silent, head_only, shared.now),
-            Fault::Dribble { response, every } => {
-                let body = answering::whole_body(&response, head_only).into_owned();
-                let end = body.is_empty();
-                if answering::head(stream, &response, end, &shared.date, machine, out).is_ok()
-                    && !end
-                {
-                    let dribble = Dribble {
-                        bytes: body,
-                        at: 0,
-                        every,
-                        due: shared.now + every,
-                    };
-                    self.talk.due = self.talk.due.min(dribble.due);
-                    let state = State::Dribbling(Box::new(dribble));
-                    self.talk.wait(stream, state, head_only, shared.now);
-                }
-            }
-            Fault::Cut { response, bytes } => {
-                let body = answering::whole_body(&response, false);
-                let begun = answering::head(stream, &response, false, &shared.date, machine, out);
-                if begun.is_ok() {
-                    let cut = body.len().min(bytes as usize);
-                    let _ = machine.data(stream, &body[..cut], false, out);
-                    machine.reset(stream, ErrorCode::INTERNAL_ERROR, out);
-                }
-            }
-            Fault::Raw(bytes) => {
-                out.extend_from_slice(&bytes);
-                self.ending = Some(Ending::Graceful);
-            }
-            Fault::Reset => machine.reset(stream, ErrorCode::INTERNAL_ERROR, out),
-            Fault::Http2(Http2Fault::Reset(code)) => machine.reset(stream, ErrorCode(code), out),
-            Fault::Http2(Http2Fault::Starve) => {
-                machine.pause(stream);
-                self.talk.wait(stream, State::Silent, head_only, shared.now);
-            }
-            Fault::Http2(Http2Fault::GoAway) => {
-                self.say(
-                    stream,
-                    Response::fixed(TEXT, b"goodbye\n"),
-                    (head_only, 0),
-                    shared,
-                );
-                self.go_away(ErrorCode::NO_ERROR);
-            }
-        }
-    }
-
     /// Answers a request that its service calls `tag`.
     fn say(
         &mut self,
@@ -374,6 +321,12 @@ impl Http2 {
             let tag = stream.tag;
             shared.agenda.writable(self.talk.ticket(id, tag));
         }
+    }
+
+    /// Whether the service has not said everything about a request.
+    pub(super) fn is_open(&mut self, id: u32) -> bool {
+        let stream = self.talk.streams.find(id);
+        stream.is_some_and(|stream| stream.is_open())
     }
 
     /// Whether the answer to a request is in pieces, and has not ended.
@@ -449,7 +402,7 @@ impl Http2 {
 
     /// The connection is gone: what its services have not finished is told.
     pub(super) fn abandon(&mut self, agenda: &mut Agenda) {
-        self.talk.abandon(agenda);
+        self.talk.open().for_each(|ticket| agenda.closed(ticket));
     }
 
     fn go_away(&mut self, code: ErrorCode) {
@@ -458,8 +411,11 @@ impl Http2 {
     }
 
     /// The client will send no more. What it asked for is still answered.
-    pub(super) fn peer_ended(&mut self) {
+    pub(super) fn peer_ended(&mut self, agenda: &mut Agenda) {
         self.peer_ended = true;
+        self.talk
+            .open()
+            .for_each(|ticket| agenda.peer_ended(ticket));
     }
 
     /// The server stops: the connection ends with the last of its streams.

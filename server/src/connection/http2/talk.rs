@@ -15,7 +15,7 @@ use crate::connection::{Arrival, Serving, Shared};
 use crate::grpc;
 use crate::request;
 use crate::response::Response;
-use crate::service::{self, Agenda, Intake, Reply, Service, Ticket};
+use crate::service::{self, Intake, Reply, Service, Ticket};
 
 /// What the streams of a connection may hold in memory together, unless a body may be longer, …
 const MEMORY_BYTES_MAX: usize = 32 << 20;
@@ -519,11 +519,10 @@ impl Talk {
         }
     }
 
-    /// The connection is gone: what its services have not finished is told.
-    pub(super) fn abandon(&self, agenda: &mut Agenda) {
-        for (id, stream) in self.streams.iter().filter(|(_, stream)| stream.is_open()) {
-            agenda.closed(Ticket::new(self.socket, id, stream.tag));
-        }
+    /// The tickets whose services have not said everything.
+    pub(super) fn open(&self) -> impl Iterator<Item = Ticket> {
+        let open = self.streams.iter().filter(|(_, stream)| stream.is_open());
+        open.map(|(id, stream)| Ticket::new(self.socket, id, stream.tag))
     }
 
     /// The ticket of a request.

@@ -34,7 +34,8 @@ pub struct Response {
     pub body: Body,
     /// All fields, in place of the others, for answers that come from elsewhere.
     #[cfg(feature = "tower")]
-    pub(crate) headers: Option<http::HeaderMap>,
+    #[doc(hidden)]
+    pub headers: Option<http::HeaderMap>,
 }
 
 /// The name and the value of a field.
@@ -58,8 +59,8 @@ pub enum Body {
     /// the end of the connection over HTTP/1.0, up to the end of the stream over HTTP/2.
     Chunked(u64),
     /// Pieces that the service sends one after the other, with no length announced:
-    /// [`Context::send`](crate::Context::send) and [`Context::end`](crate::Context::end). Where no
-    /// body is sent, the service is told [`Event::Closed`](crate::Event::Closed).
+    /// `Context::send` and `Context::end`. Where no
+    /// body is sent, the service is told `Event::Closed`.
     Stream,
     /// The same, of so many bytes in all, which are announced. More aren't sent.
     Sized(u64),
@@ -69,7 +70,8 @@ pub enum Body {
 }
 
 /// The media type of plain text.
-pub(crate) const TEXT: &str = "text/plain";
+#[doc(hidden)]
+pub const TEXT: &str = "text/plain";
 
 impl Response {
     /// An answer without a body.
@@ -129,7 +131,8 @@ impl Response {
     }
 
     /// Whether one of its further fields is called `name`.
-    pub(crate) fn names(&self, name: &str) -> bool {
+    #[doc(hidden)]
+    pub fn names(&self, name: &str) -> bool {
         (self.fields.iter()).any(|(found, _)| found.eq_ignore_ascii_case(name))
     }
 }
@@ -153,12 +156,14 @@ impl Body {
     }
 
     /// Whether its length stands in the head.
-    pub(crate) fn is_announced(&self) -> bool {
+    #[doc(hidden)]
+    pub fn is_announced(&self) -> bool {
         !matches!(self, Body::Chunked(_) | Body::Stream)
     }
 
     /// Whether it comes in pieces from the service.
-    pub(crate) fn is_in_pieces(&self) -> bool {
+    #[doc(hidden)]
+    pub fn is_in_pieces(&self) -> bool {
         matches!(self, Body::Stream | Body::Sized(1..))
     }
 }

@@ -1,7 +1,7 @@
 //! Calls of gRPC: the interface between methods and connections.
 //!
-//! A [`Service`](crate::Service) says which [`Method`]s it offers
-//! ([`Service::methods`](crate::Service::methods)). Each call opens a [`Call`], which is told of
+//! A `Service` says which [`Method`]s it offers
+//! (`Service::methods`). Each call opens a [`Call`], which is told of
 //! the client's messages one by one and of the end of them. What it has to say it puts into
 //! [`Replies`], at once or when it's asked for more. All four kinds of methods are the same here:
 //! [`Method::one`] takes one message, [`Method::many`] a stream of them, and either may answer with
@@ -66,7 +66,7 @@
 //!
 //! The connection does the rest: deadlines (`grpc-timeout`), flow control in both directions, the
 //! number of messages that a method takes, and their length
-//! ([`Limits::body_bytes`](crate::Limits::body_bytes)). A call that the client cancels, or whose
+//! (`Limits::body_bytes`). A call that the client cancels, or whose
 //! deadline passes, is dropped without a word. Calls come over HTTP/2 alone, and their messages
 //! aren't compressed: the client is told `identity`. What is in a message is up to the call; any
 //! library of Protocol Buffers will do.
@@ -116,7 +116,7 @@ impl Method {
     ///
     /// Its requests come to `path`, which is `/package.Service/Method`; `open` begins a call, and
     /// may look into the head of its request. If a call needs something of the service, see
-    /// [`Service::open_call`](crate::Service::open_call).
+    /// `Service::open_call`.
     pub const fn one(path: &'static str, open: fn(&Request<'_>) -> Box<dyn Call>) -> Method {
         Method {
             path,
@@ -155,7 +155,8 @@ impl Method {
 
 /// The method that is called at a path.
 #[inline]
-pub(crate) fn find(methods: &'static [Method], path: &[u8]) -> Option<&'static Method> {
+#[doc(hidden)]
+pub fn find(methods: &'static [Method], path: &[u8]) -> Option<&'static Method> {
     methods.iter().find(|method| method.path.as_bytes() == path)
 }
 
@@ -166,18 +167,24 @@ pub(crate) fn find(methods: &'static [Method], path: &[u8]) -> Option<&'static M
 #[derive(Debug, Default)]
 pub struct Replies {
     /// Messages, each behind its prefix.
-    pub(crate) bytes: Vec<u8>,
+    #[doc(hidden)]
+    pub bytes: Vec<u8>,
     /// Nothing more is to be asked for before so long has passed.
-    pub(crate) pause: Option<Duration>,
+    #[doc(hidden)]
+    pub pause: Option<Duration>,
     /// The end of the call, behind the messages.
-    pub(crate) end: Option<(Status, String)>,
+    #[doc(hidden)]
+    pub end: Option<(Status, String)>,
     /// What goes with the head, and with the trailers.
-    pub(crate) head: Vec<Metadata>,
-    pub(crate) trailers: Vec<Metadata>,
+    #[doc(hidden)]
+    pub head: Vec<Metadata>,
+    #[doc(hidden)]
+    pub trailers: Vec<Metadata>,
 }
 
 /// The name and the value of a field.
-pub(crate) type Metadata = (String, Vec<u8>);
+#[doc(hidden)]
+pub type Metadata = (String, Vec<u8>);
 
 impl Replies {
     /// Says a message that is encoded already. One of 4 GiB or more ends the call with

@@ -49,7 +49,8 @@ pub enum Version {
 pub struct Fields<'a>(http2::Fields<'a>);
 
 impl<'a> Fields<'a> {
-    pub(crate) fn of_http2(fields: http2::Fields<'a>) -> Fields<'a> {
+    #[doc(hidden)]
+    pub fn of_http2(fields: http2::Fields<'a>) -> Fields<'a> {
         Fields(fields)
     }
 
@@ -69,7 +70,8 @@ enum Source<'a> {
 }
 
 impl<'a> Request<'a> {
-    pub(crate) fn of_http1(request: &machine::Request<'a>) -> Request<'a> {
+    #[doc(hidden)]
+    pub fn of_http1(request: &machine::Request<'a>) -> Request<'a> {
         Request {
             version: match request.version {
                 http1::Version::Http10 => Version::Http10,
@@ -82,11 +84,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    pub(crate) fn of_http2(
-        method: &'a [u8],
-        path: &'a [u8],
-        fields: http2::Fields<'a>,
-    ) -> Request<'a> {
+    #[doc(hidden)]
+    pub fn of_http2(method: &'a [u8], path: &'a [u8], fields: http2::Fields<'a>) -> Request<'a> {
         Request {
             version: Version::Http2,
             method,
@@ -164,8 +163,8 @@ impl<'a> Request<'a> {
     }
 
     /// All of the head over HTTP/1, from the request line to the empty line.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn head(&self) -> Option<&'a [u8]> {
+    #[doc(hidden)]
+    pub fn head(&self) -> Option<&'a [u8]> {
         match self.source {
             Source::Http1(head) => Some(head),
             Source::Http2(_) => None,
@@ -173,15 +172,15 @@ impl<'a> Request<'a> {
     }
 
     /// The value of a pseudo-header field (RFC 9113 §8.3); `None` over HTTP/1.
-    #[cfg(feature = "tower")]
-    pub(crate) fn pseudo(&self, name: &[u8]) -> Option<&'a [u8]> {
+    #[doc(hidden)]
+    pub fn pseudo(&self, name: &[u8]) -> Option<&'a [u8]> {
         match self.source {
             Source::Http1(_) => None,
             Source::Http2(fields) => fields.get(name),
         }
     }
 
-    /// The whole body, where [`Intake::Whole`](crate::Intake::Whole) was asked for; else empty.
+    /// The whole body, where `Intake::Whole` was asked for; else empty.
     #[inline]
     pub fn body(&self) -> &'a [u8] {
         self.body
@@ -202,7 +201,8 @@ impl fmt::Debug for Request<'_> {
 
 /// The head of a request whose body is on its way. Its memory is used again.
 #[derive(Debug, Default)]
-pub(crate) struct KeptHead {
+#[doc(hidden)]
+pub struct KeptHead {
     version: Version,
     /// Of HTTP/1: the request line and the fields.
     text: Vec<u8>,
@@ -214,7 +214,8 @@ pub(crate) struct KeptHead {
 
 impl KeptHead {
     /// Takes a copy of a head.
-    pub(crate) fn keep(&mut self, request: &Request<'_>) {
+    #[doc(hidden)]
+    pub fn keep(&mut self, request: &Request<'_>) {
         self.version = request.version;
         match request.source {
             Source::Http1(head) => {
@@ -233,7 +234,8 @@ impl KeptHead {
     }
 
     /// The request with this head and `body`.
-    pub(crate) fn request<'a>(&'a self, body: &'a [u8]) -> Request<'a> {
+    #[doc(hidden)]
+    pub fn request<'a>(&'a self, body: &'a [u8]) -> Request<'a> {
         let fields = self.list.fields();
         let target_at = self.method_bytes + 1;
         match self.version {
@@ -256,7 +258,8 @@ impl KeptHead {
     }
 
     /// Bytes of memory that it takes.
-    pub(crate) fn memory(&self) -> usize {
+    #[doc(hidden)]
+    pub fn memory(&self) -> usize {
         self.text.capacity() + self.list.memory_bytes()
     }
 }

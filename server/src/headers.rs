@@ -1,8 +1,9 @@
-//! Heads of HTTP/1 whose fields are those of an [`http::HeaderMap`].
+//! Heads whose fields are those of an [`http::HeaderMap`].
 //!
 //! They're written in the order and the spelling of hyper (its `src/proto/h1/role.rs`), so that an
 //! application that moves here from there sends the same bytes: all fields as the map has them,
-//! then the length if the map has none, then the date.
+//! then what the connection adds, then the length if the map has none, then the date. What hyper
+//! ends the connection for, because it can't be said, is a 500 here.
 
 use http::StatusCode;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -22,8 +23,16 @@ enum Length {
     Chunks,
     /// Nothing.
     None,
-    /// The one in the map is not that of the body.
+    /// The one in the map is not that of the body, or there is no such answer.
     Wrong,
+}
+
+/// Which fields the map had.
+#[derive(Clone, Copy, Default)]
+struct Said {
+    connection: bool,
+    dated: bool,
+    measured: bool,
 }
 
 /// The form as far as `response` can keep it.
@@ -32,18 +41,25 @@ pub(crate) fn fitting(form: Form, response: &Response, fields: &HeaderMap) -> Fo
         && !response.body.is_announced()
         && !form.head_only
         && !bodiless(response.status);
-    let closes = fields.get_all(header::CONNECTION).iter().any(names_close);
+    let closes = names(fields, "close");
     Form {
         keep_alive: form.keep_alive && !endless && !closes,
         ..form
     }
 }
 
-fn names_close(value: &HeaderValue) -> bool {
+/// Whether `connection` has this option.
+fn names(fields: &HeaderMap, option: &str) -> bool {
+    let values = fields.get_all(header::CONNECTION).iter();
+    values.into_iter().any(|value| has_token(value, option))
+}
+
+/// Whether a list has this token, in any case.
+pub(crate) fn has_token(value: &HeaderValue, token: &str) -> bool {
     let tokens = value.as_bytes().split(|byte| *byte == b',');
     tokens
         .map(<[u8]>::trim_ascii)
-        .any(|token| token.eq_ignore_ascii_case(b"close"))
+        .any(|one| one.eq_ignore_ascii_case(token.as_bytes()))
 }
 
 /// Appends `response`, whose fields are `fields`, except for what is no bytes yet.
@@ -60,31 +76,9 @@ pub(crate) fn encode(
         return encode(out, &empty, &HeaderMap::new(), form, date);
     }
     status_line(out, response.status, form.version);
-    let mut connection = false;
-    let mut dated = false;
-    let mut measured = false;
-    for (name, value) in fields {
-        if *name == header::TRANSFER_ENCODING {
-            continue;
-        }
-        if *name == header::CONTENT_LENGTH {
-            if measured || !matches!(length, Length::Theirs(_)) {
-                continue;
-            }
-            measured = true;
-        }
-        if *name == header::CONNECTION {
-            connection = true;
-        }
-        dated |= *name == header::DATE;
-        field(out, name, value.as_bytes());
-    }
-    if !connection {
-        match (form.keep_alive, form.version) {
-            (false, Version::Http11) => out.extend_from_slice(b"connection: close\r\n"),
-            (true, Version::Http10) => out.extend_from_slice(b"connection: keep-alive\r\n"),
-            _ => {}
-        }
+    let said = given(out, fields, length, form, response.status);
+    if let (false, Some(option)) = (said.connection, added(form, fields)) {
+        field(out, &header::CONNECTION, option.as_bytes());
     }
     match length {
         Length::Ours(bytes) => {
@@ -92,10 +86,12 @@ pub(crate) fn encode(
             response::decimal(out, bytes);
             out.extend_from_slice(b"\r\n");
         }
-        Length::Chunks => out.extend_from_slice(b"transfer-encoding: chunked\r\n"),
-        Length::Theirs(_) | Length::None | Length::Wrong => {}
+        Length::Chunks if !said.measured => {
+            out.extend_from_slice(b"transfer-encoding: chunked\r\n");
+        }
+        _ => {}
     }
-    if !dated {
+    if !said.dated {
         field(out, &header::DATE, date);
     }
     out.extend_from_slice(b"\r\n");
@@ -112,8 +108,84 @@ pub(crate) fn encode(
             Length::Ours(bytes) | Length::Theirs(bytes) => Framing::Announced(bytes),
             Length::None | Length::Wrong => Framing::Close,
         }),
-        _ => Rest::Nothing,
+        _ => {
+            if length == Length::Chunks {
+                response::last_chunk(out);
+            }
+            Rest::Nothing
+        }
     }
+}
+
+/// Appends the fields of the map that can be said.
+fn given(out: &mut Vec<u8>, fields: &HeaderMap, length: Length, form: Form, status: u16) -> Said {
+    let mut said = Said::default();
+    let mut before: Option<&HeaderName> = None;
+    for (name, value) in fields {
+        let again = before.is_some_and(|before| std::ptr::eq(before, name));
+        before = Some(name);
+        match *name {
+            header::CONTENT_LENGTH if !again && matches!(length, Length::Theirs(_)) => {
+                said.measured = true;
+            }
+            header::TRANSFER_ENCODING if !again && length == Length::Chunks => {
+                said.measured = true;
+                let last = fields.get_all(name).iter().next_back();
+                let coded = last.is_some_and(ends_in_chunks);
+                list(out, fields, name, (!coded).then_some("chunked"));
+                continue;
+            }
+            header::CONNECTION if !again => {
+                said.connection = true;
+                list(out, fields, name, added(form, fields));
+                continue;
+            }
+            header::TRAILER if !again && may_be_chunks(form, status) => {
+                list(out, fields, name, None);
+                continue;
+            }
+            header::CONTENT_LENGTH
+            | header::TRANSFER_ENCODING
+            | header::CONNECTION
+            | header::TRAILER => continue,
+            header::DATE => said.dated = true,
+            _ => {}
+        }
+        field(out, name, value.as_bytes());
+    }
+    said
+}
+
+/// What has to be said in `connection`, unless it's there.
+fn added(form: Form, fields: &HeaderMap) -> Option<&'static str> {
+    let option = match (form.version, form.keep_alive) {
+        (Version::Http11, false) => "close",
+        (Version::Http10, true) => "keep-alive",
+        _ => return None,
+    };
+    (!names(fields, option)).then_some(option)
+}
+
+/// Whether the last coding is chunked.
+fn ends_in_chunks(value: &HeaderValue) -> bool {
+    let last = value.as_bytes().rsplit(|byte| *byte == b',').next();
+    last.is_some_and(|last| last.trim_ascii().eq_ignore_ascii_case(b"chunked"))
+}
+
+/// Whether an answer to such a request could have a body in chunks.
+fn may_be_chunks(form: Form, status: u16) -> bool {
+    form.version == Version::Http11 && !form.head_only && !bodiless(status)
+}
+
+/// Appends a field whose values are members of one list, with one more.
+fn list(out: &mut Vec<u8>, fields: &HeaderMap, name: &HeaderName, more: Option<&str>) {
+    out.extend_from_slice(name.as_str().as_bytes());
+    let values = fields.get_all(name).iter().map(HeaderValue::as_bytes);
+    for (at, value) in values.chain(more.map(str::as_bytes)).enumerate() {
+        out.extend_from_slice(if at == 0 { b": " } else { b", " });
+        out.extend_from_slice(value);
+    }
+    out.extend_from_slice(b"\r\n");
 }
 
 fn status_line(out: &mut Vec<u8>, status: u16, version: Version) {
@@ -139,26 +211,46 @@ fn field(out: &mut Vec<u8>, name: &HeaderName, value: &[u8]) {
 }
 
 fn length(form: Form, response: &Response, fields: &HeaderMap) -> Length {
-    if bodiless(response.status) {
-        return Length::None;
+    let (status, body) = (response.status, &response.body);
+    match status {
+        0..200 => return Length::Wrong, // What an answer could follow is none.
+        204 => return Length::None,     // RFC 9110 §8.6.
+        _ => {}
     }
-    let body = &response.body;
-    let theirs = fields.get(header::CONTENT_LENGTH);
-    let Some(theirs) = theirs else {
-        return match body {
-            _ if body.is_empty() && form.head_only => Length::None,
-            _ if body.is_announced() => Length::Ours(body.len()),
-            _ if form.head_only || form.version == Version::Http10 => Length::None,
-            _ => Length::Chunks,
-        };
+    let chunks = may_be_chunks(form, status);
+    let empty = match fields.contains_key(header::TRANSFER_ENCODING) && chunks {
+        true => Length::Chunks,
+        false => Length::Ours(0),
     };
-    let theirs = (theirs.to_str().ok()).and_then(|digits| digits.parse::<u64>().ok());
-    match theirs {
+    if !fields.contains_key(header::CONTENT_LENGTH) {
+        return match body {
+            _ if bodiless(status) || body.is_empty() && form.head_only => Length::None,
+            _ if body.is_empty() => empty,
+            _ if body.is_announced() => Length::Ours(body.len()),
+            _ if chunks => Length::Chunks,
+            _ => Length::None,
+        };
+    }
+    match announced(fields) {
         Some(bytes) if form.head_only => Length::Theirs(bytes),
+        Some(_) if bodiless(status) && body.is_empty() => Length::None,
+        Some(bytes) if bodiless(status) => Length::Theirs(bytes),
+        Some(0) if body.is_empty() => empty,
         Some(bytes) if body.is_announced() && body.len() == bytes => Length::Theirs(bytes),
         Some(bytes) if !body.is_announced() => Length::Theirs(bytes),
         _ => Length::Wrong,
     }
+}
+
+/// The length that the map has, if it has only one.
+fn announced(fields: &HeaderMap) -> Option<u64> {
+    let mut lengths = fields.get_all(header::CONTENT_LENGTH).iter().map(|value| {
+        let digits = value.to_str().ok()?;
+        let all = digits.bytes().all(|byte| byte.is_ascii_digit());
+        all.then(|| digits.parse::<u64>().ok())?
+    });
+    let first = lengths.next()??;
+    lengths.all(|other| other == Some(first)).then_some(first)
 }
 
 /// The fields of an answer over HTTP/2, in hyper's order: those of the map, the date, and `length`,
@@ -178,19 +270,28 @@ pub(crate) fn for_http2<'a>(
     let date = (!dated).then_some((&b"date"[..], &date[..]));
     let length = length.filter(|_| theirs.is_none());
     let length = length.map(|length| (&b"content-length"[..], length));
-    let given = fields.iter().filter(|(name, _)| !is_of_a_connection(name));
+    let given = fields.iter();
     let given = given.map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
     Some(given.chain(date).chain(length))
 }
 
-/// RFC 9113 §8.2.2: these are of one connection, and HTTP/2 has none of them.
-fn is_of_a_connection(name: &HeaderName) -> bool {
-    const NAMES: [&str; 5] = [
-        "connection",
-        "keep-alive",
-        "proxy-connection",
-        "transfer-encoding",
-        "upgrade",
+/// Takes out what is of one connection over HTTP/1, and not said over HTTP/2 (RFC 9113 §8.2.2).
+/// One by one as hyper does it, since that decides about the order of the others.
+pub(crate) fn strip(fields: &mut HeaderMap) {
+    const NAMES: [HeaderName; 5] = [
+        HeaderName::from_static("keep-alive"),
+        HeaderName::from_static("proxy-connection"),
+        header::TRANSFER_ENCODING,
+        header::UPGRADE,
+        header::TE,
     ];
-    NAMES.contains(&name.as_str())
+    for name in &NAMES {
+        fields.remove(name);
+    }
+    let Some(options) = fields.remove(header::CONNECTION) else {
+        return;
+    };
+    for option in options.to_str().unwrap_or_default().split(',') {
+        fields.remove(option.trim());
+    }
 }

@@ -12,7 +12,7 @@ use std::task::{Context as Polling, Poll, Waker as TaskWaker};
 
 use bytes::{Buf, Bytes};
 use engine::{Broken, Completions, Driver, Until, Waker};
-use http::header::{HeaderMap, TRAILER};
+use http::header::{CONNECTION, HeaderMap, HeaderValue, TE, TRAILER};
 use measure::time::Time;
 use tower_service::Service as TowerService;
 
@@ -22,6 +22,7 @@ use super::convert;
 use super::queue::{Bell, Queue};
 #[cfg(feature = "tokio")]
 use super::upgrade::{self, Pipe, Talk};
+use crate::headers;
 use crate::request::{Request, Version};
 use crate::response::{self, Field, Response};
 use crate::service::{Context, Event, Intake, Reply, Service, Ticket};
@@ -34,6 +35,24 @@ const BLOCKED_NS: u64 = 1_000_000_000;
 
 /// What is named of a request: its method and so many bytes of its path.
 const NAMED_BYTES_MAX: usize = 120;
+
+/// What is left out of trailers over HTTP/1, as hyper does it, since it belongs into a head
+/// (RFC 9110 §6.5.1).
+const NO_TRAILERS: [&str; 13] = [
+    "authorization",
+    "cache-control",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-range",
+    "content-type",
+    "host",
+    "max-forwards",
+    "set-cookie",
+    "te",
+    "trailer",
+    "transfer-encoding",
+];
 
 /// See the module.
 pub(super) struct Adapter<T, B>
@@ -77,8 +96,9 @@ where
 #[derive(Clone, Copy, Default)]
 struct Shape {
     head_only: bool,
-    /// Over HTTP/1, trailers are sent as far as the head announces them.
-    names_trailers: bool,
+    http2: bool,
+    /// The client says that it takes trailers, which it has to over HTTP/1 (RFC 9110 §6.5.1).
+    takes_trailers: bool,
 }
 
 /// Where a task is.
@@ -228,9 +248,8 @@ where
     fn begin(&mut self, slot: u32, request: http::Request<Body>) -> Driven<http::Response<B>> {
         let task = &mut self.tasks[slot as usize];
         let mut polling = Polling::from_waker(&task.waker);
-        let context = self.host.enter();
         let service = &mut self.service;
-        let begun = catch_unwind(AssertUnwindSafe(|| {
+        let begin = AssertUnwindSafe(|| {
             match service.poll_ready(&mut polling) {
                 Poll::Ready(Ok(())) => {
                     task.handler.set(Some(service.call(request)));
@@ -247,8 +266,11 @@ where
                     true
                 }
             }
-        }));
-        drop(context);
+        });
+        let begun = {
+            let _context = self.host.enter();
+            catch_unwind(begin)
+        };
         match begun {
             Ok(true) => self.drive(slot),
             Ok(false) => Driven::Failed(false),
@@ -278,10 +300,22 @@ where
     /// What a finished handler says, as an answer of ours. The rest of its body stays in the task,
     /// if there is any; else the task is over.
     fn answer(&mut self, slot: u32, answer: http::Response<B>) -> Response {
-        let (parts, body) = answer.into_parts();
-        let context = self.host.enter();
+        let (response, goes_on) = self.begin_answer(slot, answer);
+        if !goes_on {
+            self.release(slot, BodyError::Answered);
+        }
+        response
+    }
+
+    /// [`Adapter::answer`], and whether any of its body is left in the task.
+    fn begin_answer(&mut self, slot: u32, answer: http::Response<B>) -> (Response, bool) {
+        let (mut parts, body) = answer.into_parts();
+        let _context = self.host.enter();
         let task = &mut self.tasks[slot as usize];
         let status = parts.status.as_u16();
+        if task.shape.http2 {
+            headers::strip(&mut parts.headers);
+        }
         let nothing = task.shape.head_only || matches!(status, 204 | 304);
         let length = body.size_hint().exact();
         let mut response = Response::empty(status);
@@ -299,23 +333,18 @@ where
                     goes_on = false;
                 }
                 ahead => {
-                    let named = task.shape.names_trailers;
                     task.body = Some(body);
                     task.stage = Stage::Answering(Answering {
                         room: false,
                         ahead,
-                        trailers: Trailers::of(&parts.headers, named),
+                        trailers: Trailers::of(&parts.headers, task.shape),
                     });
                 }
             }
         }
         response.headers = Some(parts.headers);
         task.handler.set(None);
-        drop(context);
-        if !goes_on {
-            self.release(slot, BodyError::Answered);
-        }
-        response
+        (response, goes_on)
     }
 
     /// Sends what the body of an answer gives, while there is room.
@@ -432,15 +461,19 @@ where
         };
         let Some(converted) = convert::request(request, body, context.peer()) else {
             self.release(slot, BodyError::Answered);
+            // As hyper does it, which reads no further.
             let mut response = Response::empty(400);
-            response.headers = Some(HeaderMap::new());
+            let close = (CONNECTION, HeaderValue::from_static("close"));
+            response.headers = Some(HeaderMap::from_iter([close]));
             return response.into();
         };
         let task = &mut self.tasks[slot as usize];
         task.ticket = Some(ticket);
         task.shape = Shape {
             head_only: request.method() == b"HEAD",
-            names_trailers: request.version() != Version::Http2,
+            http2: request.version() == Version::Http2,
+            takes_trailers: (converted.headers().get_all(TE).iter())
+                .any(|value| headers::has_token(value, "trailers")),
         };
         let driven = self.begin(slot, converted);
         self.look(slot, Some(request));
@@ -622,9 +655,12 @@ where
 }
 
 impl Trailers {
-    fn of(head: &HeaderMap, named: bool) -> Trailers {
-        if !named {
+    fn of(head: &HeaderMap, shape: Shape) -> Trailers {
+        if shape.http2 {
             return Trailers::Any;
+        }
+        if !shape.takes_trailers {
+            return Trailers::Named(Vec::new());
         }
         let lists = head.get_all(TRAILER).iter();
         let names = lists.filter_map(|list| list.to_str().ok());
@@ -635,12 +671,14 @@ impl Trailers {
     fn of_those(&self, given: &HeaderMap) -> Vec<Field> {
         let allowed = |name: &str| match self {
             Trailers::Any => true,
-            Trailers::Named(names) => names.iter().any(|one| one == name),
+            Trailers::Named(names) => {
+                names.iter().any(|one| one == name) && !NO_TRAILERS.contains(&name)
+            }
         };
         let given = given.iter().filter(|(name, _)| allowed(name.as_str()));
         given
             .filter_map(|(name, value)| {
-                let value = value.to_str().ok()?;
+                let value = std::str::from_utf8(value.as_bytes()).ok()?;
                 Some((name.as_str().to_owned().into(), value.to_owned().into()))
             })
             .collect()

@@ -9,6 +9,10 @@ use super::queue::Queue;
 #[derive(Debug)]
 pub(super) struct Host;
 
+/// That handlers are polled, or dropped.
+#[derive(Debug)]
+pub(super) struct Entered;
+
 impl Host {
     pub(super) fn new() -> Host {
         Host
@@ -16,7 +20,9 @@ impl Host {
 
     /// There is no context to enter.
     #[inline]
-    pub(super) fn enter(&self) {}
+    pub(super) fn enter(&self) -> Entered {
+        Entered
+    }
 
     /// There is nothing that runs.
     #[inline]

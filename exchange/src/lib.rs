@@ -6,6 +6,9 @@
 //! connections need of these types besides is there, but hidden.
 #![forbid(unsafe_code)]
 
+pub mod fault;
 pub mod grpc;
+#[doc(hidden)]
+pub mod pattern;
 pub mod request;
 pub mod response;

@@ -40,11 +40,11 @@
 mod answer;
 mod config;
 mod connection;
-pub mod fault;
+
 mod form;
 #[cfg(feature = "tower")]
 mod headers;
-mod pattern;
+
 mod peer;
 mod service;
 mod site;
@@ -54,10 +54,10 @@ mod summary;
 pub mod tower;
 mod worker;
 
-use exchange::{request, response};
+use exchange::{pattern, request, response};
 
 pub use config::{Config, Limits, Timeouts, Tls};
-pub use exchange::grpc;
+pub use exchange::{fault, grpc};
 pub use peer::Peer;
 pub use request::{Fields, Request, Version};
 pub use response::{Body, Field, Response};

@@ -363,7 +363,7 @@ impl Outgoing {
                     return Step::Nothing;
                 }
                 Then::Body(stream) => {
-                    if let Some(slice) = stream.next() {
+                    if let Some(slice) = stream.following() {
                         return Step::Slice(slice);
                     }
                     stream.finish(&mut self.front.bytes);

@@ -186,7 +186,7 @@ where
     }
 
     /// A task is over.
-    fn release(&mut self, slot: u32, why: BodyError) {
+    fn release(&mut self, slot: u32, why: BodyError, context: &mut Context<'_>) {
         let _context = self.host.enter();
         let task = &mut self.tasks[slot as usize];
         task.ticket = None;
@@ -199,13 +199,36 @@ where
             task.body = None;
         }));
         if dropped.is_err() {
-            tracing::error!("a handler panicked when it was dropped");
+            context.panicked();
         }
         task.name = Box::default();
         if let Some(inbox) = inbox {
             inbox.end(Err(why));
         }
         self.free.push(slot);
+    }
+
+    /// The client of a task is gone. A handler that still reads the body sees that it's not
+    /// complete, once, before it's dropped.
+    fn leave(&mut self, slot: u32, context: &mut Context<'_>) {
+        let task = &self.tasks[slot as usize];
+        let inbox = task.inbox.as_ref();
+        let is_cut = inbox.is_some_and(|inbox| inbox.end(Err(BodyError::Incomplete)));
+        if is_cut && matches!(task.stage, Stage::Handling) {
+            let panicked = match self.drive(slot) {
+                Driven::Pending => false,
+                Driven::Failed(panicked) => panicked,
+                Driven::Answer(answer) => {
+                    let _context = self.host.enter();
+                    catch_unwind(AssertUnwindSafe(|| drop(answer))).is_err()
+                }
+            };
+            if panicked {
+                context.panicked();
+            }
+            self.look(slot, None);
+        }
+        self.release(slot, BodyError::Incomplete, context);
     }
 
     /// The task of a request, unless that is over.
@@ -299,52 +322,25 @@ where
 
     /// What a finished handler says, as an answer of ours. The rest of its body stays in the task,
     /// if there is any; else the task is over.
-    fn answer(&mut self, slot: u32, answer: http::Response<B>) -> Response {
-        let (response, goes_on) = self.begin_answer(slot, answer);
-        if !goes_on {
-            self.release(slot, BodyError::Answered);
-        }
-        response
-    }
-
-    /// [`Adapter::answer`], and whether any of its body is left in the task.
-    fn begin_answer(&mut self, slot: u32, answer: http::Response<B>) -> (Response, bool) {
-        let (mut parts, body) = answer.into_parts();
-        let _context = self.host.enter();
-        let task = &mut self.tasks[slot as usize];
-        let status = parts.status.as_u16();
-        if task.shape.http2 {
-            headers::strip(&mut parts.headers);
-        }
-        let nothing = task.shape.head_only || matches!(status, 204 | 304);
-        let length = body.size_hint().exact();
-        let mut response = Response::empty(status);
-        response.body = match length {
-            _ if body.is_end_stream() => response::Body::Empty,
-            Some(bytes) => response::Body::Sized(bytes),
-            None => response::Body::Stream,
+    fn answer(
+        &mut self,
+        slot: u32,
+        answer: http::Response<B>,
+        context: &mut Context<'_>,
+    ) -> Response {
+        let begun = {
+            let _context = self.host.enter();
+            let task = &mut self.tasks[slot as usize];
+            catch_unwind(AssertUnwindSafe(|| task.begin_answer(answer)))
         };
-        let mut goes_on = response.body.is_in_pieces() && !nothing;
-        if goes_on {
-            let mut body = Box::pin(body);
-            match length.and_then(|_| first(body.as_mut(), &task.waker)) {
-                Some(Pumped::Piece(piece)) if Some(piece.len() as u64) == length => {
-                    response.body = response::Body::Shared(piece);
-                    goes_on = false;
-                }
-                ahead => {
-                    task.body = Some(body);
-                    task.stage = Stage::Answering(Answering {
-                        room: false,
-                        ahead,
-                        trailers: Trailers::of(&parts.headers, task.shape),
-                    });
-                }
+        match begun {
+            Ok((response, true)) => response,
+            Ok((response, false)) => {
+                self.release(slot, BodyError::Answered, context);
+                response
             }
+            Err(_) => self.fail(slot, true, context),
         }
-        response.headers = Some(parts.headers);
-        task.handler.set(None);
-        (response, goes_on)
     }
 
     /// Sends what the body of an answer gives, while there is room.
@@ -360,21 +356,24 @@ where
         let mut polling = Polling::from_waker(&task.waker);
         while answering.room {
             let polled = match answering.ahead.take() {
-                Some(ahead) => Ok(ahead),
-                None => catch_unwind(AssertUnwindSafe(|| poll(body.as_mut(), &mut polling))),
+                Some(ahead) => ahead,
+                None => {
+                    let _context = self.host.enter();
+                    caught(|| poll(body.as_mut(), &mut polling))
+                }
             };
             let trailers = match polled {
-                Ok(Pumped::Pending) => return self.look(slot, None),
-                Ok(Pumped::Piece(piece)) if piece.is_empty() => continue,
-                Ok(Pumped::Piece(piece)) => {
+                Pumped::Pending => return self.look(slot, None),
+                Pumped::Piece(piece) if piece.is_empty() => continue,
+                Pumped::Piece(piece) => {
                     answering.room = false;
                     context.send_shared(ticket, piece);
                     continue;
                 }
-                Ok(Pumped::Trailers(trailers)) => Some(answering.trailers.of_those(&trailers)),
-                Ok(Pumped::End) => Some(Vec::new()),
-                Ok(Pumped::Failed) => None,
-                Err(_) => {
+                Pumped::Trailers(trailers) => Some(answering.trailers.of_those(&trailers)),
+                Pumped::End => Some(Vec::new()),
+                Pumped::Failed => None,
+                Pumped::Panicked => {
                     context.panicked();
                     None
                 }
@@ -384,7 +383,7 @@ where
                 None => context.abort(ticket),
             }
             self.look(slot, None);
-            return self.release(slot, BodyError::Answered);
+            return self.release(slot, BodyError::Answered, context);
         }
         self.look(slot, None);
     }
@@ -409,7 +408,7 @@ where
         match driven {
             Driven::Pending => {}
             Driven::Answer(answer) => {
-                let response = self.answer(slot, answer);
+                let response = self.answer(slot, answer, context);
                 context.complete(ticket, response);
             }
             Driven::Failed(panicked) => {
@@ -424,10 +423,55 @@ where
         if panicked {
             context.panicked();
         }
-        self.release(slot, BodyError::Answered);
+        self.release(slot, BodyError::Answered, context);
         let mut response = Response::empty(500);
         response.headers = Some(HeaderMap::new());
         response
+    }
+}
+
+impl<T, B> Task<T, B>
+where
+    T: TowerService<http::Request<Body>, Response = http::Response<B>>,
+    B: http_body::Body,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    /// See [`Adapter::answer`]; says whether any of the body is left here.
+    fn begin_answer(&mut self, answer: http::Response<B>) -> (Response, bool) {
+        let (mut parts, body) = answer.into_parts();
+        let status = parts.status.as_u16();
+        if self.shape.http2 {
+            headers::strip(&mut parts.headers);
+        }
+        let nothing = self.shape.head_only || matches!(status, 204 | 304);
+        let length = body.size_hint().exact();
+        let mut response = Response::empty(status);
+        response.body = match length {
+            _ if body.is_end_stream() => response::Body::Empty,
+            Some(bytes) => response::Body::Sized(bytes),
+            None => response::Body::Stream,
+        };
+        let mut goes_on = response.body.is_in_pieces() && !nothing;
+        if goes_on {
+            let mut body = Box::pin(body);
+            match length.and_then(|_| first(body.as_mut(), &self.waker)) {
+                Some(Pumped::Piece(piece)) if Some(piece.len() as u64) == length => {
+                    response.body = response::Body::Shared(piece);
+                    goes_on = false;
+                }
+                ahead => {
+                    self.body = Some(body);
+                    self.stage = Stage::Answering(Answering {
+                        room: false,
+                        ahead,
+                        trailers: Trailers::of(&parts.headers, self.shape),
+                    });
+                }
+            }
+        }
+        response.headers = Some(parts.headers);
+        self.handler.set(None);
+        (response, goes_on)
     }
 }
 
@@ -460,7 +504,7 @@ where
             false => Body::whole(request.body()),
         };
         let Some(converted) = convert::request(request, body, context.peer()) else {
-            self.release(slot, BodyError::Answered);
+            self.release(slot, BodyError::Answered, context);
             // As hyper does it, which reads no further.
             let mut response = Response::empty(400);
             let close = (CONNECTION, HeaderValue::from_static("close"));
@@ -482,7 +526,7 @@ where
                 self.tasks[slot as usize].name = name(request).into();
                 Reply::Later
             }
-            Driven::Answer(answer) => self.answer(slot, answer).into(),
+            Driven::Answer(answer) => self.answer(slot, answer, context).into(),
             Driven::Failed(panicked) => self.fail(slot, panicked, context).into(),
         }
     }
@@ -500,7 +544,7 @@ where
                 }
             }
             (Event::Trailers(fields), Some(inbox)) => inbox.trailers(convert::trailers(fields)),
-            (Event::End, Some(inbox)) => inbox.end(Ok(())),
+            (Event::End, Some(inbox)) => drop(inbox.end(Ok(()))),
             (Event::Writable, _) => match &mut task.stage {
                 Stage::Answering(answering) => {
                     answering.room = true;
@@ -516,14 +560,14 @@ where
             // As with hyper: who ends its half doesn't wait for more than what is there already.
             (Event::PeerEnded, _) => {
                 context.abort(ticket);
-                self.release(slot, BodyError::Incomplete);
+                self.leave(slot, context);
             }
             (Event::Closed, _) => {
                 #[cfg(feature = "tokio")]
                 if let Stage::Upgrading(_, pipe, _) = &task.stage {
                     pipe.lose();
                 }
-                self.release(slot, BodyError::Incomplete);
+                self.leave(slot, context);
             }
             #[cfg(feature = "tokio")]
             (Event::Data(bytes), None) => {
@@ -648,7 +692,7 @@ where
         drop(entered);
         if wishes.finished {
             context.end(ticket);
-            self.release(slot, BodyError::Answered);
+            self.release(slot, BodyError::Answered, context);
         }
         self.look(slot, None);
     }
@@ -692,6 +736,7 @@ enum Pumped {
     Trailers(HeaderMap),
     End,
     Failed,
+    Panicked,
 }
 
 fn poll<B>(body: Pin<&mut B>, polling: &mut Polling<'_>) -> Pumped
@@ -723,11 +768,15 @@ where
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     let mut polling = Polling::from_waker(waker);
-    match catch_unwind(AssertUnwindSafe(|| poll(body, &mut polling))) {
-        Ok(Pumped::Pending) => None,
-        Ok(pumped) => Some(pumped),
-        Err(_) => Some(Pumped::Failed),
+    match caught(|| poll(body, &mut polling)) {
+        Pumped::Pending => None,
+        pumped => Some(pumped),
     }
+}
+
+/// What came of looking at a body.
+fn caught(look: impl FnOnce() -> Pumped) -> Pumped {
+    catch_unwind(AssertUnwindSafe(look)).unwrap_or(Pumped::Panicked)
 }
 
 fn failed<R>(error: impl Into<Box<dyn Error + Send + Sync>>) -> Driven<R> {

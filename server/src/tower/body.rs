@@ -147,6 +147,8 @@ struct State {
     left: Option<u64>,
     trailers: Option<HeaderMap>,
     end: Option<Result<(), BodyError>>,
+    /// The handler was told that it ended before its end: whoever reads on finds nothing more.
+    failed: bool,
     reader: Option<Waker>,
     /// The worker was told not to read on, and is to be told when it may.
     paused: bool,
@@ -200,11 +202,13 @@ impl Inbox {
         self.state().trailers = Some(trailers);
     }
 
-    /// Nothing more comes.
-    pub(super) fn end(&self, end: Result<(), BodyError>) {
+    /// Nothing more comes. Says whether that is news to somebody.
+    pub(super) fn end(&self, end: Result<(), BodyError>) -> bool {
         let mut state = self.state();
+        let news = state.end.is_none() && !state.abandoned;
         state.end.get_or_insert(end);
         wake(state);
+        news
     }
 
     /// Whether the worker may read on, once.
@@ -233,7 +237,11 @@ impl Inbox {
             (None, Some(trailers)) => Poll::Ready(Some(Ok(Frame::trailers(trailers)))),
             (None, None) => match state.end {
                 Some(Ok(())) => Poll::Ready(None),
-                Some(Err(error)) => Poll::Ready(Some(Err(error))),
+                Some(Err(_)) if state.failed => Poll::Ready(None),
+                Some(Err(error)) => {
+                    state.failed = true;
+                    Poll::Ready(Some(Err(error)))
+                }
                 None => {
                     state.reader = Some(context.waker().clone());
                     Poll::Pending

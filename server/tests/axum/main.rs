@@ -12,8 +12,15 @@
 #[path = "../../../tests/skip.rs"]
 mod skip;
 
+mod answers;
 mod connections;
 mod extractors;
+mod failures;
+mod handlers;
+mod layers;
+mod routing;
+mod streams;
+mod uploads;
 mod wire;
 
 use std::net::SocketAddr;
@@ -58,6 +65,17 @@ impl Servers {
         }
     }
 
+    /// Those of ours.
+    pub(crate) fn ours(&self) -> &[Ours] {
+        &self.ours
+    }
+
+    /// Where they listen.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        let ours = self.ours.iter().map(|one| one.address);
+        ours.chain([self.theirs.address])
+    }
+
     /// What all say to a request over HTTP/1.1, behind which the connection goes on, and over
     /// HTTP/2; both with this status.
     pub(crate) fn both(&self, ask: &Ask, status: u16) -> (Heard, Answer) {
@@ -76,6 +94,20 @@ impl Servers {
         assert_eq!(statuses.first(), Some(&status), "{ask:?}\n{heard}");
         assert_eq!(statuses.len(), 2, "it doesn't go on: {ask:?}\n{heard}");
         heard
+    }
+
+    /// [`Servers::both`] where it's up to the server how a body is cut into chunks.
+    pub(crate) fn both_merged(&self, ask: &Ask, status: u16) {
+        let mut pieces = ask.pieces();
+        pieces.push(LAST.into());
+        let theirs = wire::http1(self.theirs.address, &pieces).merged();
+        for ours in &self.ours {
+            let said = wire::http1(ours.address, &pieces).merged();
+            let what = format!("{ask:?} over HTTP/1.1, {}", ours.engine);
+            same(&what, &said.to_string(), &theirs.to_string());
+        }
+        assert_eq!(theirs.statuses(), [status, 404], "{ask:?}\n{theirs}");
+        self.http2(ask, status);
     }
 
     /// [`Servers::both`] over HTTP/2 alone.
@@ -112,12 +144,24 @@ impl Servers {
 
     /// What ours say to these bytes, which is the same with either engine, and what hyper says.
     pub(crate) fn apart(&self, bytes: impl AsRef<[u8]>) -> (Heard, Heard) {
-        let pieces = [bytes.as_ref().to_vec()];
-        let theirs = wire::http1(self.theirs.address, &pieces);
-        let mut ours = self
-            .ours
-            .iter()
-            .map(|one| wire::http1(one.address, &pieces));
+        self.apart_in(&[bytes.as_ref().to_vec()])
+    }
+
+    /// The same, with each piece in a write of its own.
+    pub(crate) fn apart_in(&self, pieces: &[Vec<u8>]) -> (Heard, Heard) {
+        let theirs = wire::http1(self.theirs.address, pieces);
+        let mut ours = self.ours.iter().map(|one| wire::http1(one.address, pieces));
+        let first = ours.next().expect("epoll is always there");
+        for other in ours {
+            same("both engines", &other.to_string(), &first.to_string());
+        }
+        (first, theirs)
+    }
+
+    /// [`Servers::apart`] over HTTP/2.
+    pub(crate) fn apart_http2(&self, ask: &Ask) -> (Answer, Answer) {
+        let theirs = wire::http2(self.theirs.address, ask);
+        let mut ours = self.ours.iter().map(|one| wire::http2(one.address, ask));
         let first = ours.next().expect("epoll is always there");
         for other in ours {
             same("both engines", &other.to_string(), &first.to_string());
@@ -164,6 +208,11 @@ impl Ours {
             address,
             running,
         })
+    }
+
+    /// Ends it, and says what it did.
+    pub(crate) fn end(mut self) -> Summary {
+        self.stop().expect("it's ended once")
     }
 
     fn stop(&mut self) -> Option<Summary> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Request};
 use bytes::Bytes;
+use h2::client::SendRequest;
 use tokio::runtime::Builder;
 
 use crate::shown;
@@ -22,6 +23,8 @@ pub(crate) struct Ask {
     target: String,
     fields: Vec<(String, Vec<u8>)>,
     body: Body,
+    /// Behind a body in pieces.
+    trailers: Vec<(&'static str, &'static str)>,
 }
 
 #[derive(Clone)]
@@ -40,6 +43,7 @@ impl Ask {
             target: target.into(),
             fields: Vec::new(),
             body: Body::None,
+            trailers: Vec::new(),
         }
     }
 
@@ -72,6 +76,12 @@ impl Ask {
         self
     }
 
+    /// With fields behind a body in pieces.
+    pub(crate) fn trailers(mut self, trailers: &[(&'static str, &'static str)]) -> Ask {
+        self.trailers = trailers.to_vec();
+        self
+    }
+
     /// The fields over either protocol, but for the host.
     fn all_fields(&self) -> Vec<(String, Vec<u8>)> {
         let mut fields = self.fields.clone();
@@ -99,7 +109,10 @@ impl Ask {
             Body::Sized(pieces) => pieces.clone(),
             Body::Pieces(pieces) => {
                 let mut chunks: Vec<_> = pieces.iter().map(|piece| chunk(piece)).collect();
-                chunks.push(b"0\r\n\r\n".to_vec());
+                let fields = self.trailers.iter();
+                let fields = fields.map(|(name, value)| format!("{name}: {value}\r\n"));
+                let end = format!("0\r\n{}\r\n", fields.collect::<String>());
+                chunks.push(end.into_bytes());
                 chunks
             }
         };
@@ -111,7 +124,7 @@ impl Ask {
     }
 
     /// The head over HTTP/2, and the pieces of the body.
-    fn http2(&self) -> (Request<()>, Vec<Vec<u8>>) {
+    pub(crate) fn http2(&self) -> (Request<()>, Vec<Vec<u8>>) {
         let mut request = Request::builder()
             .method(self.method)
             .uri(format!("http://a{}", self.target))
@@ -168,12 +181,42 @@ impl Heard {
             .collect()
     }
 
+    /// The same with each body in chunks as one.
+    pub(crate) fn merged(&self) -> Heard {
+        let mut bytes = Vec::new();
+        let mut left = &self.bytes[..];
+        while let Some(head) = find(left, b"\r\n\r\n").map(|at| at + 4) {
+            let text = String::from_utf8_lossy(&left[..head]).to_ascii_lowercase();
+            bytes.extend_from_slice(&left[..head]);
+            left = &left[head..];
+            if text.contains("transfer-encoding: chunked\r\n") {
+                while let Some(line) = find(left, b"\r\n") {
+                    let digits = String::from_utf8_lossy(&left[..line]);
+                    let length = usize::from_str_radix(&digits, 16).expect("the size of a chunk");
+                    bytes.extend_from_slice(&left[line + 2..line + 2 + length]);
+                    left = &left[line + 2 + length + 2..];
+                    if length == 0 {
+                        break;
+                    }
+                }
+                bytes.extend_from_slice(b"<end>");
+            } else if let Some((_, length)) = text.split_once("content-length: ") {
+                let digits = length.split("\r\n").next().expect("a line");
+                let length: usize = digits.parse().expect("a length");
+                bytes.extend_from_slice(&left[..length]);
+                left = &left[length..];
+            }
+        }
+        bytes.extend_from_slice(left);
+        Heard {
+            bytes,
+            end: self.end,
+        }
+    }
+
     /// Whether these bytes came.
     pub(crate) fn has(&self, bytes: impl AsRef<[u8]>) -> bool {
-        let bytes = bytes.as_ref();
-        self.bytes
-            .windows(bytes.len())
-            .any(|window| window == bytes)
+        find(&self.bytes, bytes.as_ref()).is_some()
     }
 }
 
@@ -181,6 +224,12 @@ impl Display for Heard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}\n{:?}", shown(&self.bytes), self.end)
     }
+}
+
+/// Where `wanted` is in `bytes`.
+fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    let mut windows = bytes.windows(wanted.len());
+    windows.position(|window| window == wanted)
 }
 
 /// A connection to `address`, on which nothing waits for longer than [`PATIENCE`].
@@ -213,6 +262,19 @@ pub(crate) fn http1(address: SocketAddr, pieces: &[Vec<u8>]) -> Heard {
         let _ = stream.shutdown(Shutdown::Both); // The other thread stops, too.
         heard
     })
+}
+
+/// What comes on a connection until `wanted` is at its end.
+pub(crate) fn until(stream: &mut TcpStream, wanted: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while !bytes.ends_with(wanted) {
+        let mut byte = [0];
+        if let Err(error) = stream.read_exact(&mut byte) {
+            panic!("{error}; until then\n{}", shown(&bytes));
+        }
+        bytes.push(byte[0]);
+    }
+    bytes
 }
 
 /// What comes on a connection until its end.
@@ -281,39 +343,76 @@ fn listed(map: &HeaderMap) -> Vec<(String, String)> {
 
 /// Asks over HTTP/2, on a connection of its own.
 pub(crate) fn http2(address: SocketAddr, ask: &Ask) -> Answer {
-    let runtime = Builder::new_current_thread().enable_all().build();
-    let answer = async { tokio::time::timeout(PATIENCE, answer(address, ask)).await };
-    let answer = runtime.expect("a runtime").block_on(answer);
-    answer.unwrap_or_else(|_| panic!("no answer over HTTP/2 to {ask:?}"))
+    let mut answers = http2_all(address, std::slice::from_ref(ask));
+    answers.remove(0)
 }
 
-async fn answer(address: SocketAddr, ask: &Ask) -> Answer {
+/// Asks over HTTP/2 one after the other, on one connection.
+pub(crate) fn http2_all(address: SocketAddr, asks: &[Ask]) -> Vec<Answer> {
+    within(async {
+        let (client, connection) = dial(address).await;
+        let connection = tokio::spawn(connection);
+        let mut answers = Vec::new();
+        for ask in asks {
+            let mut answer = Answer::default();
+            if let Err(error) = exchange(client.clone(), ask, &mut answer).await {
+                answer.error = Some(error.to_string());
+            }
+            answers.push(answer);
+        }
+        drop(client);
+        let _ = connection.await;
+        answers
+    })
+}
+
+/// Has a client's work done, in a runtime of its own, within [`PATIENCE`].
+pub(crate) fn within<T>(work: impl Future<Output = T>) -> T {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let work = async { tokio::time::timeout(PATIENCE, work).await };
+    let done = runtime.expect("a runtime").block_on(work);
+    done.unwrap_or_else(|_| panic!("a client over HTTP/2 waits for ever"))
+}
+
+/// A client, and what has to be polled for it.
+pub(crate) async fn dial(
+    address: SocketAddr,
+) -> (
+    SendRequest<Bytes>,
+    impl Future<Output = Result<(), h2::Error>>,
+) {
     let stream = tokio::net::TcpStream::connect(address).await;
     let shaken = h2::client::handshake(stream.expect("the server listens")).await;
-    let (client, connection) = shaken.expect("it speaks HTTP/2");
-    let connection = tokio::spawn(connection);
-    let mut answer = Answer::default();
-    if let Err(error) = exchange(client, ask, &mut answer).await {
-        answer.error = Some(error.to_string());
-    }
-    let _ = connection.await;
-    answer
+    shaken.expect("it speaks HTTP/2")
 }
 
 async fn exchange(
-    client: h2::client::SendRequest<Bytes>,
+    client: SendRequest<Bytes>,
     ask: &Ask,
     answer: &mut Answer,
 ) -> Result<(), h2::Error> {
     let mut client = client.ready().await?;
     let (request, pieces) = ask.http2();
-    let (response, mut sending) = client.send_request(request, pieces.is_empty())?;
+    let end = pieces.is_empty() && ask.trailers.is_empty();
+    let (response, mut sending) = client.send_request(request, end)?;
     let count = pieces.len();
     for (at, piece) in pieces.into_iter().enumerate() {
+        let last = at + 1 == count && ask.trailers.is_empty();
         // A server may have answered, and want no more.
-        if sending.send_data(piece.into(), at + 1 == count).is_err() {
+        if sending.send_data(piece.into(), last).is_err() {
             break;
         }
+    }
+    if !ask.trailers.is_empty() {
+        let pairs = ask.trailers.iter();
+        let pairs = pairs.map(|(name, value)| {
+            let (name, value) = (
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            );
+            (name, value)
+        });
+        let _ = sending.send_trailers(HeaderMap::from_iter(pairs));
     }
     let response = response.await?;
     answer.status = response.status().as_u16();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::response::Response;
 
-/// A way to misbehave: [`Reply::Fault`](crate::Reply::Fault).
+/// A way to misbehave: `Reply::Fault`.
 ///
 /// ```
 /// use ringside_server::fault::Fault;
@@ -19,7 +19,6 @@ use crate::response::Response;
 /// assert!(matches!(cut(), Reply::Fault(Fault::Cut { bytes: 4, .. })));
 /// ```
 #[derive(Debug)]
-#[non_exhaustive]
 pub enum Fault {
     /// The answer never comes. The client waits until it gives up.
     Never,
@@ -48,13 +47,12 @@ pub enum Fault {
 
 /// Faults of HTTP/2 (RFC 9113).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Http2Fault {
     /// A greeting, and GOAWAY behind it (§6.8): this is the last request that is processed.
     GoAway,
     /// The stream is reset with this code (§7).
     Reset(u32),
     /// No answer, and no credit for the body beyond what the first window allows (§5.2). It needs
-    /// [`Intake::Ahead`](crate::Intake::Ahead): a body that has come whole cannot be starved.
+    /// `Intake::Ahead`: a body that has come whole cannot be starved.
     Starve,
 }

@@ -5,15 +5,18 @@
 use proto::http1::response;
 
 /// The pattern, as much of it as one send takes. A whole number of its periods.
-pub(crate) static PLAIN: [u8; PLAIN_BYTES] = plain();
+#[doc(hidden)]
+pub static PLAIN: [u8; PLAIN_BYTES] = plain();
 
 const PLAIN_BYTES: usize = 240_000;
 
 /// After so many bytes the pattern repeats.
-pub(crate) const PERIOD: usize = 10;
+#[doc(hidden)]
+pub const PERIOD: usize = 10;
 
 /// Bytes of the pattern in each chunk but the last; a whole number of its periods.
-pub(crate) const CHUNK_BYTES: usize = 1000;
+#[doc(hidden)]
+pub const CHUNK_BYTES: usize = 1000;
 
 /// How many chunks one send takes.
 const CHUNKS: usize = 240;
@@ -34,7 +37,8 @@ const fn plain() -> [u8; PLAIN_BYTES] {
 }
 
 /// The pattern in chunks, as many as one send takes.
-pub(crate) fn chunks() -> Vec<u8> {
+#[doc(hidden)]
+pub fn chunks() -> Vec<u8> {
     let mut bytes = Vec::with_capacity(CHUNKS * CHUNK_BYTES_ENCODED);
     for _ in 0..CHUNKS {
         push_chunk(&mut bytes, CHUNK_BYTES);
@@ -44,7 +48,8 @@ pub(crate) fn chunks() -> Vec<u8> {
 
 /// The rest of a body that leaves in several sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stream {
+#[doc(hidden)]
+pub struct Stream {
     left: u64,
     /// Where in the pattern it goes on. Chunks always begin where the pattern does.
     phase: u8,
@@ -53,21 +58,21 @@ pub(crate) struct Stream {
 
 /// What of a stream goes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Slice {
+#[doc(hidden)]
+pub struct Slice {
     /// Of [`chunks`] rather than [`PLAIN`].
-    pub(crate) chunked: bool,
-    pub(crate) start: u32,
-    pub(crate) end: u32,
+    #[doc(hidden)]
+    pub chunked: bool,
+    #[doc(hidden)]
+    pub start: u32,
+    #[doc(hidden)]
+    pub end: u32,
 }
 
 impl Stream {
     /// Appends the first bytes of a body to `out`, up to `most` of them. `None` if that was all.
-    pub(crate) fn begin(
-        chunked: bool,
-        length: u64,
-        most: usize,
-        out: &mut Vec<u8>,
-    ) -> Option<Stream> {
+    #[doc(hidden)]
+    pub fn begin(chunked: bool, length: u64, most: usize, out: &mut Vec<u8>) -> Option<Stream> {
         let mut stream = Stream {
             left: length,
             phase: 0,
@@ -92,7 +97,8 @@ impl Stream {
 
     /// The next bytes that can be sent from a template. `None` at the end, when the caller still
     /// has to [`Stream::finish`].
-    pub(crate) fn next(&mut self) -> Option<Slice> {
+    #[doc(hidden)]
+    pub fn following(&mut self) -> Option<Slice> {
         let chunked = self.chunked;
         let (start, end) = if chunked {
             let chunks = (self.left / CHUNK_BYTES as u64).min(CHUNKS as u64);
@@ -112,7 +118,8 @@ impl Stream {
     }
 
     /// Appends what no template holds: the last chunks of a chunked body (RFC 9112 §7.1).
-    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
+    #[doc(hidden)]
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
         if self.chunked {
             push_chunk(out, self.left as usize);
             response::last_chunk(out);
@@ -148,7 +155,7 @@ mod tests {
         let chunks = chunks();
         let mut out = Vec::new();
         if let Some(mut stream) = Stream::begin(chunked, length, most, &mut out) {
-            while let Some(slice) = stream.next() {
+            while let Some(slice) = stream.following() {
                 let template = if slice.chunked {
                     &chunks[..]
                 } else {

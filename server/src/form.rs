@@ -43,7 +43,7 @@ impl Framing {
     /// Appends a piece.
     pub(crate) fn write(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         match self {
-            Framing::Chunks => response::chunk(out, bytes),
+            Framing::Chunks => response::capital_chunk(out, bytes),
             Framing::Announced(left) => {
                 let taken = bytes
                     .len()

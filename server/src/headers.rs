@@ -278,15 +278,17 @@ pub(crate) fn for_http2<'a>(
 /// Takes out what is of one connection over HTTP/1, and not said over HTTP/2 (RFC 9113 §8.2.2).
 /// One by one as hyper does it, since that decides about the order of the others.
 pub(crate) fn strip(fields: &mut HeaderMap) {
-    const NAMES: [HeaderName; 5] = [
+    const NAMES: [HeaderName; 4] = [
         HeaderName::from_static("keep-alive"),
         HeaderName::from_static("proxy-connection"),
         header::TRANSFER_ENCODING,
         header::UPGRADE,
-        header::TE,
     ];
     for name in &NAMES {
         fields.remove(name);
+    }
+    if fields.get(header::TE).is_some_and(|te| te != "trailers") {
+        fields.remove(header::TE);
     }
     let Some(options) = fields.remove(header::CONNECTION) else {
         return;

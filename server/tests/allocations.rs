@@ -233,8 +233,13 @@ fn a_request_like_those_before_it_allocates_nothing() {
         let clients: [(&str, &mut dyn Client); 2] =
             [("HTTP/1.1", &mut http1), ("HTTP/2", &mut http2)];
         for (version, client) in clients {
-            let count = allocations(client, path, body);
-            assert!(count <= ALLOCATIONS_MAX, "{path} over {version}: {count}");
+            // What comes by chance, such as a date that changes, doesn't come every time.
+            let counts = [(); 5].map(|()| allocations(client, path, body));
+            let least = counts.iter().min();
+            assert!(
+                least.is_some_and(|count| *count <= ALLOCATIONS_MAX),
+                "{path} over {version}: {counts:?}"
+            );
         }
     }
     running.stop();

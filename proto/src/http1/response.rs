@@ -98,14 +98,22 @@ pub fn head(out: &mut Vec<u8>, head: &Head<'_>) -> Result<(), Misuse> {
 
 /// Appends one chunk (RFC 9112 §7.1). An empty piece writes nothing, since it would end the body.
 pub fn chunk(out: &mut Vec<u8>, bytes: &[u8]) {
+    chunk_in(b"0123456789abcdef", out, bytes);
+}
+
+/// [`chunk`] with its size in capital digits, as hyper writes them: they mean the same.
+pub fn capital_chunk(out: &mut Vec<u8>, bytes: &[u8]) {
+    chunk_in(b"0123456789ABCDEF", out, bytes);
+}
+
+fn chunk_in(digits_of_all: &[u8; 16], out: &mut Vec<u8>, bytes: &[u8]) {
     if bytes.is_empty() {
         return;
     }
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let length = bytes.len() as u64;
     let digits = 16 - length.leading_zeros() / 4;
     for place in (0..digits).rev() {
-        out.push(DIGITS[(length >> (4 * place) & 15) as usize]);
+        out.push(digits_of_all[(length >> (4 * place) & 15) as usize]);
     }
     out.extend_from_slice(b"\r\n");
     out.extend_from_slice(bytes);

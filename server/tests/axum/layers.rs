@@ -2,7 +2,7 @@
 //!
 //! Those that need timers or the file system of tokio come with its runtime: see the end.
 
-use std::io::Write;
+use std::io::{Read, Write};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -13,10 +13,14 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use flate2::Compression;
+use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use futures_util::stream;
+use std::convert::Infallible;
 use tower::ServiceBuilder;
 use tower::limit::ConcurrencyLimitLayer;
 use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
 use tower_http::cors::{Any, CorsLayer};
 use tower_http::decompression::RequestDecompressionLayer;
 use tower_http::limit::RequestBodyLimitLayer;
@@ -103,6 +107,44 @@ fn limits_of_bodies() {
     }
     servers.both(&Ask::post("/unread", vec![b'x'; 1001]), 413);
     servers.both(&Ask::post("/none", vec![b'x'; 3_000_000]), 200);
+}
+
+/// Text that is long enough to be compressed.
+fn text() -> String {
+    "compressed, ".repeat(1000)
+}
+
+#[test]
+fn compression() {
+    let app = || {
+        let pieces = async || {
+            let pieces = (0..50).map(|_| Ok::<_, Infallible>(text()));
+            Body::from_stream(stream::iter(pieces))
+        };
+        let image = async || ([(header::CONTENT_TYPE, "image/png")], text());
+        Router::new()
+            .route("/", get(async || text()))
+            .route("/small", get(async || "small"))
+            .route("/pieces", get(pieces))
+            .route("/image", get(image))
+            .layer(CompressionLayer::new())
+    };
+    let servers = Servers::of(app);
+    for target in ["/", "/small", "/pieces", "/image", "/none"] {
+        let status = if target == "/none" { 404 } else { 200 };
+        for encoding in ["gzip", "br", "gzip;q=0", "identity", "*"] {
+            servers.both(&Ask::get(target).field("accept-encoding", encoding), status);
+        }
+        servers.both(&Ask::get(target), status);
+        servers.both(
+            &Ask::new("HEAD", target).field("accept-encoding", "gzip"),
+            status,
+        );
+    }
+    let answer = servers.http2(&Ask::get("/").field("accept-encoding", "gzip"), 200);
+    let mut unpacked = String::new();
+    let read = GzDecoder::new(&answer.body[..]).read_to_string(&mut unpacked);
+    assert!(read.is_ok() && unpacked == text(), "{answer}");
 }
 
 #[test]
@@ -246,6 +288,7 @@ mod in_a_runtime {
     use std::future;
     use std::time::Duration;
 
+    use tower_http::services::{ServeDir, ServeFile};
     use tower_http::timeout::TimeoutLayer;
 
     use super::*;
@@ -267,5 +310,28 @@ mod in_a_runtime {
         let servers = Servers::of(app);
         servers.both(&Ask::get("/never"), 408);
         servers.both(&Ask::get("/at-once"), 200);
+    }
+
+    #[test]
+    fn files() {
+        let app = || {
+            let here = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
+            let this = ServeFile::new(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+            let folder = ServeDir::new(here);
+            Router::new()
+                .nest_service("/files", folder)
+                .route_service("/this", this)
+        };
+        let servers = Servers::of(app);
+        for target in ["/this", "/files/peer.rs", "/files/tower/queue.rs"] {
+            servers.both(&Ask::get(target), 200);
+            servers.both(&Ask::new("HEAD", target), 200);
+            servers.both(&Ask::get(target).field("range", "bytes=3-10"), 206);
+            servers.both(&Ask::get(target).field("range", "bytes=9999999-"), 416);
+        }
+        servers.both(&Ask::get("/files/none"), 404);
+        servers.both(&Ask::get("/files/../Cargo.toml"), 404);
+        servers.both(&Ask::get("/files/tower"), 307);
+        servers.both(&Ask::post("/files/peer.rs", ""), 405);
     }
 }

@@ -11,7 +11,7 @@ use axum::Router;
 use axum::extract::ws::{Message, WebSocketUpgrade};
 use axum::extract::{Path, Request, State};
 use axum::routing::{any, get, post};
-use ringside_server::{Address, Config, EngineChoice, Running, Stop, tower};
+use ringside_server::{Address, Config, EngineChoice, Running, Stop, Time, tower};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Notify, mpsc};
 
@@ -310,10 +310,23 @@ fn a_storm_of_wakes_does_not_starve_requests() {
     }
 }
 
+/// For how long each engine is under stress, if that's said: `RINGSIDE_STRESS_SECONDS=180`.
+fn stress_ns() -> Option<u64> {
+    let seconds = std::env::var("RINGSIDE_STRESS_SECONDS").ok()?;
+    let seconds: u64 = seconds
+        .parse()
+        .expect("RINGSIDE_STRESS_SECONDS is a number");
+    Some(seconds * 1_000_000_000)
+}
+
 /// Requests that are woken from another thread, each at once, so that the wake meets a worker that
 /// is about to sleep. A wake that is lost is a request that is never answered.
+///
+/// For minutes: `RINGSIDE_STRESS_SECONDS=180 cargo test -p ringside-server --test tokio
+/// no_wake_is_lost -- --nocapture`.
 #[test]
 fn no_wake_is_lost() {
+    const ROUND: usize = 5000;
     type Woken = mpsc::UnboundedSender<Arc<Notify>>;
     async fn woken(State(others): State<Woken>) -> &'static str {
         let notify = Arc::new(Notify::new());
@@ -333,18 +346,25 @@ fn no_wake_is_lost() {
         let app = Router::new().route("/", get(woken)).with_state(sender);
         let running = serve(engine, 1, &app);
         let at = address(&running);
+        let (began, count) = (Time::now(), AtomicU64::new(0));
+        let goes_on = || stress_ns().is_some_and(|ns| Time::now().since(began) < ns);
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     let mut stream = connect_to(at);
-                    assert_eq!(
-                        ask_often(&mut stream, "/", "woken", 5000),
-                        5000,
-                        "{engine:?}"
-                    );
+                    loop {
+                        let woken = ask_often(&mut stream, "/", "woken", ROUND);
+                        assert_eq!(woken, ROUND, "{engine:?}");
+                        count.fetch_add(ROUND as u64, Ordering::Relaxed);
+                        if !goes_on() {
+                            return;
+                        }
+                    }
                 });
             }
         });
+        let seconds = Time::now().since(began) as f64 / 1e9;
+        println!("{engine}: {count:?} requests were woken in {seconds:.1} s, and none was lost");
         end(running);
         drop(app);
         waking.join().expect("no panic");

@@ -1,14 +1,16 @@
 //! HTTP/1 on one connection: requests in, answers out in their order. Knows no sockets.
 //!
-//! Requests are read as they come, also while earlier answers are still waited for; [`Outgoing`]
-//! keeps the order. Reading stops when output has piled up, and what was received by then is held.
+//! Requests are read as they come, also while earlier answers are still waited for, unless a method
+//! isn't safe ([`order`]); [`Outgoing`] keeps the order of answers. Reading stops when output has piled up, and what was received by then is held.
 
 mod faults;
+mod order;
+mod refusals;
 
 use engine::Token;
 use measure::time::Time;
-use proto::http1::server::{self, BodyLength, Event, Limits, Rejection, Server};
-use proto::http1::{self, response};
+use proto::http1::response;
+use proto::http1::server::{self, BodyLength, Event, Limits, Server};
 use proto::websocket::server as upgrade;
 
 use super::incoming::{Incoming, Streamed};
@@ -28,7 +30,7 @@ use crate::service::{self, Agenda, Dialogue, Intake, Reply, Service, Ticket};
 pub(super) struct Http1 {
     machine: Server,
     talk: Talk,
-    /// Received and not read yet, because output had piled up.
+    /// Received and not read yet, because output had piled up, or an answer is waited for.
     held: Vec<u8>,
     /// Since when a head is unfinished.
     head_since: Time,
@@ -44,6 +46,8 @@ struct Talk {
     peer_ended: bool,
     /// Requests that needed more than a kept answer; the number of the last.
     number: u32,
+    /// The last of them that was not answered at once goes alone ([`order`]).
+    alone: bool,
     /// An answer has begun that ends the connection, while its request was still coming.
     last: bool,
 }
@@ -59,6 +63,7 @@ impl Http1 {
                 ending: None,
                 peer_ended: false,
                 number: 0,
+                alone: false,
                 last: false,
             },
             held: Vec::new(),
@@ -83,7 +88,8 @@ impl Http1 {
 
     /// Reads on what was held, if there is room for answers. Reports whether anything was read.
     pub(super) fn resume<S: Service>(&mut self, socket: Token, serving: &mut Serving<S>) -> bool {
-        if self.held.is_empty() || self.talk.is_blocked() {
+        let talk = &self.talk;
+        if self.held.is_empty() || talk.is_blocked() || talk.must_wait(&self.machine, &self.held) {
             return false;
         }
         let held = std::mem::take(&mut self.held);
@@ -94,7 +100,7 @@ impl Http1 {
     fn read<S: Service>(&mut self, mut input: &[u8], socket: Token, serving: &mut Serving<S>) {
         let talk = &mut self.talk;
         while talk.ending.is_none() {
-            if talk.is_blocked() && !input.is_empty() {
+            if !input.is_empty() && (talk.is_blocked() || talk.must_wait(&self.machine, input)) {
                 self.held.extend_from_slice(input);
                 return;
             }
@@ -281,7 +287,7 @@ impl Http1 {
     /// Whether reading should go on: it stops while output has piled up.
     #[inline]
     pub(super) fn reads(&self) -> bool {
-        self.held.is_empty() && !self.talk.is_blocked()
+        (self.held.is_empty() || self.hears_on()) && !self.talk.is_blocked()
     }
 
     /// What has to be said.
@@ -469,6 +475,9 @@ impl Talk {
             Reply::Takeover => self.take_over(ticket, form, serving),
             reply => self.reply(reply, form, ticket, serving),
         }
+        if self.out.waits_anywhere() {
+            self.alone = !order::is_safe(request.method);
+        }
     }
 
     /// Hands the connection to the service.
@@ -519,6 +528,7 @@ impl Talk {
         serving: &mut Serving<S>,
     ) {
         let form = form(request, serving);
+        self.alone = !order::is_safe(request.method);
         let head = Request::of_http1(request);
         let mut incoming = serving.incoming();
         match serving.intake(&head) {
@@ -738,51 +748,6 @@ impl Talk {
             self.answered(number, shared.site.now);
         }
         self.said(response, rest, ticket, form, &mut shared.site.agenda);
-    }
-
-    fn reject(&mut self, rejection: Rejection, socket: Token, shared: &mut Shared) {
-        if rejection.is_foreign() {
-            shared.counts.rejections.count(rejection.status);
-            if let Some(streamed) = self.take_streamed() {
-                self.give_up(streamed.asked, socket, &mut shared.agenda);
-            }
-            self.body = None;
-            self.ending = Some(Ending::Lingering);
-            return;
-        }
-        self.refuse(
-            rejection.status,
-            format!("{}\n", rejection.violation),
-            socket,
-            shared,
-        );
-    }
-
-    fn refuse(&mut self, status: u16, text: String, socket: Token, shared: &mut Shared) {
-        shared.counts.rejections.count(status);
-        let version = http1::Version::Http11;
-        let form = Form {
-            version,
-            head_only: false,
-            keep_alive: false,
-        };
-        let streamed = self.body.take().and_then(|body| body.streamed);
-        let response = Response::sentence(status, text);
-        match streamed {
-            // Its service was asked already, and may even have begun to answer.
-            Some(Streamed { asked, .. }) => {
-                if self.out.awaited(asked.number).is_some() {
-                    self.complete_as(&response, asked.ticket(socket), form, shared);
-                }
-                self.give_up(asked, socket, &mut shared.agenda);
-            }
-            None => {
-                let ticket = Ticket::new(socket, self.number, 0);
-                self.say(&response, form, None, ticket, shared);
-            }
-        }
-        // What else the client is sending can no longer be told.
-        self.ending = Some(Ending::Lingering);
     }
 }
 

@@ -3,6 +3,7 @@
 mod calls;
 mod http2;
 mod limits;
+mod pipelines;
 mod service;
 mod stand_in;
 mod streaming;

@@ -1,0 +1,60 @@
+//! Requests that are refused before, or instead of, what their service says.
+
+use engine::Token;
+use proto::http1;
+use proto::http1::server::Rejection;
+
+use super::super::Ending;
+use super::super::incoming::Streamed;
+use super::Talk;
+use crate::answer::Form;
+use crate::connection::Shared;
+use crate::response::Response;
+use crate::service::Ticket;
+
+impl Talk {
+    pub(super) fn reject(&mut self, rejection: Rejection, socket: Token, shared: &mut Shared) {
+        if rejection.is_foreign() {
+            shared.counts.rejections.count(rejection.status);
+            if let Some(streamed) = self.take_streamed() {
+                self.give_up(streamed.asked, socket, &mut shared.agenda);
+            }
+            self.body = None;
+            self.ending = Some(Ending::Lingering);
+            return;
+        }
+        self.refuse(
+            rejection.status,
+            format!("{}\n", rejection.violation),
+            socket,
+            shared,
+        );
+    }
+
+    pub(super) fn refuse(&mut self, status: u16, text: String, socket: Token, shared: &mut Shared) {
+        shared.counts.rejections.count(status);
+        let version = http1::Version::Http11;
+        let form = Form {
+            version,
+            head_only: false,
+            keep_alive: false,
+        };
+        let streamed = self.body.take().and_then(|body| body.streamed);
+        let response = Response::sentence(status, text);
+        match streamed {
+            // Its service was asked already, and may even have begun to answer.
+            Some(Streamed { asked, .. }) => {
+                if self.out.awaited(asked.number).is_some() {
+                    self.complete_as(&response, asked.ticket(socket), form, shared);
+                }
+                self.give_up(asked, socket, &mut shared.agenda);
+            }
+            None => {
+                let ticket = Ticket::new(socket, self.number, 0);
+                self.say(&response, form, None, ticket, shared);
+            }
+        }
+        // What else the client is sending can no longer be told.
+        self.ending = Some(Ending::Lingering);
+    }
+}

@@ -275,6 +275,19 @@ pub(crate) fn for_http2<'a>(
     Some(given.chain(date).chain(length))
 }
 
+/// Whether a field is of one connection over HTTP/1, so that a frame with it would be malformed
+/// (RFC 9113 §8.2.2).
+pub(crate) fn is_of_connection(name: &str) -> bool {
+    let others = [
+        "connection",
+        "keep-alive",
+        "proxy-connection",
+        "te",
+        "upgrade",
+    ];
+    name == header::TRANSFER_ENCODING || others.contains(&name)
+}
+
 /// Takes out what is of one connection over HTTP/1, and not said over HTTP/2 (RFC 9113 §8.2.2).
 /// One by one as hyper does it, since that decides about the order of the others.
 pub(crate) fn strip(fields: &mut HeaderMap) {

@@ -12,7 +12,7 @@ use std::task::{Context as Polling, Poll, Waker as TaskWaker};
 
 use bytes::{Buf, Bytes};
 use engine::{Broken, Completions, Driver, Until, Waker};
-use http::header::{CONNECTION, HeaderMap, HeaderValue, TE, TRAILER};
+use http::header::{CONNECTION, HeaderMap, HeaderValue, TE};
 use measure::time::Time;
 use tower_service::Service as TowerService;
 
@@ -20,11 +20,12 @@ use super::Host;
 use super::body::{Body, BodyError, Inbox};
 use super::convert;
 use super::queue::{Bell, Queue};
+use super::trailers::Trailers;
 #[cfg(feature = "tokio")]
 use super::upgrade::{self, Pipe, Talk};
 use crate::headers;
 use crate::request::{Request, Version};
-use crate::response::{self, Field, Response};
+use crate::response::{self, Response};
 use crate::service::{Context, Event, Intake, Reply, Service, Ticket};
 
 /// Bodies of at most so many bytes are waited for before their handler is called.
@@ -35,24 +36,6 @@ const BLOCKED_NS: u64 = 1_000_000_000;
 
 /// What is named of a request: its method and so many bytes of its path.
 const NAMED_BYTES_MAX: usize = 120;
-
-/// What is left out of trailers over HTTP/1, as hyper does it, since it belongs into a head
-/// (RFC 9110 §6.5.1).
-const NO_TRAILERS: [&str; 13] = [
-    "authorization",
-    "cache-control",
-    "connection",
-    "content-encoding",
-    "content-length",
-    "content-range",
-    "content-type",
-    "host",
-    "max-forwards",
-    "set-cookie",
-    "te",
-    "trailer",
-    "transfer-encoding",
-];
 
 /// See the module.
 pub(super) struct Adapter<T, B>
@@ -124,16 +107,6 @@ struct Answering {
     /// What the body gave when it was looked at for the head.
     ahead: Option<Pumped>,
     trailers: Trailers,
-}
-
-/// Which trailers may follow a body.
-#[derive(Default)]
-enum Trailers {
-    /// All.
-    #[default]
-    Any,
-    /// Those that the head has named in `trailer`, as hyper does it.
-    Named(Vec<String>),
 }
 
 /// How far a task came.
@@ -439,11 +412,12 @@ where
     /// See [`Adapter::answer`]; says whether any of the body is left here.
     fn begin_answer(&mut self, answer: http::Response<B>) -> (Response, bool) {
         let (mut parts, body) = answer.into_parts();
+        let shape = self.shape;
         let status = parts.status.as_u16();
-        if self.shape.http2 {
+        if shape.http2 {
             headers::strip(&mut parts.headers);
         }
-        let nothing = self.shape.head_only || matches!(status, 204 | 304);
+        let nothing = shape.head_only || matches!(status, 204 | 304);
         let length = body.size_hint().exact();
         let mut response = Response::empty(status);
         response.body = match length {
@@ -455,7 +429,11 @@ where
         if goes_on {
             let mut body = Box::pin(body);
             match length.and_then(|_| first(body.as_mut(), &self.waker)) {
-                Some(Pumped::Piece(piece)) if Some(piece.len() as u64) == length => {
+                // Behind it there may be trailers, which only HTTP/2 has behind a known length.
+                Some(Pumped::Piece(piece))
+                    if Some(piece.len() as u64) == length
+                        && (!shape.http2 || body.is_end_stream()) =>
+                {
                     response.body = response::Body::Shared(piece);
                     goes_on = false;
                 }
@@ -464,7 +442,7 @@ where
                     self.stage = Stage::Answering(Answering {
                         room: false,
                         ahead,
-                        trailers: Trailers::of(&parts.headers, self.shape),
+                        trailers: Trailers::of(&parts.headers, shape.http2, shape.takes_trailers),
                     });
                 }
             }
@@ -526,7 +504,13 @@ where
                 self.tasks[slot as usize].name = name(request).into();
                 Reply::Later
             }
-            Driven::Answer(answer) => self.answer(slot, answer, context).into(),
+            Driven::Answer(answer) => {
+                let response = self.answer(slot, answer, context);
+                if response.body.is_in_pieces() {
+                    self.tasks[slot as usize].name = name(request).into();
+                }
+                response.into()
+            }
             Driven::Failed(panicked) => self.fail(slot, panicked, context).into(),
         }
     }
@@ -695,37 +679,6 @@ where
             self.release(slot, BodyError::Answered, context);
         }
         self.look(slot, None);
-    }
-}
-
-impl Trailers {
-    fn of(head: &HeaderMap, shape: Shape) -> Trailers {
-        if shape.http2 {
-            return Trailers::Any;
-        }
-        if !shape.takes_trailers {
-            return Trailers::Named(Vec::new());
-        }
-        let lists = head.get_all(TRAILER).iter();
-        let names = lists.filter_map(|list| list.to_str().ok());
-        let names = names.flat_map(|list| list.split(','));
-        Trailers::Named(names.map(|name| name.trim().to_ascii_lowercase()).collect())
-    }
-
-    fn of_those(&self, given: &HeaderMap) -> Vec<Field> {
-        let allowed = |name: &str| match self {
-            Trailers::Any => true,
-            Trailers::Named(names) => {
-                names.iter().any(|one| one == name) && !NO_TRAILERS.contains(&name)
-            }
-        };
-        let given = given.iter().filter(|(name, _)| allowed(name.as_str()));
-        given
-            .filter_map(|(name, value)| {
-                let value = std::str::from_utf8(value.as_bytes()).ok()?;
-                Some((name.as_str().to_owned().into(), value.to_owned().into()))
-            })
-            .collect()
     }
 }
 

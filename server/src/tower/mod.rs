@@ -39,6 +39,7 @@ mod convert;
 mod queue;
 #[cfg(feature = "tokio")]
 mod runtime;
+mod trailers;
 #[cfg(feature = "tokio")]
 mod upgrade;
 

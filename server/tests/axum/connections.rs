@@ -5,8 +5,10 @@ use axum::body::Bytes;
 use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::routing::{get, post};
+use tokio::sync::mpsc::unbounded_channel;
 
-use crate::wire::{End, Heard, chunk};
+use crate::handlers::Elsewhere;
+use crate::wire::{self, End, Heard, chunk};
 use crate::{LAST, Servers};
 
 fn app() -> Router {
@@ -70,6 +72,41 @@ fn pipelined_requests_are_answered_in_order() {
         servers.raw_in(&piecemeal) == heard,
         "it depends on how it's cut"
     );
+}
+
+/// Requests with safe methods are worked on together here, and one after the other by hyper; one
+/// that isn't safe has the connection to itself with either (RFC 9112 §9.3.2).
+#[test]
+fn a_request_that_is_not_safe_waits_for_those_before_it() {
+    let (tell, mut told) = unbounded_channel();
+    let app = || {
+        let tell = tell.clone();
+        let log = move |request: Request| {
+            let tell = tell.clone();
+            async move {
+                let name = format!("{} {}", request.method(), request.uri());
+                let _ = tell.send(format!("{name} began"));
+                Elsewhere::default().await;
+                let _ = tell.send(format!("{name} ended"));
+                name
+            }
+        };
+        Router::new().fallback(log)
+    };
+    let servers = Servers::of(app);
+    let lines = ["GET /1", "POST /2", "DELETE /3", "HEAD /4", "PUT /5"];
+    let requests = lines.map(|line| request(&format!("{line} HTTP/1.1"), ""));
+    let requests = requests.concat() + &request("GET /6 HTTP/1.1", "connection: close\r\n");
+    let lines = lines.iter().chain(&["GET /6"]);
+    let expected = lines.flat_map(|line| [format!("{line} began"), format!("{line} ended")]);
+    let expected: Vec<_> = expected.collect();
+    for address in servers.addresses() {
+        let heard = wire::http1(address, &[requests.clone().into_bytes()]);
+        assert_eq!(heard.statuses(), [200; 6], "{heard}");
+        let log: Vec<_> = std::iter::from_fn(|| told.try_recv().ok()).collect();
+        assert_eq!(log, expected);
+    }
+    servers.raw(requests, &[200; 6]);
 }
 
 #[test]

@@ -99,11 +99,11 @@ fn limits_of_bodies() {
         servers.both(&Ask::post(target, vec![b'x'; 1001]), 413);
         let pieces = vec![vec![b'x'; 500]; 2];
         servers.both(&Ask::new("POST", target).in_pieces(pieces), 200);
-        let pieces = vec![vec![b'x'; 500]; 3];
-        servers.both(
-            &Ask::new("POST", target).in_pieces(vec![pieces.concat()]),
-            413,
-        );
+        // In one write: where some of it is still to come, hyper ends the connection.
+        let ask = Ask::new("POST", target).in_pieces(vec![vec![b'x'; 1500]]);
+        let asked = [ask.pieces().concat(), crate::LAST.into()].concat();
+        servers.raw(asked, &[413, 404]);
+        servers.http2(&ask, 413);
     }
     servers.both(&Ask::post("/unread", vec![b'x'; 1001]), 413);
     servers.both(&Ask::post("/none", vec![b'x'; 3_000_000]), 200);

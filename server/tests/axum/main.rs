@@ -14,20 +14,27 @@ mod skip;
 
 mod answers;
 mod connections;
+mod corners;
 mod extractors;
 mod failures;
 mod handlers;
+mod hardships;
 mod layers;
 mod routing;
+mod sockets;
 mod streams;
+mod tls;
 mod uploads;
 mod wire;
 
+use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
 use axum::Router;
+use axum::serve::Listener;
 use ringside_server::{Address, Config, EngineChoice, Limits, Running, Stop, Summary};
+use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
@@ -68,6 +75,11 @@ impl Servers {
     /// Those of ours.
     pub(crate) fn ours(&self) -> &[Ours] {
         &self.ours
+    }
+
+    /// The same, to be ended.
+    pub(crate) fn into_ours(self) -> Vec<Ours> {
+        self.ours
     }
 
     /// Where they listen.
@@ -173,15 +185,20 @@ impl Servers {
 impl Ours {
     /// Starts what `app` makes with each engine that can be had here.
     pub(crate) fn each(app: impl Fn() -> Router) -> Vec<Ours> {
+        Ours::each_with(app, |_| ())
+    }
+
+    /// The same, with other settings.
+    pub(crate) fn each_with(app: impl Fn() -> Router, change: impl Fn(&mut Config)) -> Vec<Ours> {
         let engines = [EngineChoice::Uring, EngineChoice::Epoll].into_iter();
         engines
-            .filter_map(|engine| Ours::start(engine, app()))
+            .filter_map(|engine| Ours::start(engine, app(), &change))
             .collect()
     }
 
-    fn start(engine: EngineChoice, app: Router) -> Option<Ours> {
+    fn start(engine: EngineChoice, app: Router, change: impl Fn(&mut Config)) -> Option<Ours> {
         let address = Address::Tcp(SocketAddr::from(([127, 0, 0, 1], 0)));
-        let config = Config {
+        let mut config = Config {
             engine,
             limits: Limits {
                 head_bytes: 64 * 1024,
@@ -191,6 +208,7 @@ impl Ours {
             },
             ..Config::new(address)
         };
+        change(&mut config);
         let running =
             match ringside_server::tower::start(config, move |_worker| app.clone(), &Stop::new()) {
                 Ok(running) => running,
@@ -208,6 +226,11 @@ impl Ours {
             address,
             running,
         })
+    }
+
+    /// Has it stop, without waiting for that.
+    pub(crate) fn request_stop(&self) {
+        self.running.as_ref().expect("it runs").stop();
     }
 
     /// Ends it, and says what it did.
@@ -232,6 +255,15 @@ impl Drop for Ours {
 
 impl Theirs {
     fn start(app: Router) -> Theirs {
+        Theirs::start_on(app, |listener| listener)
+    }
+
+    /// The same, with what `wrap` makes of its listener.
+    fn start_on<L>(app: Router, wrap: impl FnOnce(TcpListener) -> L + Send + 'static) -> Theirs
+    where
+        L: Listener,
+        L::Addr: Debug,
+    {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
         listener.set_nonblocking(true).expect("a socket option");
         let address = listener.local_addr().expect("it has an address");
@@ -239,7 +271,7 @@ impl Theirs {
         let thread = thread::spawn(move || {
             let runtime = Builder::new_current_thread().enable_all().build();
             runtime.expect("a runtime").block_on(async {
-                let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
+                let listener = wrap(TcpListener::from_std(listener).expect("a listener"));
                 tokio::select! {
                     served = axum::serve(listener, app) => served.expect("it serves"),
                     _ = stopped => {}

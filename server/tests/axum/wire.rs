@@ -290,7 +290,7 @@ pub(crate) fn hear(mut stream: &TcpStream) -> Heard {
 }
 
 /// Takes the value out of the `date` of each answer that has the server's.
-fn undate(bytes: &mut Vec<u8>) {
+pub(crate) fn undate(bytes: &mut Vec<u8>) {
     const NAME: &[u8] = b"\r\ndate: ";
     const VALUE_BYTES: usize = 29;
     let is_name = |window: &[u8]| window.eq_ignore_ascii_case(NAME);
@@ -386,7 +386,8 @@ pub(crate) async fn dial(
     shaken.expect("it speaks HTTP/2")
 }
 
-async fn exchange(
+/// One request over HTTP/2, and what comes of it.
+pub(crate) async fn exchange(
     client: SendRequest<Bytes>,
     ask: &Ask,
     answer: &mut Answer,

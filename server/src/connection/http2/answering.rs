@@ -83,7 +83,9 @@ pub(super) fn head(
         let length = Fields::of(response, date);
         let length = (!end).then_some(&length.digits[length.digits_at..]);
         let length = length.filter(|digits| !digits.is_empty());
-        if let Some(fields) = headers::for_http2(given, response, length, date) {
+        let fields = headers::for_http2(given, response, length, date);
+        // Behind an interim head the client would wait for another (RFC 9110 §15.2).
+        if let (Some(fields), 200..) = (fields, response.status) {
             match machine.respond_with(stream, response.status, fields, end, out) {
                 Err(Unsent::Misuse(_)) => {}
                 said => return said,

@@ -26,10 +26,21 @@
 //! share its thread: a handler that blocks it for a second is named in a warning (`tracing`).
 //!
 //! What a client sees is what it would see of hyper, in hyper's order and spelling. Where they
-//! differ: a handler's panic is a 500 here and a closed connection there; a `content-length` that
-//! isn't that of the body is a 500; bodies over [`Limits::body_bytes`](crate::Limits::body_bytes)
-//! are refused with 413; trailers of requests are told over HTTP/2 only; `TRACE` and `CONNECT` over
-//! HTTP/1.1 and upgrades are refused.
+//! differ:
+//!
+//! - a handler's panic is a 500 here and a closed connection there; in either, one in a body that
+//!   is being given cuts the answer;
+//! - pipelined requests are handled at the same time while all their methods are safe; any other
+//!   has the connection to itself (RFC 9112 §9.3.2), as each request has in hyper;
+//! - what can't be said in an answer is a 500, or left out, where hyper ends the connection or says
+//!   it all the same: a `content-length` that isn't that of the body, 1xx as the final status, over
+//!   HTTP/2 statuses from 600 on, `te` and trailers that belong to a connection; a body or its
+//!   length behind a 204, and a body behind a 304;
+//! - a body that ends before its `content-length`, or fails, is sent as far as there is any of it;
+//! - a client that asks whether to send its body and sends it with its head isn't told to;
+//! - bodies over [`Limits::body_bytes`](crate::Limits::body_bytes) are refused with 413;
+//! - trailers of requests are told over HTTP/2 only; `TRACE` and `CONNECT` over HTTP/1.1 and
+//!   upgrades are refused.
 
 mod adapter;
 #[cfg(not(feature = "tokio"))]

@@ -11,12 +11,11 @@ use std::sync::Arc;
 use std::task::{Context as Polling, Poll, Waker as TaskWaker};
 
 use bytes::{Buf, Bytes};
-use engine::{Broken, Completions, Driver, Until, Waker};
-use http::header::{CONNECTION, HeaderMap, HeaderValue, TE, TRAILER};
+use engine::Waker;
+use http::header::{CONNECTION, HeaderMap, HeaderValue, TRAILER};
 use measure::time::Time;
 use tower_service::Service as TowerService;
 
-use super::Host;
 use super::body::{Body, BodyError, Inbox};
 use super::convert;
 use super::queue::{Bell, Queue};
@@ -69,8 +68,6 @@ where
     streams: bool,
     /// When the worker last came out of somebody else's code, or began this turn.
     looked: Time,
-    /// What handlers wait in. Behind all of theirs, so that it ends last.
-    host: Host,
 }
 
 /// One request, or the place of one.
@@ -83,7 +80,7 @@ where
     /// The handler, while the stage says so.
     handler: Pin<Box<Option<T::Future>>>,
     /// The body of the answer, while the stage says so.
-    body: Option<Pin<Box<B>>>,
+    body: Pin<Box<Option<B>>>,
     bell: Arc<Bell>,
     waker: TaskWaker,
     inbox: Option<Arc<Inbox>>,
@@ -151,7 +148,7 @@ where
     B: http_body::Body + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    pub(super) fn new(service: T, host: Host) -> Adapter<T, B> {
+    pub(super) fn new(service: T) -> Adapter<T, B> {
         Adapter {
             service,
             tasks: Vec::new(),
@@ -160,8 +157,25 @@ where
             woken: Vec::new(),
             streams: false,
             looked: Time::NEVER,
-            host,
         }
+    }
+
+    /// Which tasks want to be polled.
+    #[inline]
+    pub(super) fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// How many requests are under way.
+    #[inline]
+    pub(super) fn requests(&self) -> usize {
+        self.tasks.len() - self.free.len()
+    }
+
+    /// The worker begins a turn at `now`.
+    #[inline]
+    pub(super) fn begin_turn(&mut self, now: Time) {
+        self.looked = now;
     }
 
     /// A place for a task.
@@ -175,7 +189,7 @@ where
             ticket: None,
             stage: Stage::Free,
             handler: Box::pin(None),
-            body: None,
+            body: Box::pin(None),
             waker: TaskWaker::from(Arc::clone(&bell)),
             bell,
             inbox: None,
@@ -187,7 +201,6 @@ where
 
     /// A task is over.
     fn release(&mut self, slot: u32, why: BodyError, context: &mut Context<'_>) {
-        let _context = self.host.enter();
         let task = &mut self.tasks[slot as usize];
         task.ticket = None;
         let inbox = task.inbox.take();
@@ -196,7 +209,7 @@ where
         let dropped = catch_unwind(AssertUnwindSafe(|| {
             drop(stage);
             task.handler.set(None);
-            task.body = None;
+            task.body.set(None);
         }));
         if dropped.is_err() {
             context.panicked();
@@ -218,10 +231,7 @@ where
             let panicked = match self.drive(slot) {
                 Driven::Pending => false,
                 Driven::Failed(panicked) => panicked,
-                Driven::Answer(answer) => {
-                    let _context = self.host.enter();
-                    catch_unwind(AssertUnwindSafe(|| drop(answer))).is_err()
-                }
+                Driven::Answer(answer) => catch_unwind(AssertUnwindSafe(|| drop(answer))).is_err(),
             };
             if panicked {
                 context.panicked();
@@ -239,7 +249,6 @@ where
 
     /// Has a task's handler go on, or its service become ready.
     fn drive(&mut self, slot: u32) -> Driven<http::Response<B>> {
-        let _context = self.host.enter();
         let task = &mut self.tasks[slot as usize];
         task.bell.hush();
         let mut polling = Polling::from_waker(&task.waker);
@@ -290,11 +299,7 @@ where
                 }
             }
         });
-        let begun = {
-            let _context = self.host.enter();
-            catch_unwind(begin)
-        };
-        match begun {
+        match catch_unwind(begin) {
             Ok(true) => self.drive(slot),
             Ok(false) => Driven::Failed(false),
             Err(_) => Driven::Failed(true),
@@ -328,12 +333,8 @@ where
         answer: http::Response<B>,
         context: &mut Context<'_>,
     ) -> Response {
-        let begun = {
-            let _context = self.host.enter();
-            let task = &mut self.tasks[slot as usize];
-            catch_unwind(AssertUnwindSafe(|| task.begin_answer(answer)))
-        };
-        match begun {
+        let task = &mut self.tasks[slot as usize];
+        match catch_unwind(AssertUnwindSafe(|| task.begin_answer(answer))) {
             Ok((response, true)) => response,
             Ok((response, false)) => {
                 self.release(slot, BodyError::Answered, context);
@@ -349,7 +350,7 @@ where
         let (Some(ticket), Stage::Answering(answering)) = (task.ticket, &mut task.stage) else {
             return;
         };
-        let Some(body) = &mut task.body else {
+        let Some(mut body) = task.body.as_mut().as_pin_mut() else {
             return;
         };
         task.bell.hush();
@@ -357,10 +358,7 @@ where
         while answering.room {
             let polled = match answering.ahead.take() {
                 Some(ahead) => ahead,
-                None => {
-                    let _context = self.host.enter();
-                    caught(|| poll(body.as_mut(), &mut polling))
-                }
+                None => caught(|| poll(body.as_mut(), &mut polling)),
             };
             let trailers = match polled {
                 Pumped::Pending => return self.look(slot, None),
@@ -453,14 +451,15 @@ where
         };
         let mut goes_on = response.body.is_in_pieces() && !nothing;
         if goes_on {
-            let mut body = Box::pin(body);
-            match length.and_then(|_| first(body.as_mut(), &self.waker)) {
+            self.body.set(Some(body));
+            let body = self.body.as_mut().as_pin_mut();
+            let first = length.and(body).and_then(|body| first(body, &self.waker));
+            match first {
                 Some(Pumped::Piece(piece)) if Some(piece.len() as u64) == length => {
                     response.body = response::Body::Shared(piece);
                     goes_on = false;
                 }
                 ahead => {
-                    self.body = Some(body);
                     self.stage = Stage::Answering(Answering {
                         room: false,
                         ahead,
@@ -495,11 +494,8 @@ where
         let slot = self.claim();
         context.tag(slot);
         let ticket = context.ticket();
-        #[cfg(feature = "tokio")]
-        if let Some(head) = convert::wants_upgrade(request).filter(|_| !self.streams) {
-            return self.hand_over(slot, head, context);
-        }
-        let body = match std::mem::take(&mut self.streams) {
+        let streams = std::mem::take(&mut self.streams);
+        let body = match streams {
             true => self.open_inbox(slot, request, context),
             false => Body::whole(request.body()),
         };
@@ -511,15 +507,18 @@ where
             response.headers = Some(HeaderMap::from_iter([close]));
             return response.into();
         };
+        #[cfg(feature = "tokio")]
+        if let (true, false, Some(head)) = (converted.upgrades, streams, request.head()) {
+            return self.hand_over(slot, head, context);
+        }
         let task = &mut self.tasks[slot as usize];
         task.ticket = Some(ticket);
         task.shape = Shape {
             head_only: request.method() == b"HEAD",
             http2: request.version() == Version::Http2,
-            takes_trailers: (converted.headers().get_all(TE).iter())
-                .any(|value| headers::has_token(value, "trailers")),
+            takes_trailers: converted.takes_trailers,
         };
-        let driven = self.begin(slot, converted);
+        let driven = self.begin(slot, converted.request);
         self.look(slot, Some(request));
         match driven {
             Driven::Pending => {
@@ -594,25 +593,7 @@ where
     }
 
     #[inline]
-    fn wait<D: Driver>(
-        &mut self,
-        driver: &mut D,
-        until: Until,
-        completions: &mut Completions,
-    ) -> Result<Time, Broken> {
-        let requests = self.tasks.len() - self.free.len();
-        let tasks = (&*self.queue, requests);
-        let waited = self.host.wait(driver, until, completions, tasks);
-        if let Ok(now) = waited {
-            self.looked = now;
-        }
-        waited
-    }
-
-    #[inline]
     fn work(&mut self, context: &mut Context<'_>) {
-        let requests = self.tasks.len() - self.free.len();
-        self.host.tick(context.now(), requests);
         let mut woken = std::mem::take(&mut self.woken);
         self.queue.take(&mut woken);
         for slot in woken.drain(..) {
@@ -664,7 +645,6 @@ where
 
     /// Has hyper go on with a connection, and does what comes of that.
     fn talk(&mut self, slot: u32, context: &mut Context<'_>) {
-        let entered = self.host.enter();
         let task = &mut self.tasks[slot as usize];
         let (Some(ticket), Stage::Upgrading(talk, pipe, room)) = (task.ticket, &mut task.stage)
         else {
@@ -689,7 +669,6 @@ where
             *room = false;
             context.send_shared(ticket, wishes.going);
         }
-        drop(entered);
         if wishes.finished {
             context.end(ticket);
             self.release(slot, BodyError::Answered, context);

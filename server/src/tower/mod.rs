@@ -36,6 +36,7 @@ mod adapter;
 mod alone;
 mod body;
 mod convert;
+mod hosted;
 mod queue;
 #[cfg(feature = "tokio")]
 mod runtime;
@@ -51,10 +52,10 @@ pub use body::{Body, BodyError};
 
 use crate::config::Config;
 use crate::start::{self, Running, StartError};
-use adapter::Adapter;
 #[cfg(not(feature = "tokio"))]
 use alone::Host;
 use engine::signal::Stop;
+use hosted::Hosted;
 #[cfg(feature = "tokio")]
 use runtime::Host;
 
@@ -74,13 +75,6 @@ where
     B::Error: Into<Box<dyn Error + Send + Sync>>,
     M: Fn(usize) -> T + Clone + Send + 'static,
 {
-    let make = move |worker| {
-        let host = Host::new();
-        let service = {
-            let _context = host.enter();
-            make(worker)
-        };
-        Adapter::new(service, host)
-    };
+    let make = move |worker| Hosted::new(Host::new(), || make(worker));
     start::start(config, make, stop)
 }

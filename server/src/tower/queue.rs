@@ -56,7 +56,6 @@ impl Queue {
     }
 
     /// Whether a task wants to be polled.
-    #[cfg(feature = "tokio")]
     #[inline]
     pub(super) fn has_any(&self) -> bool {
         self.any.load(Ordering::Relaxed)

@@ -25,6 +25,10 @@ use super::queue::Queue;
 /// idle worker waits for by itself before it goes to sleep there.
 const TICK_NS: u64 = 1_000_000;
 
+/// A worker with nothing for its runtime to do sleeps in its driver, which takes one system call,
+/// until that was in vain so many times in a row.
+const NAPS: u8 = 2;
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Host {
@@ -83,17 +87,18 @@ impl Host {
         completions: &mut Completions,
         (queue, requests): (&Queue, usize),
     ) -> Result<Time, Broken> {
-        let now = if self.quiet == 0 || until == Until::Now || queue.has_any() {
-            // A sleep of either kind costs several system calls, so first see what is there.
+        let now = if until == Until::Now || queue.has_any() {
             driver.wait(Until::Now, completions)?
-        } else if self.quiet == 1 && !self.is_active(requests) {
+        } else if self.is_active(requests) {
+            // A sleep in the runtime costs several system calls, so first see what is there.
+            match self.quiet {
+                0 => driver.wait(Until::Now, completions)?,
+                _ => self.sleep(driver, until, completions, queue)?,
+            }
+        } else if self.quiet < NAPS {
             self.nap(driver, until, completions, queue)?
         } else {
-            self.offer_handle(driver)?; // Or it couldn't doze.
-            if let Some(latest) = driver.doze()? {
-                self.park(driver, latest.min(time(until)), queue)?;
-            }
-            driver.wait(Until::Now, completions)?
+            self.sleep(driver, until, completions, queue)?
         };
         let busy = !completions.is_empty() || queue.has_any();
         self.quiet = if busy {
@@ -102,6 +107,21 @@ impl Host {
             self.quiet.saturating_add(1)
         };
         Ok(now)
+    }
+
+    /// Sleeps in the runtime, and then looks what the driver has.
+    fn sleep<D: Driver>(
+        &mut self,
+        driver: &mut D,
+        until: Until,
+        completions: &mut Completions,
+        queue: &Queue,
+    ) -> Result<Time, Broken> {
+        self.offer_handle(driver)?; // Or it couldn't doze.
+        if let Some(latest) = driver.doze()? {
+            self.park(driver, latest.min(time(until)), queue)?;
+        }
+        driver.wait(Until::Now, completions)
     }
 
     /// Sleeps in the driver, but not for long: another thread may bring the runtime something.

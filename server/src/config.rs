@@ -6,6 +6,8 @@ use std::time::Duration;
 use engine::tls::Certificate;
 use engine::{Address, EngineChoice};
 
+use crate::live::LiveCounts;
+
 /// Everything that [`start`](crate::start) is told. Nothing changes afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -30,6 +32,8 @@ pub struct Config {
     pub limits: Limits,
     /// How long things may take.
     pub timeouts: Timeouts,
+    /// Where the workers post what they count while they run; `None` posts nothing.
+    pub live: Option<LiveCounts>,
 }
 
 impl Config {
@@ -45,6 +49,7 @@ impl Config {
             tls: None,
             limits: Limits::default(),
             timeouts: Timeouts::default(),
+            live: None,
         }
     }
 }

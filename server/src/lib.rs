@@ -45,6 +45,7 @@ mod form;
 #[cfg(feature = "tower")]
 mod headers;
 
+mod live;
 mod peer;
 mod service;
 mod site;
@@ -58,6 +59,7 @@ use exchange::{pattern, request, response};
 
 pub use config::{Config, Limits, Timeouts, Tls};
 pub use exchange::{fault, grpc};
+pub use live::{Live, LiveCounts};
 pub use peer::Peer;
 pub use request::{Fields, Request, Version};
 pub use response::{Body, Field, Response};

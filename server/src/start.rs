@@ -17,6 +17,7 @@ use measure::cpu::{self, PinError};
 use proto::http1;
 
 use crate::config::{Config, Limits, MEMORY_BYTES_DEFAULT};
+use crate::live::LiveCounts;
 use crate::service::Service;
 use crate::site::Wall;
 use crate::summary::Summary;
@@ -375,6 +376,7 @@ fn settings(
         wall: Wall::Host,
         room,
         full: full.clone(),
+        live: config.live.as_ref().map(LiveCounts::place),
     }
 }
 

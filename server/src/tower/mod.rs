@@ -36,6 +36,7 @@ mod adapter;
 mod alone;
 mod body;
 mod convert;
+mod pump;
 mod queue;
 #[cfg(feature = "tokio")]
 mod runtime;

@@ -6,6 +6,12 @@
 /// A row: the bytes of a client, and the verdict.
 pub(crate) type Row = (String, &'static str);
 
+/// Whether a server says nothing to it, and closes: the client speaks something else (RFC 9113
+/// §3.4).
+pub(crate) fn is_foreign(verdict: &str) -> bool {
+    verdict.contains("another protocol")
+}
+
 /// All that is refused because of its head.
 pub(crate) fn heads() -> Vec<Row> {
     [framing(), line_ends(), request_lines(), hosts()].concat()

@@ -1,5 +1,5 @@
-//! Programs in Go that others wrote, as peers of our servers. Included by path from the tests of the
-//! crates whose servers they try.
+//! Programs in Go that others wrote, as peers of our servers. Included by path from the tests of
+//! the crates whose servers they try.
 #![allow(dead_code)] // Each includer needs some of it.
 
 use std::path::PathBuf;
@@ -37,8 +37,8 @@ pub(crate) fn run_go_peer(
     Some((output.status.success(), said))
 }
 
-/// Holds the server at this port of the loopback interface to RFC 9113 and RFC 7541, as h2spec reads
-/// them.
+/// Holds the server at this port of the loopback interface to RFC 9113 and RFC 7541, as h2spec
+/// reads them.
 pub(crate) fn h2spec(port: u16, is_secured: bool, who: &str) {
     let port = port.to_string();
     let mut arguments = vec!["-h", "127.0.0.1", "-p", &port, "-o", "2", "--strict"];

@@ -336,7 +336,7 @@ fn memory_share(config: &Config) -> u64 {
     all.unwrap_or(MEMORY_BYTES_DEFAULT.max(bodies)) / threads
 }
 
-fn settings(
+pub(crate) fn settings(
     config: &Config,
     address: &Address,
     index: usize,

@@ -251,7 +251,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
 
     /// What all clients make it hold: their connections, and its service for their requests.
     #[inline]
-    fn all_held_bytes(&self) -> usize {
+    pub(crate) fn all_held_bytes(&self) -> usize {
         self.held_bytes + self.serving.held_bytes()
     }
 

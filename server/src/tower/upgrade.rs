@@ -145,7 +145,8 @@ impl Pipe {
         wake(&mut state.reader);
     }
 
-    /// The connection is gone. Whoever has it finds its end behind an end of his own, else an error.
+    /// The connection is gone. Whoever has it finds its end behind an end of his own, else an
+    /// error.
     pub(super) fn lose(&self) {
         let mut state = self.state();
         match state.finished {

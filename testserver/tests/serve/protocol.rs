@@ -314,6 +314,10 @@ fn every_broken_head_is_refused_and_nothing_behind_it_is_read() {
             let mut client = server.connect();
             client.send(get("/") + request + &get("/"));
             assert_eq!(client.answer().status, 200, "{request:?}");
+            if broken_requests::is_foreign(verdict) {
+                assert!(client.is_over(), "{request:?}");
+                continue;
+            }
             let answer = client.answer();
             assert!(
                 verdict.starts_with(&answer.status.to_string()),

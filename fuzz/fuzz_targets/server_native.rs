@@ -71,14 +71,14 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         keeps: case.choice,
     };
     let scripts = vec![case.script, whole::fair()];
-    let outcome = serve(service, scripts, case.chance, 10, &whole::config());
+    let outcome = serve(service, scripts, case.chance, 10, &whole::config(4096));
     whole::check(&outcome);
     let told = told.take();
     assert!(told.len() as u64 <= outcome.counts.requests, "{told:?}");
     if !case.choice {
         let told = whole::without_fair(told);
         if !case.http2 {
-            whole::check_told(&told, &case.input);
+            whole::check_told(&told, &case.input, |target| target);
         }
     }
     Corpus::Keep

@@ -242,8 +242,10 @@ fn handlers_that_do_not_read_hold_no_more_for_their_clients_than_is_allowed() {
             assert_eq!(held.counts.panics, 0, "{what}");
             assert!(server.ask("/").ends_with("hello"), "{what}");
             drop(besiegers);
-            server.watch(what, |now| (now.connections, now.held_bytes) == (0, 0));
+            let live = server.live.clone();
             server.end();
+            let now = live.read();
+            assert_eq!((now.connections, now.held_bytes), (0, 0), "{what}");
         }
     }
 }

@@ -23,7 +23,7 @@ fuzz() { # target: the seeds are only read; a search keeps its finds in corpus/,
     new="fuzz/corpus/$1"
   fi
   case $1 in
-    http1_*) words+=(-dict=fuzz/http1.dict) ;;
+    http1_* | server_*) words+=(-dict=fuzz/http1.dict) ;;
     http2_* | hpack) words+=(-dict=fuzz/http2.dict) ;;
   esac
   mkdir -p "$new"
@@ -33,7 +33,7 @@ fuzz() { # target: the seeds are only read; a search keeps its finds in corpus/,
 }
 
 targets=(http1_client http1_server http2_client http2_server hpack grpc
-  websocket_client websocket_server targets data proxy)
+  websocket_client websocket_server server_native server_tower targets data proxy)
 cargo fuzz build --fuzz-dir fuzz -s none
 echo "fuzz/smoke.sh: ${targets[*]}: each for ${seconds:-a few} s, one per core" >&2
 made=$(mktemp -d)

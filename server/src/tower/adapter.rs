@@ -10,20 +10,21 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Polling, Poll, Waker as TaskWaker};
 
-use bytes::{Buf, Bytes};
-use engine::Waker;
-use http::header::{CONNECTION, HeaderMap, HeaderValue, TRAILER};
+use engine::{Token, Waker};
+use http::header::{CONNECTION, HeaderMap, HeaderValue};
 use measure::time::Time;
 use tower_service::Service as TowerService;
 
 use super::body::{Body, BodyError, Inbox};
 use super::convert;
+use super::pump::{Pumped, Shape, Trailers, caught, first, poll};
 use super::queue::{Bell, Queue};
 #[cfg(feature = "tokio")]
 use super::upgrade::{self, Pipe, Talk};
+use crate::connection::TOO_MUCH;
 use crate::headers;
 use crate::request::{Request, Version};
-use crate::response::{self, Field, Response};
+use crate::response::{self, Response};
 use crate::service::{Context, Event, Intake, Reply, Service, Ticket};
 
 /// Bodies of at most so many bytes are waited for before their handler is called.
@@ -34,24 +35,6 @@ const BLOCKED_NS: u64 = 1_000_000_000;
 
 /// What is named of a request: its method and so many bytes of its path.
 const NAMED_BYTES_MAX: usize = 120;
-
-/// What is left out of trailers over HTTP/1, as hyper does it, since it belongs into a head
-/// (RFC 9110 §6.5.1).
-const NO_TRAILERS: [&str; 13] = [
-    "authorization",
-    "cache-control",
-    "connection",
-    "content-encoding",
-    "content-length",
-    "content-range",
-    "content-type",
-    "host",
-    "max-forwards",
-    "set-cookie",
-    "te",
-    "trailer",
-    "transfer-encoding",
-];
 
 /// See the module.
 pub(super) struct Adapter<T, B>
@@ -87,15 +70,8 @@ where
     /// How it is named, once it has waited.
     name: Box<str>,
     shape: Shape,
-}
-
-/// What of a request decides about the form of its answer.
-#[derive(Clone, Copy, Default)]
-struct Shape {
-    head_only: bool,
-    http2: bool,
-    /// The client says that it takes trailers, which it has to over HTTP/1 (RFC 9110 §6.5.1).
-    takes_trailers: bool,
+    /// What the request takes, but for a body that is coming.
+    bytes: usize,
 }
 
 /// Where a task is.
@@ -123,14 +99,10 @@ struct Answering {
     trailers: Trailers,
 }
 
-/// Which trailers may follow a body.
-#[derive(Default)]
-enum Trailers {
-    /// All.
-    #[default]
-    Any,
-    /// Those that the head has named in `trailer`, as hyper does it.
-    Named(Vec<String>),
+impl Answering {
+    fn ahead_bytes(&self) -> usize {
+        self.ahead.as_ref().map_or(0, Pumped::bytes)
+    }
 }
 
 /// How far a task came.
@@ -195,6 +167,7 @@ where
             inbox: None,
             name: Box::default(),
             shape: Shape::default(),
+            bytes: 0,
         });
         slot
     }
@@ -204,6 +177,11 @@ where
         let task = &mut self.tasks[slot as usize];
         task.ticket = None;
         let inbox = task.inbox.take();
+        self.queue.let_go(std::mem::take(&mut task.bytes));
+        #[cfg(feature = "tokio")]
+        if let Stage::Upgrading(_, pipe, _) = &task.stage {
+            pipe.lose();
+        }
         // What handlers do when they are dropped is theirs.
         let stage = std::mem::replace(&mut task.stage, Stage::Free);
         let dropped = catch_unwind(AssertUnwindSafe(|| {
@@ -216,7 +194,7 @@ where
         }
         task.name = Box::default();
         if let Some(inbox) = inbox {
-            inbox.end(Err(why));
+            inbox.release(why);
         }
         self.free.push(slot);
     }
@@ -335,7 +313,14 @@ where
     ) -> Response {
         let task = &mut self.tasks[slot as usize];
         match catch_unwind(AssertUnwindSafe(|| task.begin_answer(answer))) {
-            Ok((response, true)) => response,
+            Ok((response, true)) => {
+                if let Stage::Answering(answering) = &task.stage {
+                    let bytes = answering.ahead_bytes();
+                    task.bytes += bytes;
+                    self.queue.hold(bytes);
+                }
+                response
+            }
             Ok((response, false)) => {
                 self.release(slot, BodyError::Answered, context);
                 response
@@ -357,7 +342,12 @@ where
         let mut polling = Polling::from_waker(&task.waker);
         while answering.room {
             let polled = match answering.ahead.take() {
-                Some(ahead) => ahead,
+                Some(ahead) => {
+                    let bytes = ahead.bytes();
+                    task.bytes -= bytes;
+                    self.queue.let_go(bytes);
+                    ahead
+                }
                 None => caught(|| poll(body.as_mut(), &mut polling)),
             };
             let trailers = match polled {
@@ -434,6 +424,17 @@ where
     B: http_body::Body,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
+    /// What it takes that clients have to account for.
+    fn held_bytes(&self) -> usize {
+        let body = self.inbox.as_ref().map_or(0, |inbox| inbox.held_bytes());
+        let pipe = match &self.stage {
+            #[cfg(feature = "tokio")]
+            Stage::Upgrading(_, pipe, _) => pipe.held_bytes(),
+            _ => 0,
+        };
+        self.bytes + body + pipe
+    }
+
     /// See [`Adapter::answer`]; says whether any of the body is left here.
     fn begin_answer(&mut self, answer: http::Response<B>) -> (Response, bool) {
         let (mut parts, body) = answer.into_parts();
@@ -522,7 +523,10 @@ where
         self.look(slot, Some(request));
         match driven {
             Driven::Pending => {
-                self.tasks[slot as usize].name = name(request).into();
+                let task = &mut self.tasks[slot as usize];
+                task.name = name(request).into();
+                task.bytes = convert::bytes(request);
+                self.queue.hold(task.bytes);
                 Reply::Later
             }
             Driven::Answer(answer) => self.answer(slot, answer, context).into(),
@@ -562,10 +566,6 @@ where
                 self.leave(slot, context);
             }
             (Event::Closed, _) => {
-                #[cfg(feature = "tokio")]
-                if let Stage::Upgrading(_, pipe, _) = &task.stage {
-                    pipe.lose();
-                }
                 self.leave(slot, context);
             }
             #[cfg(feature = "tokio")]
@@ -590,6 +590,36 @@ where
 
     fn attached(&mut self, waker: Waker) {
         self.queue.attach(waker);
+    }
+
+    #[inline]
+    fn held_bytes(&self) -> usize {
+        self.queue.held_bytes()
+    }
+
+    fn each_held(&self, tell: &mut dyn FnMut(Ticket, usize)) {
+        for task in &self.tasks {
+            if let Some(ticket) = task.ticket {
+                tell(ticket, task.held_bytes());
+            }
+        }
+    }
+
+    fn relieve(&mut self, socket: Token, context: &mut Context<'_>) {
+        for slot in 0..self.tasks.len() {
+            let task = &self.tasks[slot];
+            let of_it = task.ticket.filter(|ticket| ticket.socket == socket);
+            let Some(ticket) = of_it.filter(|_| task.held_bytes() > 0) else {
+                continue;
+            };
+            match task.stage {
+                Stage::Readying(..) | Stage::Handling => {
+                    context.complete(ticket, Response::sentence(503, TOO_MUCH));
+                }
+                _ => context.abort(ticket),
+            }
+            self.release(slot as u32, BodyError::Incomplete, context);
+        }
     }
 
     #[inline]
@@ -675,87 +705,6 @@ where
         }
         self.look(slot, None);
     }
-}
-
-impl Trailers {
-    fn of(head: &HeaderMap, shape: Shape) -> Trailers {
-        if shape.http2 {
-            return Trailers::Any;
-        }
-        if !shape.takes_trailers {
-            return Trailers::Named(Vec::new());
-        }
-        let lists = head.get_all(TRAILER).iter();
-        let names = lists.filter_map(|list| list.to_str().ok());
-        let names = names.flat_map(|list| list.split(','));
-        Trailers::Named(names.map(|name| name.trim().to_ascii_lowercase()).collect())
-    }
-
-    fn of_those(&self, given: &HeaderMap) -> Vec<Field> {
-        let allowed = |name: &str| match self {
-            Trailers::Any => true,
-            Trailers::Named(names) => {
-                names.iter().any(|one| one == name) && !NO_TRAILERS.contains(&name)
-            }
-        };
-        let given = given.iter().filter(|(name, _)| allowed(name.as_str()));
-        given
-            .filter_map(|(name, value)| {
-                let value = std::str::from_utf8(value.as_bytes()).ok()?;
-                Some((name.as_str().to_owned().into(), value.to_owned().into()))
-            })
-            .collect()
-    }
-}
-
-/// What the body of an answer gave.
-enum Pumped {
-    Pending,
-    Piece(Bytes),
-    Trailers(HeaderMap),
-    End,
-    Failed,
-    Panicked,
-}
-
-fn poll<B>(body: Pin<&mut B>, polling: &mut Polling<'_>) -> Pumped
-where
-    B: http_body::Body,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
-{
-    match body.poll_frame(polling) {
-        Poll::Pending => Pumped::Pending,
-        Poll::Ready(None) => Pumped::End,
-        Poll::Ready(Some(Err(error))) => {
-            tracing::warn!("the body of an answer failed: {}", error.into());
-            Pumped::Failed
-        }
-        Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
-            Ok(mut data) => Pumped::Piece(data.copy_to_bytes(data.remaining())),
-            Err(frame) => match frame.into_trailers() {
-                Ok(trailers) => Pumped::Trailers(trailers),
-                Err(_) => Pumped::Piece(Bytes::new()),
-            },
-        },
-    }
-}
-
-/// What a body gives at once, if anything.
-fn first<B>(body: Pin<&mut B>, waker: &TaskWaker) -> Option<Pumped>
-where
-    B: http_body::Body,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
-{
-    let mut polling = Polling::from_waker(waker);
-    match caught(|| poll(body, &mut polling)) {
-        Pumped::Pending => None,
-        pumped => Some(pumped),
-    }
-}
-
-/// What came of looking at a body.
-fn caught(look: impl FnOnce() -> Pumped) -> Pumped {
-    catch_unwind(AssertUnwindSafe(look)).unwrap_or(Pumped::Panicked)
 }
 
 fn failed<R>(error: impl Into<Box<dyn Error + Send + Sync>>) -> Driven<R> {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 
-use super::body::Body;
+use super::body::{Body, PIECE_BYTES};
 use crate::headers::has_token;
 use crate::peer::Peer;
 use crate::request::{Fields, Request, Version};
@@ -121,6 +121,14 @@ pub(super) fn trailers(fields: Fields<'_>) -> HeaderMap {
         }
     }
     map
+}
+
+/// Bytes that a request takes while its handler waits.
+pub(super) fn bytes(request: &Request<'_>) -> usize {
+    let fields = request
+        .fields()
+        .map(|(name, value)| name.len() + value.len() + PIECE_BYTES);
+    request.target().len() + fields.sum::<usize>() + request.body().len()
 }
 
 /// The length that the client has announced for the body.

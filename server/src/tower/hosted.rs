@@ -3,7 +3,7 @@
 
 use std::error::Error;
 
-use engine::{Broken, Completions, Driver, Until, Waker};
+use engine::{Broken, Completions, Driver, Token, Until, Waker};
 use measure::time::Time;
 use tower_service::Service as TowerService;
 
@@ -80,6 +80,24 @@ where
         let now = self.host.wait(driver, until, completions, tasks)?;
         self.adapter.begin_turn(now);
         Ok(now)
+    }
+
+    #[inline]
+    fn held_bytes(&self) -> usize {
+        self.adapter.held_bytes()
+    }
+
+    fn each_held(&self, tell: &mut dyn FnMut(Ticket, usize)) {
+        self.adapter.each_held(tell);
+    }
+
+    fn relieve(&mut self, socket: Token, context: &mut Context<'_>) {
+        let _entered = self.host.enter();
+        self.adapter.relieve(socket, context);
+    }
+
+    fn stopping(&mut self, until: Time) {
+        self.host.stop_by(until);
     }
 
     #[inline]

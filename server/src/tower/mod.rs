@@ -29,7 +29,13 @@
 //! differ: a handler's panic is a 500 here and a closed connection there; a `content-length` that
 //! isn't that of the body is a 500; bodies over [`Limits::body_bytes`](crate::Limits::body_bytes)
 //! are refused with 413; trailers of requests are told over HTTP/2 only; `TRACE` and `CONNECT` over
-//! HTTP/1.1 and upgrades are refused.
+//! HTTP/1.1 are refused. Upgrades need the feature `tokio`; a connection whose upgrade isn't granted
+//! ends with the answer.
+//!
+//! What handlers haven't read of bodies, requests whose handlers wait, and what is on its way on
+//! upgraded connections counts towards [`Limits::memory_bytes`](crate::Limits::memory_bytes). When
+//! the server stops, handlers have [`Timeouts::drain`](crate::Timeouts::drain) to end; then they
+//! are dropped, and tasks of tokio with them.
 
 mod adapter;
 #[cfg(not(feature = "tokio"))]
@@ -37,6 +43,7 @@ mod alone;
 mod body;
 mod convert;
 mod hosted;
+mod pump;
 mod queue;
 #[cfg(feature = "tokio")]
 mod runtime;
@@ -77,4 +84,17 @@ where
 {
     let make = move |worker| Hosted::new(Host::new(), || make(worker));
     start::start(config, make, stop)
+}
+
+/// A service of tower as one that [`crate::simulated`] can serve.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub fn simulated<T, B>(service: T) -> impl crate::Service
+where
+    T: Service<Request<Body>, Response = Response<B>> + Clone + 'static,
+    T::Error: Into<Box<dyn Error + Send + Sync>>,
+    B: http_body::Body + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    Hosted::new(Host::new(), || service)
 }

@@ -32,7 +32,10 @@ const NAPS: u8 = 2;
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Host {
-    runtime: Runtime,
+    /// There until this is dropped.
+    runtime: Option<Runtime>,
+    /// Until when what handlers have begun on other threads may take, once the server stops.
+    stop_by: Option<Time>,
     /// Readable when the driver has something; made when it's first slept on.
     handle: Option<AsyncFd<OwnedFd>>,
     /// When the runtime last ran.
@@ -49,22 +52,36 @@ impl Host {
     pub(super) fn new() -> Host {
         let runtime = Builder::new_current_thread().enable_all().build();
         Host {
-            runtime: runtime.expect("a runtime has the descriptors it needs"),
+            runtime: Some(runtime.expect("a runtime has the descriptors it needs")),
+            stop_by: None,
             handle: None,
             ran: Time(0),
             quiet: 0,
         }
     }
 
+    #[inline]
+    fn runtime(&self) -> &Runtime {
+        match &self.runtime {
+            Some(runtime) => runtime,
+            None => unreachable!("only dropping takes it"),
+        }
+    }
+
+    /// The server stops, and may take until then.
+    pub(super) fn stop_by(&mut self, until: Time) {
+        self.stop_by = Some(until);
+    }
+
     /// The context that handlers are polled in.
     #[inline]
     pub(super) fn enter(&self) -> EnterGuard<'_> {
-        self.runtime.enter()
+        self.runtime().enter()
     }
 
     /// Whether there may be anything for the runtime to do, besides what other threads bring.
     fn is_active(&self, requests: usize) -> bool {
-        requests > 0 || self.runtime.metrics().num_alive_tasks() > 0
+        requests > 0 || self.runtime().metrics().num_alive_tasks() > 0
     }
 
     /// Has the runtime run if it's time, in the turn of `now`, with so many requests under way.
@@ -72,7 +89,7 @@ impl Host {
     pub(super) fn tick(&mut self, now: Time, requests: usize) {
         if now.since(self.ran.min(now)) >= TICK_NS || self.is_active(requests) {
             self.ran = now;
-            self.runtime.block_on(tokio::task::yield_now());
+            self.runtime().block_on(tokio::task::yield_now());
         }
     }
 
@@ -148,7 +165,7 @@ impl Host {
         if self.handle.is_some() {
             return Ok(());
         }
-        let _context = self.runtime.enter();
+        let _context = self.runtime().enter();
         let offer = |handle| AsyncFd::with_interest(handle, Interest::READABLE);
         let handle = driver.wake_handle().and_then(offer);
         self.handle = Some(handle.map_err(|error| broken(&error))?);
@@ -163,12 +180,12 @@ impl Host {
         latest: Time,
         queue: &Queue,
     ) -> Result<(), Broken> {
-        let _context = self.runtime.enter();
+        let _context = self.runtime().enter();
         let length = Duration::from_nanos(latest.since(driver.clock().min(latest)));
         let ends = (latest != Time::NEVER).then(|| sleep(length));
         let ends = pin!(ends);
         if let Some(handle) = &self.handle {
-            let parked = self.runtime.block_on(Parked {
+            let parked = self.runtime().block_on(Parked {
                 handle,
                 queue,
                 ends,
@@ -178,6 +195,19 @@ impl Host {
         queue.wake_up();
         self.ran = driver.clock();
         Ok(())
+    }
+}
+
+/// Tasks end at their next wait. Nobody can end what runs on threads of the runtime
+/// (`spawn_blocking`): it's waited for as long as the server may take to stop, and then left behind.
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.handle = None; // It's known to the runtime.
+        let now = Time::now();
+        let left_ns = self.stop_by.map_or(0, |until| until.since(now.min(until)));
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(Duration::from_nanos(left_ns));
+        }
     }
 }
 

@@ -95,7 +95,8 @@ impl Language {
             "Here is what we claim of our own software, what was run to test it, and what was \
              found. Every figure under “we say” stands in the section that is named, as it is \
              written there.",
-            "本页列出我们对自己软件的说法、所做的检验，以及检验结果。“我们的说法”中的每个数字都能在所注章节里原样找到。",
+            "本页列出我们对自己软件的说法、所做的检验，以及检验结果。“我们的说法”中的\
+             每个数字都能在所注章节里原样找到。",
         )
     }
 

@@ -133,7 +133,7 @@ impl Watched {
         self.running.stop();
         let (sender, ended) = mpsc::channel();
         let running = self.running;
-        thread::spawn(move || sender.send(running.join()));
+        thread::spawn(move || drop(sender.send(running.join())));
         let joined = ended.recv_timeout(PATIENCE).expect("it ends in time");
         joined.expect("its driver works")
     }

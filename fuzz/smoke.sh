@@ -2,7 +2,8 @@
 # Fuzzes every target: fuzz/smoke.sh [SECONDS]
 #
 # Without SECONDS, 200,000 inputs from a fixed seed, some seconds for each target, and 20,000 for
-# those that serve whole connections: what fails then fails for everybody. With SECONDS, other inputs each time, for that long: that is how to search.
+# those that serve whole connections: what fails then fails for everybody. With SECONDS, other
+# inputs each time, for that long: that is how to search.
 # The canary comes last and must crash; if it does not, fuzzing finds nothing because it cannot.
 # Works on stable Rust: coverage is a stable compiler flag, only sanitizers are not (-s none).
 # Installs nothing. Without cargo-fuzz it says so and succeeds, except where CI=true.

@@ -76,9 +76,9 @@ pub struct Limits {
     pub connections: Option<usize>,
     /// Bytes that the bodies, messages and unread answers of all clients may take together; with
     /// tower also what handlers haven't read, requests that wait for their handlers, and what is on
-    /// its way on upgraded connections. Each worker has an equal share, and gives up those that take most where they take more: 503,
-    /// `RESOURCE_EXHAUSTED`, close code 1013, or a reset. `None` takes 512 MiB,
-    /// or four bodies for each worker where that is more.
+    /// its way on upgraded connections. Each worker has an equal share, and gives up those that
+    /// take most where they take more: 503, `RESOURCE_EXHAUSTED`, close code 1013, or a reset.
+    /// `None` takes 512 MiB, or four bodies for each worker where that is more.
     pub memory_bytes: Option<u64>,
 }
 

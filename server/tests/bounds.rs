@@ -9,7 +9,7 @@ mod skip;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -133,7 +133,7 @@ impl Watched {
         self.running.stop();
         let (sender, ended) = mpsc::channel();
         let running = self.running;
-        thread::spawn(move || sender.send(running.join()));
+        thread::spawn(move || drop(sender.send(running.join())));
         let joined = ended.recv_timeout(PATIENCE).expect("it ends in time");
         joined.expect("its driver works")
     }
@@ -272,8 +272,8 @@ fn who_is_given_up_for_want_of_memory_is_told() {
     }
 }
 
-/// Behind a request whose upgrade wasn't granted nothing is read: hyper, which has the connection by
-/// then, knows no limits of ours.
+/// Behind a request whose upgrade wasn't granted nothing is read: hyper, which has the connection
+/// by then, knows no limits of ours.
 #[test]
 fn a_connection_whose_upgrade_is_not_granted_ends() {
     for server in Watched::each(app) {
@@ -300,12 +300,11 @@ fn a_connection_whose_upgrade_is_not_granted_ends() {
 fn a_server_ends_in_time_whatever_its_handlers_do() {
     let (sender, begun) = mpsc::channel();
     let (_held, never) = mpsc::channel::<()>();
-    let never = std::sync::Arc::new(std::sync::Mutex::new(never));
-    let busy = move |sender: mpsc::Sender<()>, never: std::sync::Arc<std::sync::Mutex<_>>| async move {
+    let never = Arc::new(Mutex::new(never));
+    let busy = move |sender: mpsc::Sender<()>, never: Arc<Mutex<_>>| async move {
         tokio::spawn(std::future::pending::<()>());
         tokio::task::spawn_blocking(move || {
-            let never: std::sync::MutexGuard<'_, mpsc::Receiver<()>> =
-                never.lock().expect("no panic");
+            let never: MutexGuard<'_, mpsc::Receiver<()>> = never.lock().expect("no panic");
             let _ = never.recv();
         });
         let _ = sender.send(());

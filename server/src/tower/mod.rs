@@ -29,8 +29,8 @@
 //! differ: a handler's panic is a 500 here and a closed connection there; a `content-length` that
 //! isn't that of the body is a 500; bodies over [`Limits::body_bytes`](crate::Limits::body_bytes)
 //! are refused with 413; trailers of requests are told over HTTP/2 only; `TRACE` and `CONNECT` over
-//! HTTP/1.1 are refused. Upgrades need the feature `tokio`; a connection whose upgrade isn't granted
-//! ends with the answer.
+//! HTTP/1.1 are refused. Upgrades need the feature `tokio`; a connection whose upgrade isn't
+//! granted ends with the answer.
 //!
 //! What handlers haven't read of bodies, requests whose handlers wait, and what is on its way on
 //! upgraded connections counts towards [`Limits::memory_bytes`](crate::Limits::memory_bytes). When

@@ -199,7 +199,8 @@ impl Host {
 }
 
 /// Tasks end at their next wait. Nobody can end what runs on threads of the runtime
-/// (`spawn_blocking`): it's waited for as long as the server may take to stop, and then left behind.
+/// (`spawn_blocking`): it's waited for as long as the server may take to stop, and then left
+/// behind.
 impl Drop for Host {
     fn drop(&mut self) {
         self.handle = None; // It's known to the runtime.

@@ -1,5 +1,6 @@
 //! The examples of the library, natively and with axum, held to what `ringside serve` is held to:
 //! by others (h2spec), and by the tables of requests that have to be refused.
+#![allow(clippy::duplicate_mod)] // Each example is a program of its own.
 
 #[path = "../../../tests/broken_requests.rs"]
 mod broken_requests;
@@ -127,7 +128,7 @@ impl Drop for Server {
 
 fn config(engine: EngineChoice, tls: bool) -> Config {
     let names = vec!["localhost".to_owned()];
-    let tls = tls.then(|| Tls {
+    let tls = tls.then_some(Tls {
         certificate: Certificate::SelfSigned { names },
         client_authorities: None,
     });

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Fuzzes every target: fuzz/smoke.sh [SECONDS]
 #
-# Without SECONDS, 200,000 inputs from a fixed seed, some seconds for each target: what fails then
-# fails for everybody. With SECONDS, other inputs each time, for that long: that is how to search.
+# Without SECONDS, 200,000 inputs from a fixed seed, some seconds for each target, and 20,000 for
+# those that serve whole connections: what fails then fails for everybody. With SECONDS, other
+# inputs each time, for that long: that is how to search.
 # The canary comes last and must crash; if it does not, fuzzing finds nothing because it cannot.
 # Works on stable Rust: coverage is a stable compiler flag, only sanitizers are not (-s none).
 # Installs nothing. Without cargo-fuzz it says so and succeeds, except where CI=true.
@@ -18,12 +19,13 @@ fi
 
 fuzz() { # target: the seeds are only read; a search keeps its finds in corpus/, which git ignores
   local words=(-seed=1 -runs=200000) new="$made/$1"
+  case $1 in server_*) words=(-seed=1 -runs=20000) ;; esac
   if [ -n "$seconds" ]; then
     words=(-max_total_time="$seconds")
     new="fuzz/corpus/$1"
   fi
   case $1 in
-    http1_*) words+=(-dict=fuzz/http1.dict) ;;
+    http1_* | server_*) words+=(-dict=fuzz/http1.dict) ;;
     http2_* | hpack) words+=(-dict=fuzz/http2.dict) ;;
   esac
   mkdir -p "$new"
@@ -33,7 +35,7 @@ fuzz() { # target: the seeds are only read; a search keeps its finds in corpus/,
 }
 
 targets=(http1_client http1_server http2_client http2_server hpack grpc
-  websocket_client websocket_server targets data proxy)
+  websocket_client websocket_server server_native server_tower targets data proxy)
 cargo fuzz build --fuzz-dir fuzz -s none
 echo "fuzz/smoke.sh: ${targets[*]}: each for ${seconds:-a few} s, one per core" >&2
 made=$(mktemp -d)

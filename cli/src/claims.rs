@@ -16,7 +16,7 @@ use studies::claims::posts::{self, Post};
 use studies::claims::{self, Begun, Claim, Id, Options, Run};
 use supervisor::document::BadFile;
 
-use crate::args::claims::{Action, Claims, Lang};
+use crate::args::claims::{Action, Claims, DIR, Lang};
 use crate::compare::{Talk, say_unwritten};
 use crate::exit::{Exit, Failure};
 use crate::network;
@@ -254,7 +254,11 @@ fn write_pages(claims: Vec<Claim>, records: &Path, arguments: &Claims) -> Result
         Lang::En => "",
         Lang::Zh => " --lang zh",
     };
-    let command = format!("ringside claims page {}{flag}", records.display());
+    let dir = match arguments.dir == Path::new(DIR) {
+        true => String::new(),
+        false => format!(" --dir {}", arguments.dir.display()),
+    };
+    let command = format!("ringside claims page {}{dir}{flag}", records.display());
     let posts = read_posts(&arguments.dir)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     let opened = Records::open(records, &stop).map_err(|what| Failure::reading(what, &stop))?;

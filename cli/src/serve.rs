@@ -87,6 +87,7 @@ fn config(arguments: &Serve) -> Result<Config, String> {
         backlog: arguments.backlog,
         peers: false,
         tls: arguments.tls.then(|| tls(arguments, &host)),
+        live: None,
         limits: Limits {
             head_bytes: arguments.head_limit,
             body_bytes: arguments.body_limit as u64,

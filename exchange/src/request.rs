@@ -162,6 +162,19 @@ impl<'a> Request<'a> {
         lines.into_iter().flatten().chain(list)
     }
 
+    /// What target and fields lie in, all in one piece, and how many fields there are at most.
+    #[doc(hidden)]
+    pub fn text(&self) -> (&'a [u8], usize) {
+        match self.source {
+            Source::Http1(head) => {
+                // The first line is that of the request, and the last is empty.
+                let lines = head.iter().filter(|byte| **byte == b'\n').count();
+                (head, lines.saturating_sub(2))
+            }
+            Source::Http2(fields) => (fields.text(), fields.len()),
+        }
+    }
+
     /// All of the head over HTTP/1, from the request line to the empty line.
     #[doc(hidden)]
     pub fn head(&self) -> Option<&'a [u8]> {

@@ -76,13 +76,14 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// What answers the requests of one worker.
+pub(crate) fn service() -> impl Service {
+    Native { echoes: 0 }
+}
+
 /// Starts the server as the arguments say.
 pub(crate) fn start(config: Config, stop: &Stop) -> Result<Running, Box<dyn std::error::Error>> {
-    Ok(ringside_server::start(
-        config,
-        |_worker| Native { echoes: 0 },
-        stop,
-    )?)
+    Ok(ringside_server::start(config, |_worker| service(), stop)?)
 }
 
 fn main() -> ExitCode {

@@ -6,6 +6,8 @@ use std::time::Duration;
 use engine::tls::Certificate;
 use engine::{Address, EngineChoice};
 
+use crate::live::LiveCounts;
+
 /// Everything that [`start`](crate::start) is told. Nothing changes afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -30,6 +32,8 @@ pub struct Config {
     pub limits: Limits,
     /// How long things may take.
     pub timeouts: Timeouts,
+    /// Where the workers post what they count while they run; `None` posts nothing.
+    pub live: Option<LiveCounts>,
 }
 
 impl Config {
@@ -45,6 +49,7 @@ impl Config {
             tls: None,
             limits: Limits::default(),
             timeouts: Timeouts::default(),
+            live: None,
         }
     }
 }
@@ -67,12 +72,13 @@ pub struct Limits {
     /// Bytes of a request body: 413.
     pub body_bytes: u64,
     /// Connections per worker; more wait in the backlog. `None` takes as many as `RLIMIT_NOFILE`
-    /// allows.
+    /// allows, at most 65,535.
     pub connections: Option<usize>,
-    /// Bytes that the bodies, messages and unread answers of all clients may take together. Each
-    /// worker has an equal share, and gives up those that take most where they take more: 503,
-    /// `RESOURCE_EXHAUSTED`, close code 1013, or a reset. `None` takes 512 MiB,
-    /// or four bodies for each worker where that is more.
+    /// Bytes that the bodies, messages and unread answers of all clients may take together; with
+    /// tower also what handlers haven't read, requests that wait for their handlers, and what is on
+    /// its way on upgraded connections. Each worker has an equal share, and gives up those that
+    /// take most where they take more: 503, `RESOURCE_EXHAUSTED`, close code 1013, or a reset.
+    /// `None` takes 512 MiB, or four bodies for each worker where that is more.
     pub memory_bytes: Option<u64>,
 }
 
@@ -102,7 +108,8 @@ pub struct Timeouts {
     /// is answered with 408, and a client that takes no bytes of its answer is reset. Over HTTP/2
     /// each stream counts for itself.
     pub idle: Duration,
-    /// From the wish to stop until connections that are still busy are cut.
+    /// From the wish to stop until connections that are still busy are cut, whatever their handlers
+    /// do. As long do threads of `spawn_blocking` have to end before they're left behind.
     pub drain: Duration,
 }
 

@@ -35,8 +35,22 @@ struct Said {
     measured: bool,
 }
 
+/// Whether fields say nothing about the connection or the length of the body, but perhaps its
+/// length itself; as nearly all do. It costs less than to look for each of those.
+fn are_plain(fields: &HeaderMap) -> bool {
+    fields.keys().all(|name| {
+        !matches!(
+            *name,
+            header::CONNECTION | header::TRANSFER_ENCODING | header::TRAILER
+        )
+    })
+}
+
 /// The form as far as `response` can keep it.
 pub(crate) fn fitting(form: Form, response: &Response, fields: &HeaderMap) -> Form {
+    if response.body.is_announced() && are_plain(fields) {
+        return form;
+    }
     let endless = length(form, response, fields) == Length::None
         && !response.body.is_announced()
         && !form.head_only
@@ -51,12 +65,14 @@ pub(crate) fn fitting(form: Form, response: &Response, fields: &HeaderMap) -> Fo
 /// Whether `connection` has this option.
 fn names(fields: &HeaderMap, option: &str) -> bool {
     let values = fields.get_all(header::CONNECTION).iter();
-    values.into_iter().any(|value| has_token(value, option))
+    values
+        .into_iter()
+        .any(|value| has_token(value.as_bytes(), option))
 }
 
 /// Whether a list has this token, in any case.
-pub(crate) fn has_token(value: &HeaderValue, token: &str) -> bool {
-    let tokens = value.as_bytes().split(|byte| *byte == b',');
+pub(crate) fn has_token(value: &[u8], token: &str) -> bool {
+    let tokens = value.split(|byte| *byte == b',');
     tokens
         .map(<[u8]>::trim_ascii)
         .any(|one| one.eq_ignore_ascii_case(token.as_bytes()))
@@ -218,39 +234,39 @@ fn length(form: Form, response: &Response, fields: &HeaderMap) -> Length {
         _ => {}
     }
     let chunks = may_be_chunks(form, status);
-    let empty = match fields.contains_key(header::TRANSFER_ENCODING) && chunks {
+    let empty = || match fields.contains_key(header::TRANSFER_ENCODING) && chunks {
         true => Length::Chunks,
         false => Length::Ours(0),
     };
-    if !fields.contains_key(header::CONTENT_LENGTH) {
+    let Some(announced) = announced(fields) else {
         return match body {
             _ if bodiless(status) || body.is_empty() && form.head_only => Length::None,
-            _ if body.is_empty() => empty,
+            _ if body.is_empty() => empty(),
             _ if body.is_announced() => Length::Ours(body.len()),
             _ if chunks => Length::Chunks,
             _ => Length::None,
         };
-    }
-    match announced(fields) {
+    };
+    match announced {
         Some(bytes) if form.head_only => Length::Theirs(bytes),
         Some(_) if bodiless(status) && body.is_empty() => Length::None,
         Some(bytes) if bodiless(status) => Length::Theirs(bytes),
-        Some(0) if body.is_empty() => empty,
+        Some(0) if body.is_empty() => empty(),
         Some(bytes) if body.is_announced() && body.len() == bytes => Length::Theirs(bytes),
         Some(bytes) if !body.is_announced() => Length::Theirs(bytes),
         _ => Length::Wrong,
     }
 }
 
-/// The length that the map has, if it has only one.
-fn announced(fields: &HeaderMap) -> Option<u64> {
+/// The length that the map has, if it has any: `None` in that if it's none, or there are several.
+fn announced(fields: &HeaderMap) -> Option<Option<u64>> {
     let mut lengths = fields.get_all(header::CONTENT_LENGTH).iter().map(|value| {
         let digits = value.to_str().ok()?;
         let all = digits.bytes().all(|byte| byte.is_ascii_digit());
         all.then(|| digits.parse::<u64>().ok())?
     });
-    let first = lengths.next()??;
-    lengths.all(|other| other == Some(first)).then_some(first)
+    let first = lengths.next()?;
+    Some(first.filter(|_| lengths.all(|other| other == first)))
 }
 
 /// The fields of an answer over HTTP/2, in hyper's order: those of the map, the date, and `length`,

@@ -1,10 +1,10 @@
 //! A server library: HTTP/1.1, HTTP/2, gRPC and WebSocket on io_uring or epoll.
 //!
-//! Write a [`Service`], give [`start`] a function that makes one for each worker, and requests of
-//! every protocol come to it in one form.
+//! There are two ways to use it. Natively, you write a [`Service`], give [`start`] a function that
+//! makes one for each worker, and requests of every protocol come to it in one form:
 //!
 //! ```
-//! use ringside_server::{Context, Reply, Request, Response, Service};
+//! use ringside_server::{Address, Config, Context, Reply, Request, Response, Service, Stop};
 //!
 //! struct Greeter;
 //!
@@ -17,7 +17,41 @@
 //!         }
 //!     }
 //! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let config = Config::new(Address::Tcp("127.0.0.1:0".parse()?));
+//! let running = ringside_server::start(config, |_worker| Greeter, &Stop::new())?;
+//! # running.stop();
+//! running.join()?; // `Stop::on_signals()` ends it at SIGINT and SIGTERM.
+//! # Ok(())
+//! # }
 //! ```
+//!
+//! Or you bring a service of tower, such as an axum application, which
+//! [`tower::start`](tower/fn.start.html) takes as it is:
+//!
+//! ```
+//! use axum::{Router, routing::get};
+//! use ringside_server::{Address, Config, Stop, tower};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let app = Router::new().route("/", get(async || "hello\n"));
+//! let config = Config::new(Address::Tcp("127.0.0.1:0".parse()?));
+//! let running = tower::start(config, move |_worker| app.clone(), &Stop::new())?;
+//! # running.stop();
+//! running.join()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | feature | what it brings |
+//! |---|---|
+//! | (none) | services of this crate alone |
+//! | `tower` | `tower::start`: any `tower::Service` of the crate `http`'s requests and responses |
+//! | `tokio` | `tower`, and tokio in handlers: a runtime per worker; WebSockets, other upgrades |
+//!
+//! [`Config`] has what there is to set: addresses, threads, TLS, [`Limits`], [`Timeouts`]; and
+//! [`LiveCounts`] says what a server has counted while it runs.
 //!
 //! `server/examples/native.rs` is a whole program. A service may answer later ([`Reply::Later`]),
 //! refuse a body before it comes ([`Intake`]), and, for clients to be tested with, misbehave
@@ -45,8 +79,12 @@ mod form;
 #[cfg(feature = "tower")]
 mod headers;
 
+mod live;
 mod peer;
 mod service;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod simulated;
 mod site;
 mod start;
 mod summary;
@@ -58,6 +96,7 @@ use exchange::{pattern, request, response};
 
 pub use config::{Config, Limits, Timeouts, Tls};
 pub use exchange::{fault, grpc};
+pub use live::{Live, LiveCounts};
 pub use peer::Peer;
 pub use request::{Fields, Request, Version};
 pub use response::{Body, Field, Response};

@@ -139,6 +139,33 @@ pub trait Service {
         driver.wait(until, completions)
     }
 
+    /// Bytes that clients make it hold besides what their connections do, of
+    /// [`Limits::memory_bytes`](crate::Limits::memory_bytes).
+    #[doc(hidden)]
+    #[inline]
+    fn held_bytes(&self) -> usize {
+        0
+    }
+
+    /// Tells of each request for which it holds some.
+    #[doc(hidden)]
+    fn each_held(&self, tell: &mut dyn FnMut(Ticket, usize)) {
+        let _ = tell;
+    }
+
+    /// Clients make the server hold too much: gives up the requests of a connection for which it
+    /// holds something.
+    #[doc(hidden)]
+    fn relieve(&mut self, socket: Token, context: &mut Context<'_>) {
+        let _ = (socket, context);
+    }
+
+    /// The server stops: its connections may take until `until`.
+    #[doc(hidden)]
+    fn stopping(&mut self, until: Time) {
+        let _ = until;
+    }
+
     /// Does what became possible outside of the worker's sight. Called once a turn; `context` has
     /// nobody's ticket.
     #[doc(hidden)]

@@ -43,7 +43,7 @@ pub(crate) enum Wall {
     /// This host's clock.
     Host,
     /// Always the same second since 1970, for tests that must repeat.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     Fixed(u64),
 }
 
@@ -82,7 +82,7 @@ impl Site {
     fn renew_date(&mut self) {
         let nanoseconds = match self.wall {
             Wall::Host => time::unix_nanoseconds(),
-            #[cfg(test)]
+            #[cfg(any(test, fuzzing))]
             Wall::Fixed(seconds) => u128::from(seconds) * 1_000_000_000,
         };
         let (seconds, into) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);

@@ -17,6 +17,7 @@ use measure::cpu::{self, PinError};
 use proto::http1;
 
 use crate::config::{Config, Limits, MEMORY_BYTES_DEFAULT};
+use crate::live::LiveCounts;
 use crate::service::Service;
 use crate::site::Wall;
 use crate::summary::Summary;
@@ -335,7 +336,7 @@ fn memory_share(config: &Config) -> u64 {
     all.unwrap_or(MEMORY_BYTES_DEFAULT.max(bodies)) / threads
 }
 
-fn settings(
+pub(crate) fn settings(
     config: &Config,
     address: &Address,
     index: usize,
@@ -375,6 +376,7 @@ fn settings(
         wall: Wall::Host,
         room,
         full: full.clone(),
+        live: config.live.as_ref().map(LiveCounts::place),
     }
 }
 

@@ -84,6 +84,90 @@ impl Rejections {
     }
 }
 
+/// How many figures [`Counts`] has.
+pub(crate) const COUNTS: usize = 16;
+
+impl Counts {
+    /// Each figure, in the order in which [`Counts::of_figures`] takes them.
+    pub(crate) fn figures(&self) -> [u64; COUNTS] {
+        let Counts {
+            connections,
+            requests,
+            messages,
+            rejections,
+            failed,
+            idle,
+            unread,
+            relieved,
+            cut,
+            listener_failures,
+            panics,
+        } = *self;
+        let [bad_request, timeout, body, target, head, unsupported] =
+            rejections.by_status().map(|(_, count)| count);
+        [
+            connections,
+            requests,
+            messages,
+            bad_request,
+            timeout,
+            body,
+            target,
+            head,
+            unsupported,
+            failed,
+            idle,
+            unread,
+            relieved,
+            cut,
+            listener_failures,
+            panics,
+        ]
+    }
+
+    /// What has these figures.
+    pub(crate) fn of_figures(figures: [u64; COUNTS]) -> Counts {
+        let [
+            connections,
+            requests,
+            messages,
+            bad_request,
+            timeout,
+            body_too_long,
+            target_too_long,
+            head_too_long,
+            unsupported,
+            failed,
+            idle,
+            unread,
+            relieved,
+            cut,
+            listener_failures,
+            panics,
+        ] = figures;
+        Counts {
+            connections,
+            requests,
+            messages,
+            rejections: Rejections {
+                bad_request,
+                timeout,
+                body_too_long,
+                target_too_long,
+                head_too_long,
+                unsupported,
+            },
+            failed,
+            idle,
+            unread,
+            relieved,
+            cut,
+            listener_failures,
+            panics,
+        }
+    }
+}
+
 impl AddAssign for Rejections {
     fn add_assign(&mut self, other: Rejections) {
         merge_fields!(Rejections, self, other,
@@ -114,5 +198,18 @@ impl AddAssign for Summary {
             add [enters, sleeps, completions, starved, overflows, short_sends,
                 bytes_received, bytes_sent],
             apart []);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_those_of_their_counts() {
+        let figures = std::array::from_fn(|at| at as u64 + 1);
+        let counts = Counts::of_figures(figures);
+        assert_eq!(counts.figures(), figures);
+        assert_eq!((counts.connections, counts.panics), (1, COUNTS as u64));
     }
 }

@@ -11,6 +11,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use engine::timers::Wheel;
@@ -24,6 +25,7 @@ use proto::http1::server::Limits;
 
 use crate::config::Timeouts;
 use crate::connection::{Connection, Ending, Overdue, Serving, Shared, Step};
+use crate::live::{Live, Posted};
 use crate::pattern::{self, Slice};
 use crate::peer::Peer;
 use crate::service::{Notice, Service, Ticket};
@@ -35,6 +37,9 @@ const LISTEN_AGAIN_NS: u64 = 100_000_000;
 
 /// How long a worker that is done gives the kernel to take what it sent last.
 const FAREWELL_NS: u64 = 10_000_000;
+
+/// What has changed is posted after so long.
+const POST_NS: u64 = 100_000_000;
 
 /// Memory of what services send in a turn is kept up to so many bytes.
 const AGENDA_BYTES_MAX: usize = 1 << 20;
@@ -51,6 +56,8 @@ pub(crate) struct Settings {
     /// How many connections it has room for, and who is told, once, when it has that many.
     pub(crate) room: usize,
     pub(crate) full: SyncSender<usize>,
+    /// Where it posts what it counts.
+    pub(crate) live: Option<Arc<Posted>>,
 }
 
 /// See the module.
@@ -67,6 +74,9 @@ pub(crate) struct Worker<D, S> {
     held_bytes: usize,
     /// Connections to be looked after before the next wait.
     listed: Vec<Token>,
+    /// What it has posted, and when it posts again: [`Time::NEVER`] while that is up to date.
+    posted: Live,
+    post_at: Time,
     wheel: Wheel<Alarm>,
     alarms: Vec<Alarm>,
     plain: Template,
@@ -121,6 +131,8 @@ impl<D: Driver, S: Service> Worker<D, S> {
             open: 0,
             held_bytes: 0,
             listed: Vec::new(),
+            posted: Live::default(),
+            post_at: Time::NEVER,
             wheel: Wheel::new(now, 64),
             alarms: Vec::new(),
             plain,
@@ -148,6 +160,12 @@ impl<D: Driver, S: Service> Worker<D, S> {
             self.connections.iter().all(Option::is_none),
             "a connection is open that is not counted"
         );
+        debug_assert_eq!(
+            self.serving.held_bytes(),
+            0,
+            "the service holds something of clients that are gone"
+        );
+        self.post();
         let farewell = self.driver.clock().plus(FAREWELL_NS);
         self.driver.wait(Until::Time(farewell), &mut completions)?;
         Ok(self.summary())
@@ -176,7 +194,8 @@ impl<D: Driver, S: Service> Worker<D, S> {
             .wheel
             .next_deadline()
             .unwrap_or(Time::NEVER)
-            .min(latest);
+            .min(latest)
+            .min(self.post_at);
         let until = if due == Time::NEVER {
             Until::Event
         } else {
@@ -197,7 +216,43 @@ impl<D: Driver, S: Service> Worker<D, S> {
         self.serving.counts.panics += panics;
         self.serving.tell_counts();
         self.settle();
+        if self.settings.live.is_some() {
+            self.look_at_counts(now);
+        }
         Ok(())
+    }
+
+    /// Has what was counted posted after a while, if it has changed, or now if it's time.
+    fn look_at_counts(&mut self, now: Time) {
+        if now >= self.post_at {
+            self.post();
+            self.post_at = Time::NEVER;
+        } else if self.post_at == Time::NEVER && self.live() != self.posted {
+            self.post_at = now.plus(POST_NS);
+        }
+    }
+
+    /// Posts what was counted.
+    fn post(&mut self) {
+        if let Some(place) = &self.settings.live {
+            self.posted = self.live();
+            place.post(&self.posted);
+        }
+    }
+
+    /// What it has to post.
+    fn live(&self) -> Live {
+        Live {
+            counts: self.serving.counts,
+            connections: self.open as u64,
+            held_bytes: self.all_held_bytes() as u64,
+        }
+    }
+
+    /// What all clients make it hold: their connections, and its service for their requests.
+    #[inline]
+    pub(crate) fn all_held_bytes(&self) -> usize {
+        self.held_bytes + self.serving.held_bytes()
     }
 
     #[inline]
@@ -413,7 +468,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
                 "looking after a connection has listed another"
             );
             self.listed = listed;
-            if self.held_bytes > self.settings.memory_bytes {
+            if self.all_held_bytes() > self.settings.memory_bytes {
                 self.relieve();
             }
             if self.serving.agenda.is_settled() {
@@ -554,31 +609,51 @@ impl<D: Driver, S: Service> Worker<D, S> {
             "what all clients hold is not the sum of what each holds"
         );
         let enough = self.settings.memory_bytes - self.settings.memory_bytes / 8;
-        let all = self.connections.iter().flatten();
-        let heavy = all.filter(|connection| connection.held_bytes > 0);
-        let mut heavy: Vec<(u32, Token)> = heavy
-            .map(|connection| (connection.held_bytes, connection.socket()))
-            .collect();
-        heavy.sort_unstable_by_key(|&(held, _)| std::cmp::Reverse(held));
-        for (held, socket) in heavy {
-            if self.held_bytes <= enough {
+        for (own, of_service, socket) in self.heaviest() {
+            if self.all_held_bytes() <= enough {
                 return;
             }
             let Some(connection) = find(&mut self.connections, socket) else {
                 continue;
             };
             self.serving.counts.relieved += 1;
+            if of_service > 0 {
+                self.serving.relieve_service(socket);
+            }
+            if own <= of_service {
+                continue;
+            }
             supply(&mut self.driver, connection);
             if connection.relieve(&mut self.serving) {
                 self.look_after(socket);
             }
             // Where that has freed too little, it is the answers that the client does not take.
             if let Some(connection) = find(&mut self.connections, socket)
-                && connection.held_bytes > held / 2
+                && connection.held_bytes as usize > own / 2
             {
                 self.close(socket, Close::Reset);
             }
         }
+    }
+
+    /// Connections that hold something, those that hold most first: what they hold by themselves,
+    /// and what the service holds for their requests.
+    fn heaviest(&self) -> Vec<(usize, usize, Token)> {
+        let mut of_service = vec![0; self.connections.len()];
+        self.serving.each_held(&mut |ticket, bytes| {
+            if let Some(sum) = of_service.get_mut(ticket.socket.slot()) {
+                *sum += bytes;
+            }
+        });
+        let all = self.connections.iter().zip(of_service);
+        let held = all.filter_map(|(connection, of_service)| {
+            let connection = connection.as_ref()?;
+            let own = connection.held_bytes as usize;
+            (own + of_service > 0).then_some((own, of_service, connection.socket()))
+        });
+        let mut heavy: Vec<_> = held.collect();
+        heavy.sort_unstable_by_key(|&(own, of_service, _)| std::cmp::Reverse(own + of_service));
+        heavy
     }
 
     /// All output of a connection that ends is with the driver.
@@ -623,13 +698,12 @@ impl<D: Driver, S: Service> Worker<D, S> {
     /// The stop was requested: no more connections, no more requests than those begun.
     fn drain(&mut self) {
         self.serving.drain();
+        let until = self.serving.now + self.settings.timeouts.drain;
+        self.serving.service().stopping(until);
         if let Some(listener) = self.listener.take() {
             let _ = self.driver.close(listener, Close::Graceful);
         }
-        self.wheel.insert(
-            self.serving.now + self.settings.timeouts.drain,
-            Alarm::DrainOver,
-        );
+        self.wheel.insert(until, Alarm::DrainOver);
         for connection in self.connections.iter_mut().flatten() {
             connection.drain(&mut self.serving);
             list(&mut self.listed, connection);

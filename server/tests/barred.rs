@@ -59,8 +59,7 @@ fn where_io_uring_is_barred_epoll_serves_and_the_reason_is_told() {
     running.join().expect("its driver works");
     // Who insists is told why not.
     let refused = started(EngineChoice::Uring)
-        .err()
-        .expect("it's barred")
+        .expect_err("it's barred")
         .to_string();
     let named = refused.contains("seccomp") || refused.contains("kernel.io_uring_disabled");
     assert!(named, "{refused}");

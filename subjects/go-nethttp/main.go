@@ -91,7 +91,8 @@ func find(routes string) http.Handler {
 		mux.HandleFunc("/json", sayOK)
 		mux.HandleFunc("/status", tellStatus)
 		mux.HandleFunc("/status/map", tellStatusFromMap)
-		mux.HandleFunc("/wait10", wait)
+		mux.HandleFunc("/wait10", wait(10*time.Millisecond))
+		mux.HandleFunc("/wait500", wait(500*time.Millisecond))
 		mux.HandleFunc("/api", answerAndGoOn)
 		mux.HandleFunc("GET /shop/item/{id}", showItem)
 		mux.HandleFunc("POST /orders/price", price)
@@ -105,7 +106,7 @@ func find(routes string) http.Handler {
 			"/":                    sayHello,
 			"/json":                sayOK,
 			"/status":              tellStatus,
-			"/wait10":              wait,
+			"/wait10":              wait(10 * time.Millisecond),
 			"/api":                 answerAndGoOn,
 			"/debug/pprof/profile": pprof.Profile,
 		}
@@ -142,9 +143,11 @@ func answerAndGoOn(w http.ResponseWriter, r *http.Request) {
 	w.Write(done)
 }
 
-func wait(w http.ResponseWriter, _ *http.Request) {
-	time.Sleep(10 * time.Millisecond)
-	answer(w, textType, waited)
+func wait(duration time.Duration) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(duration)
+		answer(w, textType, waited)
+	}
 }
 
 func answer(w http.ResponseWriter, contentType []string, body []byte) {

@@ -178,7 +178,7 @@ pub(crate) const CONFINED: [(&str, &[&str]); 11] = [
     ("libc", &["engine"]),
     ("httparse", &["proto"]),
     ("mlua", &["script"]),
-    ("rcgen", &["engine"]),
+    ("rcgen", &["engine", "server"]),
     ("rustls", &["engine"]),
     ("rustls-native-certs", &["engine"]),
     ("syn", &["xtask"]),

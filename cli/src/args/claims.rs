@@ -16,6 +16,9 @@ Like ringside compare, run measures in a private network.
 Exit codes of run: 0 every claim was run; 1 none was; 2 wrong usage; 3 some weren't; 130, 143
 stopped by SIGINT or SIGTERM (run it again to continue).";
 
+/// Where claims are if `--dir` doesn't say.
+pub(crate) const DIR: &str = "claims";
+
 /// Arguments of `ringside claims`.
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
@@ -41,7 +44,7 @@ pub(crate) struct Claims {
     pub(crate) output: PathBuf,
 
     /// Directory with the claims
-    #[arg(long, value_name = "DIR", default_value = "claims")]
+    #[arg(long, value_name = "DIR", default_value = DIR)]
     pub(crate) dir: PathBuf,
 
     /// Language of list and page: en or zh

@@ -15,6 +15,17 @@ impl<'a> Fields<'a> {
             .map(|(_, v)| v)
     }
 
+    /// How many there are, pseudo-header fields included.
+    #[allow(clippy::len_without_is_empty)] // A head without fields is none.
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// What names and values lie in, all in one piece.
+    pub fn text(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// Names and values, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
         let bytes = self.bytes;

@@ -1,7 +1,8 @@
 //! HTTP/1 on one connection: requests in, answers out in their order. Knows no sockets.
 //!
 //! Requests are read as they come, also while earlier answers are still waited for, unless a method
-//! isn't safe ([`order`]); [`Outgoing`] keeps the order of answers. Reading stops when output has piled up, and what was received by then is held.
+//! isn't safe ([`order`]); [`Outgoing`] keeps the order of answers. Reading stops when output has
+//! piled up, and what was received by then is held.
 
 mod faults;
 mod order;

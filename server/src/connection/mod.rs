@@ -6,6 +6,7 @@
 //! Nothing here calls a driver or reads a clock; the worker asks and acts. A connection is small
 //! while it idles: its buffers come from the driver's pool and go back when they are empty.
 
+mod arrival;
 mod http1;
 mod http2;
 mod incoming;
@@ -28,9 +29,9 @@ use crate::grpc::{Call, Method};
 use crate::request::Request;
 use crate::service::{Action, Agenda, Context, Event, Intake, Notice, Reply, Service, Ticket};
 use crate::site::Site;
+use arrival::Arrival;
 use http1::Http1;
-use http2::Http2;
-use http2::{Kept, Rpcs};
+use http2::{Http2, Kept, Rpcs};
 use incoming::{Answerer, Incoming};
 pub(crate) use outgoing::Step;
 use raw::Raw;
@@ -42,11 +43,8 @@ const LINGER_NS: u64 = 2_000_000_000;
 /// … and no longer than this after it fell silent.
 const LINGER_SILENCE_NS: u64 = 250_000_000;
 
-/// A body that comes at least so fast may take longer than its time limit says.
-const BODY_BYTES_PER_SECOND: u64 = 1000;
-
 /// The refusal of what would take more memory than all clients may.
-const TOO_MUCH: &str = "this server is at its memory limit; try again later\n";
+pub(crate) const TOO_MUCH: &str = "this server is at its memory limit; try again later\n";
 
 /// Incoming bodies end up in boxes that are used again; so many wait for that.
 const SPARE_MAX: usize = 16;
@@ -126,7 +124,12 @@ impl<S: Service> Serving<S> {
 
     /// Has the service answer. `number` is that of the ticket it gets; says what it calls that.
     #[inline]
-    fn call(&mut self, request: &Request<'_>, socket: Token, number: u32) -> (Reply, u32) {
+    pub(super) fn call(
+        &mut self,
+        request: &Request<'_>,
+        socket: Token,
+        number: u32,
+    ) -> (Reply, u32) {
         let site = &mut self.shared.site;
         let ticket = Ticket::new(socket, number, 0);
         let mut context = Context::new(site.now, ticket, &mut site.agenda, &site.peers);
@@ -186,6 +189,24 @@ impl<S: Service> Serving<S> {
         self.service.work(&mut context);
     }
 
+    /// What the service holds for requests.
+    #[inline]
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.service.held_bytes()
+    }
+
+    /// Tells of each request for which it holds something.
+    pub(crate) fn each_held(&self, tell: &mut dyn FnMut(Ticket, usize)) {
+        self.service.each_held(tell);
+    }
+
+    /// Has the service give up the requests of a connection for which it holds something.
+    pub(crate) fn relieve_service(&mut self, socket: Token) {
+        let site = &mut self.shared.site;
+        let mut context = Context::of_nobody(site.now, &mut site.agenda, &site.peers);
+        self.service.relieve(socket, &mut context);
+    }
+
     /// The service itself, for its worker.
     #[inline]
     pub(crate) fn service(&mut self) -> &mut S {
@@ -212,53 +233,6 @@ impl<S> DerefMut for Serving<S> {
     #[inline]
     fn deref_mut(&mut self) -> &mut Shared {
         &mut self.shared
-    }
-}
-
-/// Something that is coming in pieces, and when it began.
-#[derive(Clone, Copy, Debug)]
-struct Arrival {
-    began: Time,
-    bytes: u64,
-    /// When its limit is to be looked at, counted from here.
-    since: Time,
-}
-
-impl Default for Arrival {
-    fn default() -> Arrival {
-        Arrival::NONE
-    }
-}
-
-impl Arrival {
-    /// Nothing is coming.
-    const NONE: Arrival = Arrival {
-        began: Time::NEVER,
-        bytes: 0,
-        since: Time::NEVER,
-    };
-
-    fn begin(now: Time) -> Arrival {
-        Arrival {
-            began: now,
-            bytes: 0,
-            since: now,
-        }
-    }
-
-    /// Until when the rest has to be there.
-    fn until(&self, timeouts: &Timeouts) -> Time {
-        let earned_ns = self
-            .bytes
-            .saturating_mul(1_000_000_000 / BODY_BYTES_PER_SECOND);
-        (self.began + timeouts.body).plus(earned_ns)
-    }
-
-    /// Its limit was looked at, and is looked at again after as long.
-    fn looked(&mut self, now: Time) {
-        if self.since != Time::NEVER {
-            self.since = now;
-        }
     }
 }
 

@@ -10,19 +10,18 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Polling, Poll, Waker as TaskWaker};
 
-use bytes::{Buf, Bytes};
-use engine::{Broken, Completions, Driver, Until, Waker};
-use http::header::{CONNECTION, HeaderMap, HeaderValue, TE};
+use engine::{Token, Waker};
+use http::header::{CONNECTION, HeaderMap, HeaderValue};
 use measure::time::Time;
 use tower_service::Service as TowerService;
 
-use super::Host;
 use super::body::{Body, BodyError, Inbox};
 use super::convert;
+use super::pump::{Pumped, Shape, Trailers, caught, first, poll};
 use super::queue::{Bell, Queue};
-use super::trailers::Trailers;
 #[cfg(feature = "tokio")]
 use super::upgrade::{self, Pipe, Talk};
+use crate::connection::TOO_MUCH;
 use crate::headers;
 use crate::request::{Request, Version};
 use crate::response::{self, Response};
@@ -52,8 +51,6 @@ where
     streams: bool,
     /// When the worker last came out of somebody else's code, or began this turn.
     looked: Time,
-    /// What handlers wait in. Behind all of theirs, so that it ends last.
-    host: Host,
 }
 
 /// One request, or the place of one.
@@ -66,22 +63,15 @@ where
     /// The handler, while the stage says so.
     handler: Pin<Box<Option<T::Future>>>,
     /// The body of the answer, while the stage says so.
-    body: Option<Pin<Box<B>>>,
+    body: Pin<Box<Option<B>>>,
     bell: Arc<Bell>,
     waker: TaskWaker,
     inbox: Option<Arc<Inbox>>,
     /// How it is named, once it has waited.
     name: Box<str>,
     shape: Shape,
-}
-
-/// What of a request decides about the form of its answer.
-#[derive(Clone, Copy, Default)]
-struct Shape {
-    head_only: bool,
-    http2: bool,
-    /// The client says that it takes trailers, which it has to over HTTP/1 (RFC 9110 §6.5.1).
-    takes_trailers: bool,
+    /// What the request takes, but for a body that is coming.
+    bytes: usize,
 }
 
 /// Where a task is.
@@ -109,6 +99,12 @@ struct Answering {
     trailers: Trailers,
 }
 
+impl Answering {
+    fn ahead_bytes(&self) -> usize {
+        self.ahead.as_ref().map_or(0, Pumped::bytes)
+    }
+}
+
 /// How far a task came.
 enum Driven<R> {
     Pending,
@@ -124,7 +120,7 @@ where
     B: http_body::Body + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    pub(super) fn new(service: T, host: Host) -> Adapter<T, B> {
+    pub(super) fn new(service: T) -> Adapter<T, B> {
         Adapter {
             service,
             tasks: Vec::new(),
@@ -133,8 +129,25 @@ where
             woken: Vec::new(),
             streams: false,
             looked: Time::NEVER,
-            host,
         }
+    }
+
+    /// Which tasks want to be polled.
+    #[inline]
+    pub(super) fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// How many requests are under way.
+    #[inline]
+    pub(super) fn requests(&self) -> usize {
+        self.tasks.len() - self.free.len()
+    }
+
+    /// The worker begins a turn at `now`.
+    #[inline]
+    pub(super) fn begin_turn(&mut self, now: Time) {
+        self.looked = now;
     }
 
     /// A place for a task.
@@ -148,35 +161,40 @@ where
             ticket: None,
             stage: Stage::Free,
             handler: Box::pin(None),
-            body: None,
+            body: Box::pin(None),
             waker: TaskWaker::from(Arc::clone(&bell)),
             bell,
             inbox: None,
             name: Box::default(),
             shape: Shape::default(),
+            bytes: 0,
         });
         slot
     }
 
     /// A task is over.
     fn release(&mut self, slot: u32, why: BodyError, context: &mut Context<'_>) {
-        let _context = self.host.enter();
         let task = &mut self.tasks[slot as usize];
         task.ticket = None;
         let inbox = task.inbox.take();
+        self.queue.let_go(std::mem::take(&mut task.bytes));
+        #[cfg(feature = "tokio")]
+        if let Stage::Upgrading(_, pipe, _) = &task.stage {
+            pipe.lose();
+        }
         // What handlers do when they are dropped is theirs.
         let stage = std::mem::replace(&mut task.stage, Stage::Free);
         let dropped = catch_unwind(AssertUnwindSafe(|| {
             drop(stage);
             task.handler.set(None);
-            task.body = None;
+            task.body.set(None);
         }));
         if dropped.is_err() {
             context.panicked();
         }
         task.name = Box::default();
         if let Some(inbox) = inbox {
-            inbox.end(Err(why));
+            inbox.release(why);
         }
         self.free.push(slot);
     }
@@ -191,10 +209,7 @@ where
             let panicked = match self.drive(slot) {
                 Driven::Pending => false,
                 Driven::Failed(panicked) => panicked,
-                Driven::Answer(answer) => {
-                    let _context = self.host.enter();
-                    catch_unwind(AssertUnwindSafe(|| drop(answer))).is_err()
-                }
+                Driven::Answer(answer) => catch_unwind(AssertUnwindSafe(|| drop(answer))).is_err(),
             };
             if panicked {
                 context.panicked();
@@ -212,7 +227,6 @@ where
 
     /// Has a task's handler go on, or its service become ready.
     fn drive(&mut self, slot: u32) -> Driven<http::Response<B>> {
-        let _context = self.host.enter();
         let task = &mut self.tasks[slot as usize];
         task.bell.hush();
         let mut polling = Polling::from_waker(&task.waker);
@@ -263,11 +277,7 @@ where
                 }
             }
         });
-        let begun = {
-            let _context = self.host.enter();
-            catch_unwind(begin)
-        };
-        match begun {
+        match catch_unwind(begin) {
             Ok(true) => self.drive(slot),
             Ok(false) => Driven::Failed(false),
             Err(_) => Driven::Failed(true),
@@ -301,13 +311,16 @@ where
         answer: http::Response<B>,
         context: &mut Context<'_>,
     ) -> Response {
-        let begun = {
-            let _context = self.host.enter();
-            let task = &mut self.tasks[slot as usize];
-            catch_unwind(AssertUnwindSafe(|| task.begin_answer(answer)))
-        };
-        match begun {
-            Ok((response, true)) => response,
+        let task = &mut self.tasks[slot as usize];
+        match catch_unwind(AssertUnwindSafe(|| task.begin_answer(answer))) {
+            Ok((response, true)) => {
+                if let Stage::Answering(answering) = &task.stage {
+                    let bytes = answering.ahead_bytes();
+                    task.bytes += bytes;
+                    self.queue.hold(bytes);
+                }
+                response
+            }
             Ok((response, false)) => {
                 self.release(slot, BodyError::Answered, context);
                 response
@@ -322,18 +335,20 @@ where
         let (Some(ticket), Stage::Answering(answering)) = (task.ticket, &mut task.stage) else {
             return;
         };
-        let Some(body) = &mut task.body else {
+        let Some(mut body) = task.body.as_mut().as_pin_mut() else {
             return;
         };
         task.bell.hush();
         let mut polling = Polling::from_waker(&task.waker);
         while answering.room {
             let polled = match answering.ahead.take() {
-                Some(ahead) => ahead,
-                None => {
-                    let _context = self.host.enter();
-                    caught(|| poll(body.as_mut(), &mut polling))
+                Some(ahead) => {
+                    let bytes = ahead.bytes();
+                    task.bytes -= bytes;
+                    self.queue.let_go(bytes);
+                    ahead
                 }
+                None => caught(|| poll(body.as_mut(), &mut polling)),
             };
             let trailers = match polled {
                 Pumped::Pending => return self.look(slot, None),
@@ -409,6 +424,17 @@ where
     B: http_body::Body,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
+    /// What it takes that clients have to account for.
+    fn held_bytes(&self) -> usize {
+        let body = self.inbox.as_ref().map_or(0, |inbox| inbox.held_bytes());
+        let pipe = match &self.stage {
+            #[cfg(feature = "tokio")]
+            Stage::Upgrading(_, pipe, _) => pipe.held_bytes(),
+            _ => 0,
+        };
+        self.bytes + body + pipe
+    }
+
     /// See [`Adapter::answer`]; says whether any of the body is left here.
     fn begin_answer(&mut self, answer: http::Response<B>) -> (Response, bool) {
         let (mut parts, body) = answer.into_parts();
@@ -422,27 +448,34 @@ where
         let mut response = Response::empty(status);
         response.body = match length {
             _ if body.is_end_stream() => response::Body::Empty,
+            // There may be trailers, which only HTTP/2 has behind a body of known length.
+            Some(0) if shape.http2 => response::Body::Stream,
             Some(bytes) => response::Body::Sized(bytes),
             None => response::Body::Stream,
         };
         let mut goes_on = response.body.is_in_pieces() && !nothing;
         if goes_on {
-            let mut body = Box::pin(body);
-            match length.and_then(|_| first(body.as_mut(), &self.waker)) {
-                // Behind it there may be trailers, which only HTTP/2 has behind a known length.
-                Some(Pumped::Piece(piece))
-                    if Some(piece.len() as u64) == length
-                        && (!shape.http2 || body.is_end_stream()) =>
-                {
+            self.body.set(Some(body));
+            let mut body = self.body.as_mut().as_pin_mut();
+            let first = match (length, body.as_mut()) {
+                (Some(_), Some(body)) => first(body.as_mut(), &self.waker),
+                _ => None,
+            };
+            let is_last = !shape.http2 || body.is_none_or(|body| body.is_end_stream());
+            match first {
+                Some(Pumped::End) if length == Some(0) => {
+                    response.body = response::Body::Empty;
+                    goes_on = false;
+                }
+                Some(Pumped::Piece(piece)) if is_last && Some(piece.len() as u64) == length => {
                     response.body = response::Body::Shared(piece);
                     goes_on = false;
                 }
                 ahead => {
-                    self.body = Some(body);
                     self.stage = Stage::Answering(Answering {
                         room: false,
                         ahead,
-                        trailers: Trailers::of(&parts.headers, shape.http2, shape.takes_trailers),
+                        trailers: Trailers::of(&parts.headers, shape),
                     });
                 }
             }
@@ -473,11 +506,8 @@ where
         let slot = self.claim();
         context.tag(slot);
         let ticket = context.ticket();
-        #[cfg(feature = "tokio")]
-        if let Some(head) = convert::wants_upgrade(request).filter(|_| !self.streams) {
-            return self.hand_over(slot, head, context);
-        }
-        let body = match std::mem::take(&mut self.streams) {
+        let streams = std::mem::take(&mut self.streams);
+        let body = match streams {
             true => self.open_inbox(slot, request, context),
             false => Body::whole(request.body()),
         };
@@ -489,19 +519,25 @@ where
             response.headers = Some(HeaderMap::from_iter([close]));
             return response.into();
         };
+        #[cfg(feature = "tokio")]
+        if let (true, false, Some(head)) = (converted.upgrades, streams, request.head()) {
+            return self.hand_over(slot, head, context);
+        }
         let task = &mut self.tasks[slot as usize];
         task.ticket = Some(ticket);
         task.shape = Shape {
             head_only: request.method() == b"HEAD",
             http2: request.version() == Version::Http2,
-            takes_trailers: (converted.headers().get_all(TE).iter())
-                .any(|value| headers::has_token(value, "trailers")),
+            takes_trailers: converted.takes_trailers,
         };
-        let driven = self.begin(slot, converted);
+        let driven = self.begin(slot, converted.request);
         self.look(slot, Some(request));
         match driven {
             Driven::Pending => {
-                self.tasks[slot as usize].name = name(request).into();
+                let task = &mut self.tasks[slot as usize];
+                task.name = name(request).into();
+                task.bytes = convert::bytes(request);
+                self.queue.hold(task.bytes);
                 Reply::Later
             }
             Driven::Answer(answer) => {
@@ -547,10 +583,6 @@ where
                 self.leave(slot, context);
             }
             (Event::Closed, _) => {
-                #[cfg(feature = "tokio")]
-                if let Stage::Upgrading(_, pipe, _) = &task.stage {
-                    pipe.lose();
-                }
                 self.leave(slot, context);
             }
             #[cfg(feature = "tokio")]
@@ -578,25 +610,37 @@ where
     }
 
     #[inline]
-    fn wait<D: Driver>(
-        &mut self,
-        driver: &mut D,
-        until: Until,
-        completions: &mut Completions,
-    ) -> Result<Time, Broken> {
-        let requests = self.tasks.len() - self.free.len();
-        let tasks = (&*self.queue, requests);
-        let waited = self.host.wait(driver, until, completions, tasks);
-        if let Ok(now) = waited {
-            self.looked = now;
+    fn held_bytes(&self) -> usize {
+        self.queue.held_bytes()
+    }
+
+    fn each_held(&self, tell: &mut dyn FnMut(Ticket, usize)) {
+        for task in &self.tasks {
+            if let Some(ticket) = task.ticket {
+                tell(ticket, task.held_bytes());
+            }
         }
-        waited
+    }
+
+    fn relieve(&mut self, socket: Token, context: &mut Context<'_>) {
+        for slot in 0..self.tasks.len() {
+            let task = &self.tasks[slot];
+            let of_it = task.ticket.filter(|ticket| ticket.socket == socket);
+            let Some(ticket) = of_it.filter(|_| task.held_bytes() > 0) else {
+                continue;
+            };
+            match task.stage {
+                Stage::Readying(..) | Stage::Handling => {
+                    context.complete(ticket, Response::sentence(503, TOO_MUCH));
+                }
+                _ => context.abort(ticket),
+            }
+            self.release(slot as u32, BodyError::Incomplete, context);
+        }
     }
 
     #[inline]
     fn work(&mut self, context: &mut Context<'_>) {
-        let requests = self.tasks.len() - self.free.len();
-        self.host.tick(context.now(), requests);
         let mut woken = std::mem::take(&mut self.woken);
         self.queue.take(&mut woken);
         for slot in woken.drain(..) {
@@ -648,7 +692,6 @@ where
 
     /// Has hyper go on with a connection, and does what comes of that.
     fn talk(&mut self, slot: u32, context: &mut Context<'_>) {
-        let entered = self.host.enter();
         let task = &mut self.tasks[slot as usize];
         let (Some(ticket), Stage::Upgrading(talk, pipe, room)) = (task.ticket, &mut task.stage)
         else {
@@ -673,63 +716,12 @@ where
             *room = false;
             context.send_shared(ticket, wishes.going);
         }
-        drop(entered);
         if wishes.finished {
             context.end(ticket);
             self.release(slot, BodyError::Answered, context);
         }
         self.look(slot, None);
     }
-}
-
-/// What the body of an answer gave.
-enum Pumped {
-    Pending,
-    Piece(Bytes),
-    Trailers(HeaderMap),
-    End,
-    Failed,
-    Panicked,
-}
-
-fn poll<B>(body: Pin<&mut B>, polling: &mut Polling<'_>) -> Pumped
-where
-    B: http_body::Body,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
-{
-    match body.poll_frame(polling) {
-        Poll::Pending => Pumped::Pending,
-        Poll::Ready(None) => Pumped::End,
-        Poll::Ready(Some(Err(error))) => {
-            tracing::warn!("the body of an answer failed: {}", error.into());
-            Pumped::Failed
-        }
-        Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
-            Ok(mut data) => Pumped::Piece(data.copy_to_bytes(data.remaining())),
-            Err(frame) => match frame.into_trailers() {
-                Ok(trailers) => Pumped::Trailers(trailers),
-                Err(_) => Pumped::Piece(Bytes::new()),
-            },
-        },
-    }
-}
-
-/// What a body gives at once, if anything.
-fn first<B>(body: Pin<&mut B>, waker: &TaskWaker) -> Option<Pumped>
-where
-    B: http_body::Body,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
-{
-    let mut polling = Polling::from_waker(waker);
-    match caught(|| poll(body, &mut polling)) {
-        Pumped::Pending => None,
-        pumped => Some(pumped),
-    }
-}
-
-/// What came of looking at a body.
-fn caught(look: impl FnOnce() -> Pumped) -> Pumped {
-    catch_unwind(AssertUnwindSafe(look)).unwrap_or(Pumped::Panicked)
 }
 
 fn failed<R>(error: impl Into<Box<dyn Error + Send + Sync>>) -> Driven<R> {

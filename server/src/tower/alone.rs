@@ -18,6 +18,9 @@ impl Host {
         Host
     }
 
+    /// There is nothing that could outlive the server.
+    pub(super) fn stop_by(&mut self, _: Time) {}
+
     /// There is no context to enter.
     #[inline]
     pub(super) fn enter(&self) -> Entered {

@@ -15,6 +15,9 @@ use super::queue::Bell;
 /// A body of which more than this is not read by its handler waits on its way here.
 const UNREAD_BYTES_HIGH: usize = 64 * 1024;
 
+/// What a piece that waits takes besides its bytes: its place in the queue, and its allocation.
+pub(super) const PIECE_BYTES: usize = 64;
+
 /// The body of a request. It comes as the client sends it: what the handler doesn't read, the
 /// client has to keep.
 #[derive(Debug, Default)]
@@ -142,7 +145,10 @@ pub(super) struct Inbox {
 #[derive(Debug, Default)]
 struct State {
     pieces: VecDeque<Bytes>,
+    /// What they take.
     bytes: usize,
+    /// Its request is over, and what is left of it is the handler's: counted no more.
+    released: bool,
     /// Bytes that the handler has not read, if the client has said how long the body is.
     left: Option<u64>,
     trailers: Option<HeaderMap>,
@@ -190,7 +196,8 @@ impl Inbox {
             return false;
         }
         state.pieces.push_back(Bytes::copy_from_slice(piece));
-        state.bytes += piece.len();
+        state.bytes += piece.len() + PIECE_BYTES;
+        self.bell.queue().hold(piece.len() + PIECE_BYTES);
         let enough = !state.paused && state.bytes > UNREAD_BYTES_HIGH;
         state.paused |= enough;
         wake(state);
@@ -211,6 +218,32 @@ impl Inbox {
         news
     }
 
+    /// Its request is over: nothing more comes, and what was read by then is counted no more. What
+    /// is left of a body that isn't complete is dropped.
+    pub(super) fn release(&self, why: BodyError) {
+        self.end(Err(why));
+        let mut state = self.state();
+        if state.end != Some(Ok(())) {
+            self.empty(&mut state);
+        } else if !state.released {
+            self.bell.queue().let_go(state.bytes);
+        }
+        state.released = true;
+    }
+
+    fn empty(&self, state: &mut State) {
+        let bytes = std::mem::take(&mut state.bytes);
+        state.pieces = VecDeque::new();
+        if !state.released {
+            self.bell.queue().let_go(bytes);
+        }
+    }
+
+    /// What it takes that is counted.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.state().bytes
+    }
+
     /// Whether the worker may read on, once.
     pub(super) fn take_resume(&self) -> bool {
         std::mem::take(&mut self.state().resumes)
@@ -220,7 +253,11 @@ impl Inbox {
         let mut state = self.state();
         let piece = state.pieces.pop_front();
         if let Some(piece) = &piece {
-            state.bytes -= piece.len();
+            let bytes = piece.len() + PIECE_BYTES;
+            state.bytes -= bytes;
+            if !state.released {
+                self.bell.queue().let_go(bytes);
+            }
             let read = piece.len() as u64;
             state.left = state.left.map(|left| left.saturating_sub(read));
         }
@@ -259,8 +296,7 @@ impl Inbox {
     fn abandon(&self) {
         let mut state = self.state();
         state.abandoned = true;
-        state.pieces.clear();
-        state.bytes = 0;
+        self.empty(&mut state);
         let rings = std::mem::take(&mut state.paused) && state.end.is_none();
         state.resumes |= rings;
         drop(state);

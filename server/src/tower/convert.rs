@@ -1,55 +1,87 @@
 //! Requests and answers from our form to that of the crate `http`, and back.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 
-use super::body::Body;
+use super::body::{Body, PIECE_BYTES};
+use crate::headers::has_token;
 use crate::peer::Peer;
 use crate::request::{Fields, Request, Version};
+
+/// A request in the form of that crate, and what was seen of its fields on the way.
+pub(super) struct Converted {
+    pub(super) request: http::Request<Body>,
+    /// It asks for an upgrade (RFC 9110 §7.8). To HTTP/2 there is none this way (RFC 9113 §3.1).
+    #[cfg_attr(not(feature = "tokio"), allow(dead_code))] // It's answered as any other.
+    pub(super) upgrades: bool,
+    /// Its client takes trailers, which it has to say over HTTP/1 (RFC 9110 §6.5.1).
+    pub(super) takes_trailers: bool,
+}
 
 /// The request, or `None` where that crate takes no such target or field.
 ///
 /// All of its text is copied once, and shared from there.
-pub(super) fn request(
-    request: &Request<'_>,
-    body: Body,
-    peer: Peer,
-) -> Option<http::Request<Body>> {
-    let target = request.target();
-    let bytes = target.len()
-        + request
-            .fields()
-            .map(|(_, value)| value.len())
-            .sum::<usize>();
-    let mut text = BytesMut::with_capacity(bytes);
-    text.extend_from_slice(target);
-    let mut count = 0;
-    for (_, value) in request.fields() {
-        text.extend_from_slice(value);
-        count += 1;
-    }
-    let mut text = text.freeze();
-    let uri = uri(request, text.split_to(target.len()))?;
-    let mut headers = HeaderMap::with_capacity(count);
-    for (name, value) in request.fields() {
-        let name = HeaderName::from_bytes(name).ok()?;
-        let value = HeaderValue::from_maybe_shared(text.split_to(value.len())).ok()?;
-        headers.append(name, value);
-    }
+pub(super) fn request(request: &Request<'_>, body: Body, peer: Peer) -> Option<Converted> {
     let mut converted = http::Request::new(body);
     *converted.method_mut() = Method::from_bytes(request.method()).ok()?;
-    *converted.uri_mut() = uri;
     *converted.version_mut() = match request.version() {
         Version::Http10 => http::Version::HTTP_10,
         Version::Http2 => http::Version::HTTP_2,
         _ => http::Version::HTTP_11,
     };
-    *converted.headers_mut() = headers;
     if peer != Peer::default() {
         converted.extensions_mut().insert(peer);
     }
-    Some(converted)
+    let (text, fields_max) = request.text();
+    let text = Text::of(text);
+    *converted.uri_mut() = uri(request, text.share(request.target()))?;
+    let mut headers = HeaderMap::with_capacity(fields_max);
+    let (mut upgrades, mut takes_trailers) = (false, false);
+    for (name, value) in request.fields() {
+        let name = HeaderName::from_bytes(name).ok()?;
+        match name {
+            header::TE => takes_trailers |= has_token(value, "trailers"),
+            header::UPGRADE => upgrades |= !value.eq_ignore_ascii_case(b"h2c"),
+            _ => {}
+        }
+        headers.append(
+            name,
+            HeaderValue::from_maybe_shared(text.share(value)).ok()?,
+        );
+    }
+    *converted.headers_mut() = headers;
+    Some(Converted {
+        request: converted,
+        upgrades: upgrades && request.version() == Version::Http11,
+        takes_trailers,
+    })
+}
+
+/// A copy of all text of a request, which what is made of that shares.
+struct Text<'a> {
+    copy: Bytes,
+    original: &'a [u8],
+}
+
+impl<'a> Text<'a> {
+    fn of(original: &'a [u8]) -> Text<'a> {
+        let copy = Bytes::copy_from_slice(original);
+        Text { copy, original }
+    }
+
+    /// The copy of `part`, which is a part of the original.
+    fn share(&self, part: &[u8]) -> Bytes {
+        let at = part
+            .as_ptr()
+            .addr()
+            .wrapping_sub(self.original.as_ptr().addr());
+        let end = at.wrapping_add(part.len());
+        match at <= end && end <= self.copy.len() {
+            true => self.copy.slice(at..end),
+            false => Bytes::copy_from_slice(part),
+        }
+    }
 }
 
 /// Over HTTP/1 the target as it was sent; over HTTP/2 what its pseudo-header fields say together
@@ -91,6 +123,14 @@ pub(super) fn trailers(fields: Fields<'_>) -> HeaderMap {
     map
 }
 
+/// Bytes that a request takes while its handler waits.
+pub(super) fn bytes(request: &Request<'_>) -> usize {
+    let fields = request
+        .fields()
+        .map(|(name, value)| name.len() + value.len() + PIECE_BYTES);
+    request.target().len() + fields.sum::<usize>() + request.body().len()
+}
+
 /// The length that the client has announced for the body.
 pub(super) fn length(request: &Request<'_>) -> Option<u64> {
     let digits = request.field(header::CONTENT_LENGTH.as_str())?;
@@ -101,14 +141,4 @@ pub(super) fn length(request: &Request<'_>) -> Option<u64> {
 pub(super) fn expects(request: &Request<'_>) -> bool {
     let expect = request.field(header::EXPECT.as_str());
     expect.is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"))
-}
-
-/// The head of a request that asks for an upgrade (RFC 9110 §7.8). To HTTP/2 there is none this way
-/// (RFC 9113 §3.1).
-#[cfg(feature = "tokio")]
-pub(super) fn wants_upgrade<'a>(request: &Request<'a>) -> Option<&'a [u8]> {
-    let head = request.head()?;
-    let upgrade = request.field(header::UPGRADE.as_str())?;
-    let asked = request.version() == Version::Http11 && !upgrade.eq_ignore_ascii_case(b"h2c");
-    asked.then_some(head)
 }

@@ -39,18 +39,25 @@
 //! - a body that ends before its `content-length`, or fails, is sent as far as there is any of it;
 //! - a client that asks whether to send its body and sends it with its head isn't told to;
 //! - bodies over [`Limits::body_bytes`](crate::Limits::body_bytes) are refused with 413;
-//! - trailers of requests are told over HTTP/2 only; `TRACE` and `CONNECT` over HTTP/1.1 and
-//!   upgrades are refused.
+//! - trailers of requests are told over HTTP/2 only; `TRACE` and `CONNECT` over HTTP/1.1 are
+//!   refused; upgrades need the feature `tokio`, and a connection whose upgrade isn't granted ends
+//!   with the answer.
+//!
+//! What handlers haven't read of bodies, requests whose handlers wait, and what is on its way on
+//! upgraded connections counts towards [`Limits::memory_bytes`](crate::Limits::memory_bytes). When
+//! the server stops, handlers have [`Timeouts::drain`](crate::Timeouts::drain) to end; then they
+//! are dropped, and tasks of tokio with them.
 
 mod adapter;
 #[cfg(not(feature = "tokio"))]
 mod alone;
 mod body;
 mod convert;
+mod hosted;
+mod pump;
 mod queue;
 #[cfg(feature = "tokio")]
 mod runtime;
-mod trailers;
 #[cfg(feature = "tokio")]
 mod upgrade;
 
@@ -63,10 +70,10 @@ pub use body::{Body, BodyError};
 
 use crate::config::Config;
 use crate::start::{self, Running, StartError};
-use adapter::Adapter;
 #[cfg(not(feature = "tokio"))]
 use alone::Host;
 use engine::signal::Stop;
+use hosted::Hosted;
 #[cfg(feature = "tokio")]
 use runtime::Host;
 
@@ -86,13 +93,19 @@ where
     B::Error: Into<Box<dyn Error + Send + Sync>>,
     M: Fn(usize) -> T + Clone + Send + 'static,
 {
-    let make = move |worker| {
-        let host = Host::new();
-        let service = {
-            let _context = host.enter();
-            make(worker)
-        };
-        Adapter::new(service, host)
-    };
+    let make = move |worker| Hosted::new(Host::new(), || make(worker));
     start::start(config, make, stop)
+}
+
+/// A service of tower as one that [`crate::simulated`] can serve.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub fn simulated<T, B>(service: T) -> impl crate::Service
+where
+    T: Service<Request<Body>, Response = Response<B>> + Clone + 'static,
+    T::Error: Into<Box<dyn Error + Send + Sync>>,
+    B: http_body::Body + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    Hosted::new(Host::new(), || service)
 }

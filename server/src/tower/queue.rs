@@ -1,6 +1,6 @@
 //! Which tasks of a worker want to be polled: told from any thread, done on the worker's.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Wake;
 
@@ -15,6 +15,8 @@ pub(super) struct Queue {
     /// Where the worker sleeps, or is about to.
     asleep: AtomicU8,
     driver: OnceLock<Waker>,
+    /// Bytes that clients have tasks hold.
+    held_bytes: AtomicUsize,
     /// What wakes a worker that sleeps in a runtime.
     #[cfg(feature = "tokio")]
     parked: Mutex<Option<std::task::Waker>>,
@@ -29,6 +31,28 @@ impl Queue {
     /// By what the worker's sleep is ended.
     pub(super) fn attach(&self, driver: Waker) {
         let _ = self.driver.set(driver);
+    }
+
+    /// A task holds so many bytes more.
+    #[inline]
+    pub(super) fn hold(&self, bytes: usize) {
+        self.held_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// A task holds so many bytes less.
+    #[inline]
+    pub(super) fn let_go(&self, bytes: usize) {
+        let before = self.held_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        debug_assert!(
+            before >= bytes,
+            "of {before} bytes that are held, {bytes} are let go"
+        );
+    }
+
+    /// Bytes that clients have all tasks hold.
+    #[inline]
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held_bytes.load(Ordering::Relaxed)
     }
 
     /// A task wants to be polled.
@@ -56,7 +80,6 @@ impl Queue {
     }
 
     /// Whether a task wants to be polled.
-    #[cfg(feature = "tokio")]
     #[inline]
     pub(super) fn has_any(&self) -> bool {
         self.any.load(Ordering::Relaxed)
@@ -116,6 +139,12 @@ impl Bell {
             slot,
             rung: AtomicBool::new(false),
         }
+    }
+
+    /// The worker's.
+    #[inline]
+    pub(super) fn queue(&self) -> &Queue {
+        &self.queue
     }
 
     /// Has the task polled.

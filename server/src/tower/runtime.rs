@@ -25,10 +25,17 @@ use super::queue::Queue;
 /// idle worker waits for by itself before it goes to sleep there.
 const TICK_NS: u64 = 1_000_000;
 
+/// A worker with nothing for its runtime to do sleeps in its driver, which takes one system call,
+/// until that was in vain so many times in a row.
+const NAPS: u8 = 2;
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Host {
-    runtime: Runtime,
+    /// There until this is dropped.
+    runtime: Option<Runtime>,
+    /// Until when what handlers have begun on other threads may take, once the server stops.
+    stop_by: Option<Time>,
     /// Readable when the driver has something; made when it's first slept on.
     handle: Option<AsyncFd<OwnedFd>>,
     /// When the runtime last ran.
@@ -45,22 +52,36 @@ impl Host {
     pub(super) fn new() -> Host {
         let runtime = Builder::new_current_thread().enable_all().build();
         Host {
-            runtime: runtime.expect("a runtime has the descriptors it needs"),
+            runtime: Some(runtime.expect("a runtime has the descriptors it needs")),
+            stop_by: None,
             handle: None,
             ran: Time(0),
             quiet: 0,
         }
     }
 
+    #[inline]
+    fn runtime(&self) -> &Runtime {
+        match &self.runtime {
+            Some(runtime) => runtime,
+            None => unreachable!("only dropping takes it"),
+        }
+    }
+
+    /// The server stops, and may take until then.
+    pub(super) fn stop_by(&mut self, until: Time) {
+        self.stop_by = Some(until);
+    }
+
     /// The context that handlers are polled in.
     #[inline]
     pub(super) fn enter(&self) -> EnterGuard<'_> {
-        self.runtime.enter()
+        self.runtime().enter()
     }
 
     /// Whether there may be anything for the runtime to do, besides what other threads bring.
     fn is_active(&self, requests: usize) -> bool {
-        requests > 0 || self.runtime.metrics().num_alive_tasks() > 0
+        requests > 0 || self.runtime().metrics().num_alive_tasks() > 0
     }
 
     /// Has the runtime run if it's time, in the turn of `now`, with so many requests under way.
@@ -68,7 +89,7 @@ impl Host {
     pub(super) fn tick(&mut self, now: Time, requests: usize) {
         if now.since(self.ran.min(now)) >= TICK_NS || self.is_active(requests) {
             self.ran = now;
-            self.runtime.block_on(tokio::task::yield_now());
+            self.runtime().block_on(tokio::task::yield_now());
         }
     }
 
@@ -83,17 +104,18 @@ impl Host {
         completions: &mut Completions,
         (queue, requests): (&Queue, usize),
     ) -> Result<Time, Broken> {
-        let now = if self.quiet == 0 || until == Until::Now || queue.has_any() {
-            // A sleep of either kind costs several system calls, so first see what is there.
+        let now = if until == Until::Now || queue.has_any() {
             driver.wait(Until::Now, completions)?
-        } else if self.quiet == 1 && !self.is_active(requests) {
+        } else if self.is_active(requests) {
+            // A sleep in the runtime costs several system calls, so first see what is there.
+            match self.quiet {
+                0 => driver.wait(Until::Now, completions)?,
+                _ => self.sleep(driver, until, completions, queue)?,
+            }
+        } else if self.quiet < NAPS {
             self.nap(driver, until, completions, queue)?
         } else {
-            self.offer_handle(driver)?; // Or it couldn't doze.
-            if let Some(latest) = driver.doze()? {
-                self.park(driver, latest.min(time(until)), queue)?;
-            }
-            driver.wait(Until::Now, completions)?
+            self.sleep(driver, until, completions, queue)?
         };
         let busy = !completions.is_empty() || queue.has_any();
         self.quiet = if busy {
@@ -102,6 +124,21 @@ impl Host {
             self.quiet.saturating_add(1)
         };
         Ok(now)
+    }
+
+    /// Sleeps in the runtime, and then looks what the driver has.
+    fn sleep<D: Driver>(
+        &mut self,
+        driver: &mut D,
+        until: Until,
+        completions: &mut Completions,
+        queue: &Queue,
+    ) -> Result<Time, Broken> {
+        self.offer_handle(driver)?; // Or it couldn't doze.
+        if let Some(latest) = driver.doze()? {
+            self.park(driver, latest.min(time(until)), queue)?;
+        }
+        driver.wait(Until::Now, completions)
     }
 
     /// Sleeps in the driver, but not for long: another thread may bring the runtime something.
@@ -128,7 +165,7 @@ impl Host {
         if self.handle.is_some() {
             return Ok(());
         }
-        let _context = self.runtime.enter();
+        let _context = self.runtime().enter();
         let offer = |handle| AsyncFd::with_interest(handle, Interest::READABLE);
         let handle = driver.wake_handle().and_then(offer);
         self.handle = Some(handle.map_err(|error| broken(&error))?);
@@ -143,12 +180,12 @@ impl Host {
         latest: Time,
         queue: &Queue,
     ) -> Result<(), Broken> {
-        let _context = self.runtime.enter();
+        let _context = self.runtime().enter();
         let length = Duration::from_nanos(latest.since(driver.clock().min(latest)));
         let ends = (latest != Time::NEVER).then(|| sleep(length));
         let ends = pin!(ends);
         if let Some(handle) = &self.handle {
-            let parked = self.runtime.block_on(Parked {
+            let parked = self.runtime().block_on(Parked {
                 handle,
                 queue,
                 ends,
@@ -158,6 +195,20 @@ impl Host {
         queue.wake_up();
         self.ran = driver.clock();
         Ok(())
+    }
+}
+
+/// Tasks end at their next wait. Nobody can end what runs on threads of the runtime
+/// (`spawn_blocking`): it's waited for as long as the server may take to stop, and then left
+/// behind.
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.handle = None; // It's known to the runtime.
+        let now = Time::now();
+        let left_ns = self.stop_by.map_or(0, |until| until.since(now.min(until)));
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(Duration::from_nanos(left_ns));
+        }
     }
 }
 

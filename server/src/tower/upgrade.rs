@@ -14,13 +14,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::{Buf, Bytes, BytesMut};
-use http::{Request, Response};
+use http::header::{CONNECTION, HeaderValue};
+use http::{Request, Response, StatusCode};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use tower_service::Service;
 
-use super::body::Body;
+use super::body::{Body, PIECE_BYTES};
 use super::queue::Bell;
 use crate::peer::Peer;
 
@@ -46,7 +47,14 @@ where
             if peer != Peer::default() {
                 request.extensions_mut().insert(peer);
             }
-            service.call(request).await
+            let mut response = service.call(request).await?;
+            // What isn't upgraded ends, since hyper knows none of the limits that further requests
+            // have. Told to keep no connection, it would say `close` in a 101, too.
+            if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+                let close = HeaderValue::from_static("close");
+                response.headers_mut().append(CONNECTION, close);
+            }
+            Ok::<_, T::Error>(response)
         }
     });
     let mut builder = http1::Builder::new();
@@ -87,6 +95,12 @@ struct State {
     finished: bool,
 }
 
+impl State {
+    fn held_bytes(&self) -> usize {
+        self.coming_bytes + self.going.len()
+    }
+}
+
 /// What the worker is to do for a pipe.
 #[derive(Debug, Default)]
 pub(super) struct Wishes {
@@ -101,13 +115,12 @@ pub(super) struct Wishes {
 impl Pipe {
     /// One whose first bytes to read are `head`.
     pub(super) fn new(bell: Arc<Bell>, head: &[u8]) -> Pipe {
-        let mut state = State::default();
-        state.coming.push_back(Bytes::copy_from_slice(head));
-        state.coming_bytes = head.len();
-        Pipe {
-            state: Mutex::new(state),
+        let pipe = Pipe {
+            state: Mutex::default(),
             bell,
-        }
+        };
+        pipe.push(head);
+        pipe
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -121,7 +134,8 @@ impl Pipe {
             return false;
         }
         state.coming.push_back(Bytes::copy_from_slice(bytes));
-        state.coming_bytes += bytes.len();
+        state.coming_bytes += bytes.len() + PIECE_BYTES;
+        self.bell.queue().hold(bytes.len() + PIECE_BYTES);
         let enough = !state.paused && state.coming_bytes > WAITING_BYTES_HIGH;
         state.paused |= enough;
         wake(&mut state.reader);
@@ -135,12 +149,26 @@ impl Pipe {
         wake(&mut state.reader);
     }
 
-    /// The connection is gone.
+    /// The connection is gone. Whoever has it finds its end behind an end of his own, else an
+    /// error.
     pub(super) fn lose(&self) {
         let mut state = self.state();
-        state.gone = true;
+        match state.finished {
+            true => state.ended = true,
+            false => state.gone = true,
+        }
+        let held = state.held_bytes();
+        self.bell.queue().let_go(held);
+        state.coming = VecDeque::new();
+        state.coming_bytes = 0;
+        state.going = BytesMut::new();
         wake(&mut state.reader);
         wake(&mut state.writer);
+    }
+
+    /// What it takes.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.state().held_bytes()
     }
 
     /// What the worker is to do; it sends only where there is `room`.
@@ -152,6 +180,7 @@ impl Pipe {
         };
         if room {
             wishes.going = state.going.split().freeze();
+            self.bell.queue().let_go(wishes.going.len());
             wishes.finished = state.finished;
             wake(&mut state.writer);
         }
@@ -190,10 +219,13 @@ impl Read for Socket {
         let taken = piece.len().min(into.remaining());
         into.put_slice(&piece[..taken]);
         piece.advance(taken);
+        let mut freed = taken;
         if piece.is_empty() {
             state.coming.pop_front();
+            freed += PIECE_BYTES;
         }
-        state.coming_bytes -= taken;
+        state.coming_bytes -= freed;
+        self.0.bell.queue().let_go(freed);
         if state.paused && state.coming_bytes <= WAITING_BYTES_HIGH / 2 {
             state.paused = false;
             state.resumes = true;
@@ -218,6 +250,7 @@ impl Write for Socket {
             return Poll::Pending;
         }
         state.going.extend_from_slice(bytes);
+        self.0.bell.queue().hold(bytes.len());
         self.0.bell.ring();
         Poll::Ready(Ok(bytes.len()))
     }

@@ -145,6 +145,7 @@ impl<S: Service> Stage<S> {
             wall: Wall::Fixed(784_111_777),
             room: 63,
             full: std::sync::mpsc::sync_channel(1).0,
+            live: None,
         };
         let stop = Stop::new();
         let _registration = stop.register(driver.waker()).expect("the first");

@@ -287,8 +287,21 @@ fn trailers_of_answers() {
     }
 }
 
-/// 204 and 304 have no content (RFC 9110 §15.3.5, §15.4.5). Hyper sends it over HTTP/2 all the same,
-/// and says the length of what there isn't in a 204, which no answer may (RFC 9110 §8.6).
+/// An answer that is nothing but trailers, of a length that is known to be 0.
+#[test]
+fn trailers_behind_nothing() {
+    let app = || {
+        let sum = &[("x-sum", "1")];
+        Router::new().route("/", get(async || with(&[], trailed("", sum, true))))
+    };
+    let servers = Servers::of(app);
+    servers.http1(&Ask::get("/"), 200);
+    let answer = servers.http2(&Ask::get("/"), 200);
+    assert_eq!(answer.trailers, [("x-sum".into(), "1".into())], "{answer}");
+}
+
+/// 204 and 304 have no content (RFC 9110 §15.3.5, §15.4.5). Hyper sends it over HTTP/2 all the
+/// same, and says the length of what there isn't in a 204, which no answer may (RFC 9110 §8.6).
 #[test]
 fn answers_that_have_no_body_get_none() {
     let app = || {
@@ -346,8 +359,8 @@ fn who_does_not_wait_is_not_invited() {
     servers.raw(expecting("") + LAST, &[200, 404]);
 }
 
-/// Over HTTP/2, where the head doesn't say whether a body follows, an announced length of 0 is known
-/// here to be the end; hyper waits for the frame that says so.
+/// Over HTTP/2, where the head doesn't say whether a body follows, an announced length of 0 is
+/// known here to be the end; hyper waits for the frame that says so.
 #[test]
 fn what_is_known_of_a_body_before_it_is_read() {
     let app = || {
@@ -402,8 +415,8 @@ impl http_body::Body for Panics {
     }
 }
 
-/// The head is out by then, or as good as: the connection, or the stream, ends there. Hyper may keep
-/// the head to itself.
+/// The head is out by then, or as good as: the connection, or the stream, ends there. Hyper may
+/// keep the head to itself.
 #[test]
 fn a_panic_in_a_body_cuts_the_answer() {
     let app = || {

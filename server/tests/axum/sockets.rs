@@ -177,7 +177,8 @@ fn what_breaks_the_rules_ends_the_connection() {
     }
 }
 
-/// Requests that are none for a WebSocket are answered by axum, and the connection goes on.
+/// Requests that are none for a WebSocket are answered by axum. Where an upgrade was asked for, the
+/// connection ends with that here.
 #[test]
 fn who_asks_wrongly_is_refused() {
     let servers = Servers::of(app);
@@ -186,5 +187,13 @@ fn who_asks_wrongly_is_refused() {
     let old = String::from_utf8(ask("/echo", ""))
         .expect("text")
         .replace("version: 13", "version: 8");
-    servers.raw(old + LAST, &[400, 404]);
+    let (ours, theirs) = servers.apart(old + LAST);
+    assert_eq!(
+        (ours.statuses(), theirs.statuses()),
+        (vec![400], vec![400, 404])
+    );
+    assert!(
+        ours.has("connection: close\r\n") && ours.end == End::Closed,
+        "{ours}"
+    );
 }

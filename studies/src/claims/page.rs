@@ -130,9 +130,47 @@ impl Ledger<'_> {
         self.posts.iter().find(|post| post.letter == letter)
     }
 
+    /// Whether we wrote the post ourselves.
+    fn is_ours(&self, letter: char) -> bool {
+        self.post(letter).is_some_and(|post| post.ours)
+    }
+
+    /// Whether all of its claims are our own.
+    fn is_all_ours(&self) -> bool {
+        let mut posts = self.entries.iter().map(|one| one.claim.source.post);
+        !self.entries.is_empty() && posts.all(|letter| self.is_ours(letter))
+    }
+
+    /// What stands at the head of the page.
+    fn opening(&self) -> &'static str {
+        match self.is_all_ours() {
+            true => self.language.opening_of_ours(),
+            false => self.language.opening(),
+        }
+    }
+
+    /// What is said of a post's claims together: how they turned out, and whose they are where we
+    /// judge ourselves.
+    fn summary_of(&self, letter: char, entries: &[&Entry]) -> String {
+        let found = summary::of_post(entries, self.language);
+        match self.is_ours(letter) {
+            true => {
+                let bias = self.language.bias();
+                format!("{bias}{}{found}", self.language.of(" ", ""))
+            }
+            false => found,
+        }
+    }
+
     /// What a post is called on the page: `Post A: Swoole against Go`.
     fn heading(&self, letter: char) -> String {
-        let name = format!("{}{letter}", self.language.of("Post ", "文章 "));
+        let name = match self.is_ours(letter) {
+            true => self
+                .language
+                .of("Our own claims", "我们自己的说法")
+                .to_owned(),
+            false => format!("{}{letter}", self.language.of("Post ", "文章 ")),
+        };
         match self.post(letter) {
             Some(post) => {
                 let title = self.language.one(&post.title);
@@ -159,12 +197,16 @@ impl Ledger<'_> {
             }
         };
         let sections: Vec<String> = cited.sections.iter().map(section).collect();
+        let sections = sections.join(language.of(", ", "、"));
+        if self.is_ours(cited.post) {
+            let (name, section) = (self.heading(cited.post), language.of("section ", "章节 "));
+            return format!("{name}{}{section}{sections}", language.of(", ", "，"));
+        }
         format!(
-            "{}{}{}{}",
+            "{}{}{}{sections}",
             language.of("post ", "文章 "),
             cited.post,
             language.of(", section ", "，章节 "),
-            sections.join(language.of(", ", "、"))
         )
     }
 
@@ -241,16 +283,20 @@ impl Ledger<'_> {
         let arithmetic = entry.arithmetic().into_iter();
         let arithmetic = arithmetic.map(|check| language.one(&check.sentence).to_owned());
         let one = |words: &Words| vec![language.one(words).to_owned()];
+        let (says, there) = match self.is_ours(claim.source.post) {
+            true => (
+                language.of("we say", "我们的说法"),
+                language.of("how we came to it", "如何得出"),
+            ),
+            false => (
+                language.of("the post says", "原文说法"),
+                language.of("how it was measured there", "原文如何测得"),
+            ),
+        };
         let all = vec![
             (language.of("source", "出处"), vec![self.source(claim)]),
-            (
-                language.of("the post says", "原文说法"),
-                one(&claim.claimed),
-            ),
-            (
-                language.of("how it was measured there", "原文如何测得"),
-                one(&claim.measured_there),
-            ),
+            (says, one(&claim.claimed)),
+            (there, one(&claim.measured_there)),
             (
                 language.of("run here", "本机如何运行"),
                 one(&claim.run_here),
@@ -286,7 +332,7 @@ pub fn markdown(ledger: &Ledger<'_>) -> String {
     let mut text = format!(
         "# {}\n\n{}\n\n**{}**\n\n{}\n\n",
         language.of("Claims", "说法与检验"),
-        language.opening(),
+        ledger.opening(),
         ledger.summary(),
         language.rule(),
     );
@@ -310,7 +356,7 @@ pub fn markdown(ledger: &Ledger<'_>) -> String {
         text += &format!(
             "\n## {}\n\n{}\n\n{}\n|---|---|---|\n",
             ledger.heading(letter),
-            summary::of_post(&entries, language),
+            ledger.summary_of(letter, &entries),
             language.of(
                 "| claim | what it says | what we found |",
                 "| 条目 | 说法 | 检验结果 |"
@@ -353,10 +399,16 @@ pub fn html(ledger: &Ledger<'_>) -> String {
     let (entries, language) = (ledger.entries, ledger.language);
     let kicker = [vec![ledger.command.to_owned()], machines(entries)].concat();
     let newer = ledger.newer();
-    let title = language.of(
-        "Published claims about servers under high concurrency, repeated here",
-        "公开文章中关于高并发服务器的说法，在此逐条检验",
-    );
+    let title = match ledger.is_all_ours() {
+        true => language.of(
+            "Our own claims, tested here",
+            "我们自己的说法，在此逐条检验",
+        ),
+        false => language.of(
+            "Published claims about servers under high concurrency, repeated here",
+            "公开文章中关于高并发服务器的说法，在此逐条检验",
+        ),
+    };
     let lead = html! {
         (page::kicker(&kicker))
         h1 { (title) }
@@ -366,12 +418,12 @@ pub fn html(ledger: &Ledger<'_>) -> String {
             says: ledger.summary(),
             rests: language.rule().to_owned(),
         }]))
-        p { (language.opening()) }
+        p { (ledger.opening()) }
         @if !newer.is_empty() { p { (newer) } }
     };
     let mut sections = Vec::new();
     for (letter, entries) in ledger.by_post() {
-        let summary = summary::of_post(&entries, language);
+        let summary = ledger.summary_of(letter, &entries);
         sections.push(Section::new(
             ledger.heading(letter),
             summary,

@@ -21,6 +21,9 @@ pub struct Post {
     pub letter: char,
     /// What it is about, in our words.
     pub title: Words,
+    /// Whether we wrote it ourselves, about what we made: pages say so.
+    #[serde(default)]
+    pub ours: bool,
     /// All its sections, in its order.
     #[serde(rename = "section")]
     pub sections: Vec<Section>,
@@ -270,6 +273,7 @@ mod tests {
         Post {
             letter: 'A',
             title: Words::default(),
+            ours: false,
             sections: vec![section("1", "One", &[]), section("1.1", "1.1 ", figures)],
         }
     }

@@ -8,7 +8,7 @@ use lab::{Event, Source};
 use load::Stop;
 use report::pack::Records;
 use studies::claims::page::{self, Entry, Language, Ledger};
-use studies::claims::posts;
+use studies::claims::posts::{self, Post};
 use studies::claims::{self, Claim, Id, Options, Ran, Run, Word};
 use supervisor::document::BadFile;
 
@@ -441,6 +441,11 @@ fn every_claim_of_the_repository_can_be_read_and_judges_rows_that_are_there() {
     let (posts, faults) = posts::read_all(&repository.join("claims/posts")).expect("the folder");
     assert_eq!((posts.len(), faults), (5, Vec::new()));
     assert_eq!(posts::check(&ledger, &posts), [""; 0]);
+    assert_eq!(rows_that_are_missing(&ledger, &repository), [""; 0]);
+}
+
+/// The rows that claims judge and their comparisons don't have.
+fn rows_that_are_missing(ledger: &[Claim], repository: &Path) -> Vec<String> {
     let mut wrong = Vec::new();
     for claim in ledger {
         let Ok(test) = &claim.test else { continue };
@@ -463,7 +468,28 @@ fn every_claim_of_the_repository_can_be_read_and_judges_rows_that_are_there() {
                 .map(|row| format!("{}: {} has no row {row}", claim.id, file.display())),
         );
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    wrong
+}
+
+#[test]
+fn claims_of_our_own_stand_apart_and_say_what_our_guide_says() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let folder = repository.join("claims/ours");
+    let (ledger, faults) = claims::read_all(&folder).expect("the folder");
+    assert_eq!(faults, Vec::<BadFile>::new());
+    assert!(!ledger.is_empty());
+    let (posts, faults) = posts::read_all(&folder.join("posts")).expect("the folder");
+    assert_eq!((posts.len(), faults), (1, Vec::new()));
+    assert_eq!(posts::check(&ledger, &posts), [""; 0]);
+    assert_eq!(rows_that_are_missing(&ledger, &repository), [""; 0]);
+    let guide = repository.join("docs/src/guides/axum.md");
+    let guide = fs::read_to_string(guide).expect("the guide");
+    assert!(posts[0].ours);
+    assert_eq!(posts[0].against(&guide), [""; 0]);
+    // None of the posts of others is called ours, and none has our letter.
+    let (others, _) = posts::read_all(&repository.join("claims/posts")).expect("the folder");
+    let apart = |post: &Post| !post.ours && post.letter != posts[0].letter;
+    assert!(others.iter().all(apart));
 }
 
 #[test]

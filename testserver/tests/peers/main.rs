@@ -1,16 +1,18 @@
 //! Real clients that others wrote, against whole servers.
 
+#[path = "../../../tests/go_peer.rs"]
+mod go_peer;
 mod grpc;
 mod http1;
 mod http2;
 #[path = "../../../tests/skip.rs"]
 mod skip;
 
-use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use engine::tls::Certificate;
 use engine::{Address, choice::EngineChoice, signal::Stop};
+use go_peer::run_go_peer;
 use skip::skip;
 use testserver::{Config, Limits, Running, StartError, Tls};
 
@@ -117,30 +119,4 @@ fn curl(arguments: &[&str]) -> Option<(i32, String)> {
     )?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     Some((output.status.code().unwrap_or(-1), text))
-}
-
-/// The status of a program that Go installs, with what it said; `None`, loudly, where it is not
-/// installed: with `go install PACKAGE`, into the folder that CI uses or one in the path.
-fn run_go_peer(program: &str, package: &str, arguments: &[&str]) -> Option<(bool, String)> {
-    let cache = std::env::var_os("XDG_CACHE_HOME").map_or_else(
-        || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache"),
-        PathBuf::from,
-    );
-    let installed = cache.join("ringside-ci/go").join(program);
-    let program = match installed.exists() {
-        true => installed.to_string_lossy().into_owned(),
-        false => program.to_owned(),
-    };
-    let output = match Command::new(&program).args(arguments).output() {
-        Ok(output) => output,
-        Err(error) => {
-            skip(format!(
-                "{program} is not installed ({error}); go install {package}"
-            ));
-            return None;
-        }
-    };
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said).into_owned();
-    Some((output.status.success(), said))
 }

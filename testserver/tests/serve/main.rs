@@ -1,5 +1,7 @@
 //! Whole servers on loopback sockets, with either engine, and clients that know only bytes.
 
+#[path = "../../../tests/broken_requests.rs"]
+mod broken_requests;
 mod client;
 mod faults;
 mod lifecycle;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use measure::time::Time;
 
+use crate::broken_requests;
 use crate::client::{Client, Server, config, each_engine, get};
 
 #[test]
@@ -301,6 +302,30 @@ fn what_is_not_http_or_ambiguous_is_refused_and_the_connection_closed() {
         let counts = server.end().counts;
         assert_eq!(counts.rejections.bad_request, 14);
         assert_eq!(counts.rejections.unsupported, 2);
+    });
+}
+
+#[test]
+fn every_broken_head_is_refused_and_nothing_behind_it_is_read() {
+    let rows = broken_requests::heads();
+    each_engine(|engine| {
+        let server = Server::with(engine);
+        for (request, verdict) in &rows {
+            let mut client = server.connect();
+            client.send(get("/") + request + &get("/"));
+            assert_eq!(client.answer().status, 200, "{request:?}");
+            if broken_requests::is_foreign(verdict) {
+                assert!(client.is_over(), "{request:?}");
+                continue;
+            }
+            let answer = client.answer();
+            assert!(
+                verdict.starts_with(&answer.status.to_string()),
+                "{request:?}, {verdict}: {answer:?}"
+            );
+            assert!(answer.closes() && client.is_over(), "{request:?}");
+        }
+        assert_eq!(server.end().counts.requests, rows.len() as u64);
     });
 }
 

@@ -23,12 +23,8 @@ impl Talk {
             self.ending = Some(Ending::Lingering);
             return;
         }
-        self.refuse(
-            rejection.status,
-            format!("{}\n", rejection.violation),
-            socket,
-            shared,
-        );
+        let text = format!("{}\n", rejection.violation);
+        self.refuse(rejection.status, text, socket, shared);
     }
 
     pub(super) fn refuse(&mut self, status: u16, text: String, socket: Token, shared: &mut Shared) {
@@ -39,7 +35,8 @@ impl Talk {
             head_only: false,
             keep_alive: false,
         };
-        let streamed = self.body.take().and_then(|body| body.streamed);
+        let body = self.body.take();
+        let streamed = body.as_ref().and_then(|body| body.streamed);
         let response = Response::sentence(status, text);
         match streamed {
             // Its service was asked already, and may even have begun to answer.
@@ -49,6 +46,8 @@ impl Talk {
                 }
                 self.give_up(asked, socket, &mut shared.agenda);
             }
+            // It's answered: the client would take another answer for that to its next request.
+            None if body.is_some_and(|body| body.form.is_none()) => {}
             None => {
                 let ticket = Ticket::new(socket, self.number, 0);
                 self.say(&response, form, None, ticket, shared);

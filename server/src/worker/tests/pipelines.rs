@@ -63,8 +63,7 @@ fn told(seed: u64, faults: Faults, script: Script) -> (Heard, Vec<String>) {
     let heard = stage.dial(script);
     stage.serve(5 * SECOND, || heard.borrow().is_over());
     stage.end();
-    let told = (heard.borrow().clone(), log.borrow().clone());
-    told
+    (heard.borrow().clone(), log.borrow().clone())
 }
 
 fn request(method: &str, path: &str) -> String {

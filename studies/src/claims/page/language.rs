@@ -89,6 +89,28 @@ impl Language {
         )
     }
 
+    /// The same where all claims are ours.
+    pub(super) fn opening_of_ours(self) -> &'static str {
+        self.of(
+            "Here is what we claim of our own software, what was run to test it, and what was \
+             found. Every figure under “we say” stands in the section that is named, as it is \
+             written there.",
+            "本页列出我们对自己软件的说法、所做的检验，以及检验结果。“我们的说法”中的\
+             每个数字都能在所注章节里原样找到。",
+        )
+    }
+
+    /// Whose claims they are that we wrote ourselves.
+    pub(super) fn bias(self) -> &'static str {
+        self.of(
+            "These claims are ours: we wrote what they are about, the load generator, and the \
+             rules they are judged by. They are judged like any other's; METHODOLOGY.md says in \
+             “Our own bias” what we do about that.",
+            "这些说法出自我们自己：被测的软件、压测端和判定规则都是我们写的。判定方式与其他说法完全相同；\
+             METHODOLOGY.md 的“Our own bias”一节说明了我们为此做了什么。",
+        )
+    }
+
     /// How a page says what its words mean.
     pub(super) fn rule(self) -> &'static str {
         self.of(

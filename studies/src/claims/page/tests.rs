@@ -111,6 +111,7 @@ fn posts() -> Vec<Post> {
     vec![Post {
         letter: 'A',
         title: words("One server against another", "两种服务器的比较"),
+        ours: false,
         sections: vec![Section {
             number: "2.5".into(),
             title: words("results", "结果"),
@@ -157,6 +158,40 @@ fn the_page_in_html_escapes_and_has_a_place_for_each_claim() {
         assert!(page.contains(id), "no {id}");
     }
     assert!(page.contains("would mean 150 in flight at that rate, not 1,000"));
+}
+
+#[test]
+fn claims_of_our_own_are_named_so_with_what_we_do_about_our_bias() {
+    let entries = entries();
+    let mut posts = posts();
+    posts[0].ours = true;
+    let ledger = |entries, language| Ledger {
+        entries,
+        posts: &posts,
+        command: "ringside claims page records",
+        language,
+    };
+    let both = markdown(&ledger(&entries, Language::English));
+    for part in [
+        "Five published posts compare",
+        "\n## Our own claims: One server against another\n\nThese claims are ours: ",
+        "in “Our own bias”",
+        "- source: Our own claims: One server against another, section 2.5 (results)\n- we say: ",
+        "\n## Post B\n",
+        "- source: post B, section 2.5\n- the post says: ",
+    ] {
+        assert!(both.contains(part), "no {part} in {both}");
+    }
+    assert_eq!(both.matches("These claims are ours").count(), 1);
+    // Where there are no others nothing is said of posts.
+    let alone = ledger(&entries[..2], Language::English);
+    for page in [markdown(&alone), html(&alone)] {
+        assert!(page.contains("Here is what we claim of our own"), "{page}");
+        assert!(page.contains("These claims are ours"), "{page}");
+        assert!(!page.contains("ublished posts") && !page.contains("ublished claims"));
+    }
+    let chinese = markdown(&ledger(&entries[..2], Language::Chinese));
+    assert!(chinese.contains("## 我们自己的说法：两种服务器的比较\n\n这些说法出自我们自己"));
 }
 
 #[test]

@@ -52,6 +52,7 @@ mod start;
 mod summary;
 #[cfg(feature = "tower")]
 pub mod tower;
+pub mod upstream;
 mod worker;
 
 use exchange::{pattern, request, response};

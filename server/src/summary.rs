@@ -5,6 +5,8 @@ use std::ops::AddAssign;
 use engine::EngineCounters;
 use measure::merge_fields;
 
+use crate::upstream;
+
 /// What all workers of a server did together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
@@ -39,6 +41,8 @@ pub struct Counts {
     pub listener_failures: u64,
     /// Handlers that panicked; their requests were answered with 500 where that was possible.
     pub panics: u64,
+    /// Exchanges with upstreams and their connections.
+    pub upstreams: upstream::Counts,
 }
 
 /// Requests refused by the protocol.
@@ -99,7 +103,7 @@ impl AddAssign for Counts {
         merge_fields!(Counts, self, other,
             merge [],
             add [connections, requests, messages, rejections, failed, idle, unread,
-                relieved, cut, listener_failures, panics],
+                relieved, cut, listener_failures, panics, upstreams],
             apart []);
     }
 }

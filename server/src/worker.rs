@@ -10,6 +10,7 @@
 
 #[cfg(test)]
 mod tests;
+mod upstreams;
 
 use std::sync::mpsc::SyncSender;
 
@@ -29,6 +30,7 @@ use crate::peer::Peer;
 use crate::service::{Notice, Service, Ticket};
 use crate::site::{Site, Wall};
 use crate::summary::Summary;
+use upstreams::Sockets;
 
 /// A listener that failed is opened again after so long.
 const LISTEN_AGAIN_NS: u64 = 100_000_000;
@@ -71,6 +73,8 @@ pub(crate) struct Worker<D, S> {
     alarms: Vec<Alarm>,
     plain: Template,
     chunks: Template,
+    /// `None` until a service declares one.
+    upstreams: Option<Box<Sockets>>,
 }
 
 /// What a timer is for.
@@ -86,6 +90,8 @@ enum Alarm {
     Listen,
     /// The drain is over.
     DrainOver,
+    /// Something is due in the pools of upstreams.
+    Upstreams,
 }
 
 impl<D: Driver, S: Service> Worker<D, S> {
@@ -112,7 +118,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
         let site = Site::new(now, settings.wall, settings.limits);
         let mut service = service;
         service.attached(driver.waker());
-        Ok(Worker {
+        let mut worker = Worker {
             serving: Serving::new(Shared::new(site), service),
             settings,
             stop,
@@ -125,8 +131,12 @@ impl<D: Driver, S: Service> Worker<D, S> {
             alarms: Vec::new(),
             plain,
             chunks,
+            upstreams: None,
             driver,
-        })
+        };
+        worker.serving.started();
+        worker.settle();
+        Ok(worker)
     }
 
     /// Where it listens.
@@ -155,7 +165,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
 
     /// Whether the server has stopped and no connection is left.
     pub(crate) fn is_done(&self) -> bool {
-        self.serving.draining && self.open == 0
+        self.serving.draining && self.open == 0 && self.upstream_is_done()
     }
 
     /// What was counted so far.
@@ -204,43 +214,55 @@ impl<D: Driver, S: Service> Worker<D, S> {
     fn happened(&mut self, completion: Completion, completions: &Completions) {
         let socket = completion.socket;
         match completion.event {
-            Event::Received(lent) => self.received(socket, completions.bytes(lent)),
+            Event::Received(lent) => {
+                let bytes = completions.bytes(lent);
+                if !self.received(socket, bytes) {
+                    self.upstream_happened(socket, completion.event, bytes);
+                }
+            }
             Event::Sent => {
                 let now = self.serving.now;
-                if let Some(connection) = find(&mut self.connections, socket) {
-                    debug_assert!(
-                        connection.sending,
-                        "{socket:?} has sent what it did not begin"
-                    );
-                    connection.sending = false;
-                    connection.in_flight = 0;
-                    connection.since = now;
-                    list(&mut self.listed, connection);
-                }
+                let Some(connection) = find(&mut self.connections, socket) else {
+                    self.upstream_happened(socket, completion.event, &[]);
+                    return;
+                };
+                debug_assert!(
+                    connection.sending,
+                    "{socket:?} has sent what it did not begin"
+                );
+                connection.sending = false;
+                connection.in_flight = 0;
+                connection.since = now;
+                list(&mut self.listed, connection);
             }
             Event::Accepted { .. } => self.accepted(socket),
             Event::Ended => {
-                if let Some(connection) = find(&mut self.connections, socket) {
-                    if connection.lingers() {
-                        return self.close(socket, Close::Graceful);
-                    }
-                    connection.peer_ended(&mut self.serving);
-                    list(&mut self.listed, connection);
+                let Some(connection) = find(&mut self.connections, socket) else {
+                    self.upstream_happened(socket, completion.event, &[]);
+                    return;
+                };
+                if connection.lingers() {
+                    return self.close(socket, Close::Graceful);
                 }
+                connection.peer_ended(&mut self.serving);
+                list(&mut self.listed, connection);
             }
             Event::Failed(_) if self.listener == Some(socket) => self.listener_failed(socket),
+            Event::Failed(_) if self.upstream_happened(socket, completion.event, &[]) => {}
             Event::Failed(_) => {
                 self.serving.counts.failed += 1;
                 self.close(socket, Close::Reset);
             }
-            Event::Connected => {}
+            Event::Connected => {
+                self.upstream_happened(socket, completion.event, &[]);
+            }
         }
     }
 
     #[inline]
-    fn received(&mut self, socket: Token, bytes: &[u8]) {
+    fn received(&mut self, socket: Token, bytes: &[u8]) -> bool {
         let Some(connection) = find(&mut self.connections, socket) else {
-            return;
+            return false;
         };
         if !connection.sending {
             connection.since = self.serving.now;
@@ -248,6 +270,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
         supply(&mut self.driver, connection);
         connection.receive(bytes, &mut self.serving);
         list(&mut self.listed, connection);
+        true
     }
 
     fn accepted(&mut self, socket: Token) {
@@ -337,6 +360,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
                 Alarm::Service(ticket) => self.serving.due(ticket),
                 Alarm::Listen => self.listen_again(),
                 Alarm::DrainOver => self.cut_all(),
+                Alarm::Upstreams => self.upstream_tick(),
             }
         }
         self.alarms = alarms;
@@ -400,6 +424,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
             if !self.serving.agenda.notices.is_empty() {
                 self.notify();
             }
+            self.settle_upstreams();
             if self.listed.is_empty() && self.serving.agenda.is_settled() {
                 return;
             }
@@ -413,7 +438,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
                 "looking after a connection has listed another"
             );
             self.listed = listed;
-            if self.held_bytes > self.settings.memory_bytes {
+            if self.held_bytes + self.upstream_bytes() > self.settings.memory_bytes {
                 self.relieve();
             }
             if self.serving.agenda.is_settled() {
@@ -457,7 +482,10 @@ impl<D: Driver, S: Service> Worker<D, S> {
             let wanted = match notice {
                 Notice::Writable => connection.is_some_and(|one| one.is_in_pieces(ticket.number)),
                 Notice::PeerEnded => connection.is_some_and(|one| one.is_open(ticket.number)),
-                Notice::Closed => true,
+                Notice::Closed => {
+                    self.upstream_client_gone(ticket);
+                    true
+                }
             };
             if wanted {
                 self.serving.notify(ticket, notice);
@@ -554,6 +582,11 @@ impl<D: Driver, S: Service> Worker<D, S> {
             "what all clients hold is not the sum of what each holds"
         );
         let enough = self.settings.memory_bytes - self.settings.memory_bytes / 8;
+        let upstreams = self.upstream_bytes();
+        if upstreams > self.held_bytes {
+            self.upstream_relieve((upstreams + self.held_bytes).saturating_sub(enough));
+        }
+        let enough = enough.saturating_sub(self.upstream_bytes());
         let all = self.connections.iter().flatten();
         let heavy = all.filter(|connection| connection.held_bytes > 0);
         let mut heavy: Vec<(u32, Token)> = heavy
@@ -634,6 +667,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
             connection.drain(&mut self.serving);
             list(&mut self.listed, connection);
         }
+        self.upstream_drain(false);
     }
 
     fn cut_all(&mut self) {
@@ -643,6 +677,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
                 self.close(socket, Close::Reset);
             }
         }
+        self.upstream_drain(true);
     }
 }
 

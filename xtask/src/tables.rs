@@ -83,9 +83,15 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &["server"],
     },
     Crate {
+        name: "upstream",
+        holds: "requests to other servers: pools, connections, retries, limits; no sockets",
+        imports: &["exchange", "measure", "proto"],
+        test_imports: &[],
+    },
+    Crate {
         name: "server",
         holds: "a server library: services, connections, workers; services of tower, tokio in them",
-        imports: &["engine", "exchange", "measure", "proto"],
+        imports: &["engine", "exchange", "measure", "proto", "upstream"],
         test_imports: &["server"],
     },
     Crate {

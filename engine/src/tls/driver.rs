@@ -39,6 +39,8 @@ pub struct Tls<D: Driver> {
     server: Option<ServerTls>,
     /// By slot. Listeners have none.
     connections: Vec<Option<Box<Connection>>>,
+    /// By slot: connections in the clear, which pass through as they are. Empty until there is one.
+    plain: Vec<Token>,
     payloads: Payloads,
     /// Connections with ciphertext to hand over.
     outbox: Vec<Token>,
@@ -57,7 +59,8 @@ impl<D: Driver> Tls<D> {
         Tls::new(driver, Some(tls), None)
     }
 
-    /// Secures every accepted connection. A driver of this kind does not connect.
+    /// Secures every accepted connection. A driver of this kind connects in the clear, and sends
+    /// buffers alone on such connections, no templates.
     pub fn server(driver: D, tls: ServerTls) -> Tls<D> {
         Tls::new(driver, None, Some(tls))
     }
@@ -75,6 +78,7 @@ impl<D: Driver> Tls<D> {
             client,
             server,
             connections: Vec::new(),
+            plain: Vec::new(),
             payloads: Payloads::default(),
             outbox: Vec::new(),
             reported: Vec::new(),
@@ -115,7 +119,14 @@ impl<D: Driver> Driver for Tls<D> {
     }
 
     fn connect(&mut self, to: &Address, options: &SocketOptions) -> Result<Token, Refused> {
-        let tls = self.client.as_ref().ok_or(NO_SETTINGS)?;
+        let Some(tls) = self.client.as_ref() else {
+            let token = self.inner.connect(to, options)?;
+            if self.plain.len() <= token.slot() {
+                self.plain.resize(token.slot() + 1, Token::NOBODYS);
+            }
+            self.plain[token.slot()] = token;
+            return Ok(token);
+        };
         let machine = Machine::client(tls, options.peer)
             .map_err(|error| Refused::Kernel(Fault::Tls(TlsFault::of(&error, true))))?;
         let needs_alpn = tls.needs_alpn();
@@ -127,6 +138,9 @@ impl<D: Driver> Driver for Tls<D> {
 
     #[inline]
     fn send(&mut self, socket: Token, payload: Payload) -> Result<(), Refused> {
+        if self.is_plain(socket) && matches!(payload, Payload::Buffer(_)) {
+            return self.inner.send(socket, payload);
+        }
         let refused = match find(&mut self.connections, socket) {
             Some(found) if found.stage == Stage::Open && found.is_sending() => {
                 Refused::SendUnfinished
@@ -154,6 +168,9 @@ impl<D: Driver> Driver for Tls<D> {
     }
 
     fn arm_receive(&mut self, socket: Token, armed: bool) -> Result<(), Refused> {
+        if self.is_plain(socket) {
+            return self.inner.arm_receive(socket, armed);
+        }
         let found = find(&mut self.connections, socket).filter(|found| found.is_known());
         let found = found.ok_or(Refused::Stale)?;
         found.armed = armed;
@@ -268,6 +285,12 @@ impl<D: Driver> Driver for Tls<D> {
 }
 
 impl<D: Driver> Tls<D> {
+    /// Whether a connection is in the clear.
+    #[inline]
+    fn is_plain(&self, socket: Token) -> bool {
+        self.plain.get(socket.slot()) == Some(&socket)
+    }
+
     fn keep(&mut self, connection: Connection) {
         let slot = connection.token.slot();
         if self.connections.len() <= slot {
@@ -415,6 +438,9 @@ impl<D: Driver> Tls<D> {
     /// Makes of one completion of the inner driver what the owner is to see.
     #[inline]
     fn pass_on(&mut self, socket: Token, event: Event, completions: &mut Completions) {
+        if self.is_plain(socket) {
+            return completions.push(socket, event);
+        }
         match event {
             Event::Received(lent) => self.received(socket, lent, completions),
             Event::Sent => self.sent(socket, completions),

@@ -28,6 +28,7 @@ use crate::grpc::{Call, Method};
 use crate::request::Request;
 use crate::service::{Action, Agenda, Context, Event, Intake, Notice, Reply, Service, Ticket};
 use crate::site::Site;
+use crate::upstream::{Event as Heard, Exchange};
 use http1::Http1;
 use http2::Http2;
 use http2::{Kept, Rpcs};
@@ -169,6 +170,20 @@ impl<S: Service> Serving<S> {
     /// Tells the service what came out of sending, or of an end.
     pub(crate) fn notify(&mut self, ticket: Ticket, notice: Notice) {
         self.tell(ticket, notice.event());
+    }
+
+    /// Tells the service that the worker begins.
+    pub(crate) fn started(&mut self) {
+        let site = &mut self.shared.site;
+        let mut context = Context::of_nobody(site.now, &mut site.agenda, &site.peers);
+        self.service.started(&mut context);
+    }
+
+    /// Tells the service what happened to an exchange that was begun for `ticket`.
+    pub(crate) fn exchange(&mut self, ticket: Ticket, which: Exchange, event: Heard<'_>) {
+        let site = &mut self.shared.site;
+        let mut context = Context::new(site.now, ticket, &mut site.agenda, &site.peers);
+        self.service.exchange(which, event, &mut context);
     }
 
     /// Tells the service that took `ticket` that its timer is due.

@@ -6,8 +6,9 @@
 //! curl http://127.0.0.1:8080/whatever/is/there
 //! ```
 //!
-//! It passes on method, path, query, fields and bodies, both ways and piece by piece. With `--http2`
-//! it speaks HTTP/2 with the upstream. Where there is no answer it says why: 502, 503 or 504.
+//! It passes on method, path, query, fields and bodies, both ways and piece by piece. With
+//! `--http2` it speaks HTTP/2 with the upstream. Where there is no answer it says why: 502, 503 or
+//! 504.
 
 #[path = "shared/arguments.rs"]
 pub(crate) mod arguments;

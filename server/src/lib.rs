@@ -37,13 +37,8 @@
 //! no formatting, no timer, and no call of the service.
 #![forbid(unsafe_code)]
 
-mod answer;
 mod config;
 mod connection;
-
-mod form;
-#[cfg(feature = "tower")]
-mod headers;
 
 mod peer;
 mod service;
@@ -55,7 +50,9 @@ pub mod tower;
 pub mod upstream;
 mod worker;
 
-use exchange::{pattern, request, response};
+#[cfg(feature = "tower")]
+use exchange::headers;
+use exchange::{answer, pattern, request, response};
 
 pub use config::{Config, Limits, Timeouts, Tls};
 pub use exchange::{fault, grpc};

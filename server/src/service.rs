@@ -18,7 +18,8 @@
 //! and what leaves is handed to [`Context::send`]. Neither side may pile up: [`Context::pause`] has
 //! the client wait, and [`Event::Writable`] says that the client has taken what was sent.
 
-use engine::{Broken, Completions, Driver, Token, Until, Waker};
+use ::upstream::{Owner, Wishes};
+use engine::{Address, Broken, Completions, Driver, Token, Until, Waker};
 use measure::time::Time;
 
 use crate::fault::Fault;
@@ -289,6 +290,17 @@ impl Ticket {
     }
 }
 
+/// Exchanges with upstreams are begun for tickets.
+impl Owner for Ticket {
+    fn slot(self) -> Option<usize> {
+        (self.socket != Token::NOBODYS).then(|| self.socket.slot())
+    }
+
+    fn is(self, other: Ticket) -> bool {
+        (self.socket, self.number) == (other.socket, other.number)
+    }
+}
+
 /// What a service may ask of its worker during a call.
 ///
 /// ```
@@ -527,7 +539,7 @@ pub(crate) struct Agenda {
     /// Panics of handlers that were not counted yet.
     pub(crate) panics: u64,
     /// What services want of upstreams.
-    pub(crate) upstreams: upstream::Wishes,
+    pub(crate) upstreams: Wishes<Address, Ticket>,
 }
 
 impl Agenda {

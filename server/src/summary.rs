@@ -5,8 +5,6 @@ use std::ops::AddAssign;
 use engine::EngineCounters;
 use measure::merge_fields;
 
-use crate::upstream;
-
 /// What all workers of a server did together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {

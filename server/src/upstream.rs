@@ -51,8 +51,8 @@
 //!
 //! It belongs to the request whose ticket the context had. If that client goes
 //! ([`Event::Closed`](crate::Event::Closed) is told of the request), the exchange is cancelled and
-//! told [`Kind::ClientGone`]. An exchange of [`Context::ask_for_nobody`] belongs to nobody. What the
-//! service answers by itself meanwhile doesn't end the exchange: it says so
+//! told [`Kind::ClientGone`]. One of [`Context::ask_for_nobody`] belongs to nobody. A service
+//! that answers by itself meanwhile cancels the exchange if it doesn't want it any more
 //! ([`Context::ask_cancel`]).
 //!
 //! # Passing a request on
@@ -82,88 +82,11 @@
 //! [`Timeouts::drain`]: crate::Timeouts::drain
 
 use engine::Address;
-
 pub use proto::{Misuse, Violation};
 pub use upstream::{
     Body, Counts, Error, Event, Exchange, Failures, Fields, Head, Kind, Limits, Protocol, Request,
     Timeouts, Upstream, forwarded,
 };
 
-use crate::service::Ticket;
-
-/// Where an upstream is and how it's spoken to. The limits hold for each worker.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Config {
-    /// Where it is. Connections are opened to each in turn, and where one can't be reached, the next
-    /// is tried at once.
-    pub addresses: Vec<Address>,
-    /// What is spoken, always in the clear.
-    pub protocol: Protocol,
-    /// How much it may take and give.
-    pub limits: Limits,
-    /// How long things may take.
-    pub timeouts: Timeouts,
-}
-
-impl Config {
-    /// An upstream at these addresses, over HTTP/1.1, with the limits as they are without further
-    /// wishes.
-    pub fn new(addresses: impl Into<Vec<Address>>) -> Config {
-        Config {
-            addresses: addresses.into(),
-            protocol: Protocol::default(),
-            limits: Limits::default(),
-            timeouts: Timeouts::default(),
-        }
-    }
-
-    /// The same over this protocol.
-    pub fn with_protocol(self, protocol: Protocol) -> Config {
-        Config { protocol, ..self }
-    }
-
-    /// The same with these limits.
-    pub fn with_limits(self, limits: Limits) -> Config {
-        Config { limits, ..self }
-    }
-
-    /// The same with these timeouts.
-    pub fn with_timeouts(self, timeouts: Timeouts) -> Config {
-        Config { timeouts, ..self }
-    }
-}
-
-/// What services want of upstreams and the worker has not done yet.
-#[derive(Debug, Default)]
-pub(crate) struct Wishes {
-    pub(crate) desk: upstream::Desk,
-    /// Where those are that the desk declares, in order.
-    pub(crate) declared: Vec<Vec<Address>>,
-    /// Whose the exchanges are that the desk begins.
-    pub(crate) asked: Vec<(Exchange, Ticket)>,
-}
-
-impl Wishes {
-    pub(crate) fn declare(&mut self, config: Config) -> Result<Upstream, Misuse> {
-        let settings = upstream::Settings {
-            protocol: config.protocol,
-            limits: config.limits,
-            timeouts: config.timeouts,
-        };
-        let upstream = self.desk.declare(settings, config.addresses.len())?;
-        self.declared.push(config.addresses);
-        Ok(upstream)
-    }
-
-    pub(crate) fn ask(
-        &mut self,
-        upstream: Upstream,
-        request: Request,
-        ticket: Ticket,
-    ) -> Result<Exchange, Misuse> {
-        let exchange = self.desk.begin(upstream, request)?;
-        self.asked.push((exchange, ticket));
-        Ok(exchange)
-    }
-}
+/// Where an upstream is and how it's spoken to.
+pub type Config = ::upstream::Config<Address>;

@@ -16,9 +16,9 @@ pub enum Event<'a> {
     Data(&'a [u8]),
     /// Fields behind the body (RFC 9110 §6.5), over HTTP/2 only.
     Trailers(Fields<'a>),
-    /// There is room for more of a body in pieces ([`Body::Stream`](crate::Body::Stream)). Told once
-    /// when the request's head is on a connection, and then once for all that was sent since, as
-    /// soon as most of that is taken.
+    /// There is room for more of a body in pieces ([`Body::Stream`](crate::Body::Stream)). Told
+    /// once when the request's head is on a connection, and then once for all that was sent
+    /// since, as soon as most of that is taken.
     Writable,
     /// The answer is complete.
     End,

@@ -13,6 +13,59 @@ pub enum Protocol {
     Http2,
 }
 
+/// Where an upstream is, by addresses of whatever kind, and how it's spoken to.
+/// The limits hold for each worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Config<A> {
+    /// Where it is. Connections are opened to each in turn, and where one can't be reached, the
+    /// next is tried at once.
+    pub addresses: Vec<A>,
+    /// What is spoken, always in the clear.
+    pub protocol: Protocol,
+    /// How much it may take and give.
+    pub limits: Limits,
+    /// How long things may take.
+    pub timeouts: Timeouts,
+}
+
+impl<A> Config<A> {
+    /// An upstream at these addresses, over HTTP/1.1, with the limits as they are without further
+    /// wishes.
+    pub fn new(addresses: impl Into<Vec<A>>) -> Config<A> {
+        Config {
+            addresses: addresses.into(),
+            protocol: Protocol::default(),
+            limits: Limits::default(),
+            timeouts: Timeouts::default(),
+        }
+    }
+
+    /// Everything but where it is.
+    pub(crate) fn settings(&self) -> Settings {
+        Settings {
+            protocol: self.protocol,
+            limits: self.limits,
+            timeouts: self.timeouts,
+        }
+    }
+
+    /// The same over this protocol.
+    pub fn with_protocol(self, protocol: Protocol) -> Config<A> {
+        Config { protocol, ..self }
+    }
+
+    /// The same with these limits.
+    pub fn with_limits(self, limits: Limits) -> Config<A> {
+        Config { limits, ..self }
+    }
+
+    /// The same with these timeouts.
+    pub fn with_timeouts(self, timeouts: Timeouts) -> Config<A> {
+        Config { timeouts, ..self }
+    }
+}
+
 /// Everything about an upstream but where it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {

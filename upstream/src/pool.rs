@@ -27,6 +27,9 @@ pub(crate) struct Pool {
     line: VecDeque<Exchange>,
     /// How many of them wait.
     pub(crate) waiting: usize,
+    /// No socket was left for another connection: those that stand have to do until the next
+    /// request comes.
+    pub(crate) barred: bool,
     /// No request comes any more.
     pub(crate) removed: bool,
 }
@@ -43,6 +46,7 @@ impl Pool {
             shared: Vec::new(),
             line: VecDeque::new(),
             waiting: 0,
+            barred: false,
             removed: false,
         }
     }
@@ -70,7 +74,10 @@ impl Pool {
             Protocol::Http1 => self.opening >= self.waiting,
             Protocol::Http2 => self.opening > 0,
         };
-        self.waiting > 0 && !enough && self.connections < self.settings.limits.connections
+        self.waiting > 0
+            && !enough
+            && !self.barred
+            && self.connections < self.settings.limits.connections
     }
 
     /// Has an exchange wait, behind the others or before them.

@@ -38,8 +38,8 @@ pub enum Body {
 }
 
 impl Request {
-    /// A request without fields and body. `authority` is the host that is meant, with its port if it
-    /// isn't the scheme's own: what `Host` and `:authority` say.
+    /// A request without fields and body. `authority` is the host that is meant, with its port if
+    /// it isn't the scheme's own: what `Host` and `:authority` say.
     ///
     /// ```
     /// use ringside_server::upstream::{Body, Request};

@@ -176,6 +176,7 @@ impl Upstreams {
             timer_at: deadline,
             held_bytes: 0,
         });
+        self.pools[pool as usize].barred = false;
         self.pools[pool as usize].wait(exchange, false, &mut self.exchanges);
         self.weigh(exchange);
         self.assign(pool, now);

@@ -4,7 +4,7 @@
 use engine::timers::TimerId;
 use engine::{Address, Close, Driver, Event, Fault, Payload, Refused, SocketOptions, Token};
 use measure::time::Time;
-use upstream::{Act, Broke, Exchange, Link, News, Order, Upstreams};
+use upstream::{Act, Broke, Exchange, Link, News, Order, Owner, Owners, Upstreams};
 
 use super::{Alarm, Worker};
 use crate::connection::Serving;
@@ -20,74 +20,24 @@ pub(super) struct Sockets {
     links: Vec<Option<(Token, Link)>>,
     /// By slot of the link: its socket.
     tokens: Vec<Option<Token>>,
-    owners: Owners,
+    owners: Owners<Ticket>,
     /// When the pools are to be looked at.
     timer: Option<TimerId>,
     timer_at: Time,
 }
 
-/// Whose exchanges are.
-#[derive(Default)]
-struct Owners {
-    /// By slot of the exchange.
-    tickets: Vec<Ticket>,
-    /// By slot of the client's socket.
-    exchanges: Vec<Vec<Exchange>>,
-}
-
-impl Owners {
-    fn insert(&mut self, exchange: Exchange, ticket: Ticket) {
-        let slot = exchange.slot();
-        if slot >= self.tickets.len() {
-            self.tickets.resize(slot + 1, Ticket::NOBODYS);
-        }
-        self.tickets[slot] = ticket;
-        if ticket != Ticket::NOBODYS {
-            let slot = ticket.socket.slot();
-            if slot >= self.exchanges.len() {
-                self.exchanges.resize_with(slot + 1, Vec::new);
-            }
-            self.exchanges[slot].push(exchange);
-        }
-    }
-
-    fn of(&self, exchange: Exchange) -> Ticket {
-        let ticket = self.tickets.get(exchange.slot());
-        ticket.copied().unwrap_or(Ticket::NOBODYS)
-    }
-
-    fn remove(&mut self, exchange: Exchange) {
-        let ticket = self.of(exchange);
-        if let Some(of_client) = self.exchanges.get_mut(ticket.socket.slot())
-            && let Some(at) = of_client.iter().position(|&one| one == exchange)
-        {
-            of_client.swap_remove(at);
-        }
-    }
-
-    /// Exchanges of one request.
-    fn all_of(&self, ticket: Ticket) -> Vec<Exchange> {
-        let of_client = self.exchanges.get(ticket.socket.slot());
-        let is_its = |exchange: &&Exchange| {
-            let owner = self.of(**exchange);
-            (owner.socket, owner.number) == (ticket.socket, ticket.number)
-        };
-        let all = of_client.into_iter().flatten();
-        all.filter(is_its).copied().collect()
-    }
-}
-
 /// Tells the service what happened to an exchange; says whether it still wants to hear of it.
 fn tell<S: Service>(
     serving: &mut Serving<S>,
-    owners: &mut Owners,
+    owners: &mut Owners<Ticket>,
     exchange: Exchange,
     event: Heard<'_>,
 ) -> bool {
     if serving.agenda.upstreams.desk.has_cancelled(exchange) {
         return false;
     }
-    serving.exchange(owners.of(exchange), exchange, event);
+    let owner = owners.of(exchange).unwrap_or(Ticket::NOBODYS);
+    serving.exchange(owner, exchange, event);
     if matches!(event, Heard::End | Heard::Failed(_)) {
         owners.remove(exchange);
         serving.agenda.upstreams.desk.release(exchange);
@@ -103,7 +53,7 @@ impl Sockets {
             addresses: Vec::new(),
             links: Vec::new(),
             tokens: Vec::new(),
-            owners: Owners::default(),
+            owners: Owners::new(),
             timer: None,
             timer_at: Time::NEVER,
         }
@@ -220,7 +170,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
         true
     }
 
-    /// Does what services want of upstreams, and what the pools want of sockets, and tells what came
+    /// Does what services want of upstreams and what the pools want of sockets, and tells what came
     /// of it.
     pub(super) fn settle_upstreams(&mut self) {
         if self.upstreams.is_none() && self.serving.agenda.upstreams.desk.is_clear() {
@@ -284,7 +234,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
                 Act::Declare(settings, addresses) => core.declare(settings, addresses),
                 Act::Remove(upstream) => core.remove(upstream, now),
                 Act::Begin(exchange, upstream, request) => {
-                    let owned = owners.of(exchange) != Ticket::NOBODYS;
+                    let owned = owners.of(exchange).and_then(Owner::slot).is_some();
                     core.begin(exchange, upstream, request, (owned, now));
                 }
                 Act::Send(exchange, range) => core.send(exchange, &bytes[range], now),

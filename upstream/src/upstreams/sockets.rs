@@ -247,13 +247,15 @@ impl Upstreams {
             (connection.pool, connection.tries_left, connection.address);
         self.counts.connect_failures += 1;
         self.close(link, true);
-        let at = &self.pools[pool as usize];
+        let at = &mut self.pools[pool as usize];
         if tries_left > 0 && at.waiting > 0 && kind != Kind::NoSocket {
             let next = (address + 1) % at.addresses;
             return self.dial(pool, next, tries_left - 1, now);
         }
+        at.barred = at.connections > 0 && kind == Kind::NoSocket;
         let most = match at.settings.protocol {
             _ if at.connections == 0 => usize::MAX,
+            _ if at.barred => 0,
             Protocol::Http1 => 1,
             Protocol::Http2 => 0,
         };

@@ -19,7 +19,8 @@ where
     let lists = fields
         .clone()
         .any(|(name, _)| name.eq_ignore_ascii_case(b"connection"));
-    all.filter(move |(name, _)| !is_ours(name) && !(lists && is_listed(fields.clone(), name)))
+    let drops = move |name: &[u8]| is_ours(name) || lists && is_listed(fields.clone(), name);
+    all.filter(move |(name, _)| !drops(name))
 }
 
 /// Whether a `Connection` names this field.
@@ -100,5 +101,68 @@ impl Head<'_> {
             None => response::Body::Stream,
         };
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::http1::HeadMemo;
+    use proto::http1::server::{Event, Limits, Server};
+
+    fn passed_on(head: &str, streams: bool) -> Request {
+        let (mut server, mut memo) = (Server::new(Limits::default()), HeadMemo::new());
+        match server.next(&mut head.as_bytes(), &mut memo) {
+            Ok(Some(Event::Request(request))) => {
+                let request = exchange::request::Request::of_http1(&request);
+                Request::forward(&request, streams)
+            }
+            other => panic!("{head}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn fields_of_the_connection_stay_behind() {
+        let head = "PUT http://up.org/a?b HTTP/1.1\r\nHost: other\r\nAccept: x\r\n\
+                    Connection: close, X-Mine\r\nConnection: x-too\r\nX-Mine: 1\r\nX-Too: 2\r\n\
+                    Keep-Alive: 5\r\nProxy-Connection: y\r\nTE: gzip, trailers\r\n\
+                    Upgrade: websocket\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\
+                    X-Kept: 1\r\nx-kept: 2\r\n\r\n";
+        let request = passed_on(head, true);
+        assert_eq!(request.method(), b"PUT");
+        assert_eq!(request.target(), b"/a?b");
+        assert_eq!(request.authority(), b"up.org");
+        assert_eq!(request.body(), &Body::Stream(Some(3)));
+        assert!(request.takes_trailers);
+        let names: Vec<_> = request.fields().collect();
+        let expected: [(&[u8], &[u8]); 3] =
+            [(b"Accept", b"x"), (b"X-Kept", b"1"), (b"x-kept", b"2")];
+        assert_eq!(names, expected);
+        assert!(request.check().is_ok());
+    }
+
+    #[test]
+    fn a_body_of_unknown_length_stays_one() {
+        let head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+        assert_eq!(passed_on(head, true).body(), &Body::Stream(None));
+        let head = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+        assert_eq!(passed_on(head, false).body(), &Body::Empty);
+    }
+
+    #[test]
+    fn an_answer_loses_what_is_of_its_connection_and_its_date() {
+        let head = b"HTTP/1.1 200 OK\r\nDate: x\r\nConnection: X-Mine\r\nX-Mine: 1\r\n\
+                     Content-Length: 5\r\nServer: s\r\nX-Odd: \xff\r\nSet-Cookie: a\r\n\
+                     Set-Cookie: b\r\n\r\n";
+        let response = Head::of_http1(200, head).forward();
+        assert_eq!(response.status, 200);
+        let pair = |name: &'static str, value: &'static str| (name.into(), value.into());
+        let expected = [
+            pair("Server", "s"),
+            pair("Set-Cookie", "a"),
+            pair("Set-Cookie", "b"),
+        ];
+        assert_eq!(response.fields, expected);
+        assert!(matches!(response.body, response::Body::Sized(5)));
     }
 }

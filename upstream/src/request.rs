@@ -215,3 +215,48 @@ pub(crate) fn is_ours(name: &[u8]) -> bool {
     ];
     OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_be_read_as_another_request_is_refused() {
+        let fine = || Request::new("GET", "/", "h");
+        assert!(fine().check().is_ok());
+        let wrong = [
+            Request::new("GE T", "/", "h"),
+            Request::new("CONNECT", "/", "h"),
+            Request::new("GET", "a", "h"),
+            Request::new("GET", "/ HTTP/1.1\r\nX: y", "h"),
+            Request::new("GET", "/#x", "h"),
+            Request::new("GET", "*", "h"),
+            Request::new("GET", "/", ""),
+            Request::new("GET", "/", "h\r\nX: y"),
+            Request::new("GET", "/", "user@h"),
+            fine().with_field("a b", "c"),
+            fine().with_field("a", "b\r\nc: d"),
+            fine().with_field("a", "b\0"),
+            fine().with_field("Content-Length", "3"),
+            fine().with_field("Transfer-Encoding", "chunked"),
+            fine().with_field("connection", "close"),
+            fine().with_field("HOST", "other"),
+        ];
+        for request in wrong {
+            assert!(request.check().is_err(), "{:?}", request.text);
+        }
+    }
+
+    #[test]
+    fn another_authority_leaves_the_rest_as_it_was() {
+        let request = Request::new("GET", "/a", "h").with_field("x", "y");
+        let request = request.with_authority("longer:1");
+        assert_eq!(request.authority(), b"longer:1");
+        assert_eq!(
+            (request.method(), request.target()),
+            (&b"GET"[..], &b"/a"[..])
+        );
+        let fields: Vec<_> = request.fields().collect();
+        assert_eq!(fields, [(&b"x"[..], &b"y"[..])]);
+    }
+}

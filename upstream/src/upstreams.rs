@@ -335,3 +335,6 @@ impl Upstreams {
         self.held_bytes
     }
 }
+
+#[cfg(test)]
+mod tests;

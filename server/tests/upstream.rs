@@ -12,6 +12,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
+use engine::tls::{Alpn, Blocking, ClientSettings, Trust};
 use ringside_server::upstream::{Config as Behind, Limits, Protocol, Timeouts};
 use ringside_server::{
     Address, Body, Config, Context, EngineChoice, Event, Intake, Reply, Request, Response, Running,
@@ -352,4 +353,44 @@ fn what_finds_no_place_is_a_503_at_once() {
             (1, 1, 1)
         );
     }
+}
+
+#[test]
+fn a_proxy_with_tls_asks_upstreams_in_the_clear() {
+    everywhere(|engine, protocol| {
+        let origin = origin(engine);
+        let behind = Behind::new([origin.address().clone()]).with_protocol(protocol);
+        let mut config = config(engine);
+        let names = vec!["a.example".to_owned()];
+        config.tls = Some(ringside_server::Tls {
+            certificate: ringside_server::Certificate::SelfSigned { names },
+            client_authorities: None,
+        });
+        let proxy = proxy::start(config, behind, &Stop::new()).expect("it starts");
+        let tls = ClientSettings {
+            server_name: "a.example".to_owned(),
+            alpn: vec![Alpn::Http11],
+            trust: Trust::Anybody,
+            identity: None,
+            resumption: false,
+        };
+        let tls = tls.build().expect("settings in order");
+        let mut client = Blocking::connect(connect(&proxy), &tls).expect("a handshake");
+        let request = "POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nhello\
+                       GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
+        client.write_all(request.as_bytes()).expect("it's read");
+        let mut said = Vec::new();
+        client.read_to_end(&mut said).expect("answers and an end");
+        let said = String::from_utf8_lossy(&said);
+        assert_eq!(said.matches("HTTP/1.1 200 OK").count(), 2, "{said}");
+        assert!(
+            said.contains("\r\nhello\r\n") && said.ends_with("hello\n"),
+            "{said}"
+        );
+        proxy.stop();
+        let counts = proxy.join().expect("it served").counts.upstreams;
+        assert_eq!((counts.completed, counts.failures.total()), (2, 0));
+        origin.stop();
+        origin.join().expect("it served");
+    });
 }

@@ -39,8 +39,8 @@ pub struct Tls<D: Driver> {
     server: Option<ServerTls>,
     /// By slot. Listeners have none.
     connections: Vec<Option<Box<Connection>>>,
-    /// By slot: connections in the clear, which pass through as they are. Empty until there is one.
-    plain: Vec<Token>,
+    /// By slot: connections in the clear, which pass through as they are, if there may be any.
+    plain: Option<Vec<Token>>,
     payloads: Payloads,
     /// Connections with ciphertext to hand over.
     outbox: Vec<Token>,
@@ -59,8 +59,7 @@ impl<D: Driver> Tls<D> {
         Tls::new(driver, Some(tls), None)
     }
 
-    /// Secures every accepted connection. A driver of this kind connects in the clear, and sends
-    /// buffers alone on such connections, no templates.
+    /// Secures every accepted connection. A driver of this kind does not connect.
     pub fn server(driver: D, tls: ServerTls) -> Tls<D> {
         Tls::new(driver, None, Some(tls))
     }
@@ -68,6 +67,12 @@ impl<D: Driver> Tls<D> {
     /// Secures both, each by its own settings.
     pub fn both(driver: D, client: ClientTls, server: ServerTls) -> Tls<D> {
         Tls::new(driver, Some(client), Some(server))
+    }
+
+    /// Connects in the clear where there are no settings of clients; buffers go there, no templates.
+    pub fn connecting_in_the_clear(self) -> Tls<D> {
+        let plain = Some(Vec::new());
+        Tls { plain, ..self }
     }
 
     fn new(driver: D, client: Option<ClientTls>, server: Option<ServerTls>) -> Tls<D> {
@@ -78,7 +83,7 @@ impl<D: Driver> Tls<D> {
             client,
             server,
             connections: Vec::new(),
-            plain: Vec::new(),
+            plain: None,
             payloads: Payloads::default(),
             outbox: Vec::new(),
             reported: Vec::new(),
@@ -120,11 +125,10 @@ impl<D: Driver> Driver for Tls<D> {
 
     fn connect(&mut self, to: &Address, options: &SocketOptions) -> Result<Token, Refused> {
         let Some(tls) = self.client.as_ref() else {
+            let plain = self.plain.as_mut().ok_or(NO_SETTINGS)?;
             let token = self.inner.connect(to, options)?;
-            if self.plain.len() <= token.slot() {
-                self.plain.resize(token.slot() + 1, Token::NOBODYS);
-            }
-            self.plain[token.slot()] = token;
+            plain.resize(plain.len().max(token.slot() + 1), Token::NOBODYS);
+            plain[token.slot()] = token;
             return Ok(token);
         };
         let machine = Machine::client(tls, options.peer)
@@ -288,7 +292,8 @@ impl<D: Driver> Tls<D> {
     /// Whether a connection is in the clear.
     #[inline]
     fn is_plain(&self, socket: Token) -> bool {
-        self.plain.get(socket.slot()) == Some(&socket)
+        let plain = self.plain.as_ref();
+        plain.is_some_and(|plain| plain.get(socket.slot()) == Some(&socket))
     }
 
     fn keep(&mut self, connection: Connection) {

@@ -303,7 +303,8 @@ fn requests_of_http2_wait_for_the_settings_and_are_written_to_the_byte() {
 #[test]
 fn answers_are_told_the_same_however_they_are_cut() {
     let http1: &[u8] = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n\
-        HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\nT: x\r\n\r\n";
+        HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+        3\r\nabc\r\n2\r\nde\r\n0\r\nT: x\r\n\r\n";
     let http2 = [
         frame(HEADERS, END_HEADERS, 1, OK_BLOCK),
         frame(DATA, 0, 1, b"abc"),

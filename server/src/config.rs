@@ -66,8 +66,8 @@ pub struct Limits {
     pub head_bytes: usize,
     /// Bytes of a request body: 413.
     pub body_bytes: u64,
-    /// Connections per worker, those to upstreams among them; more wait in the backlog. `None` takes
-    /// as many as `RLIMIT_NOFILE` allows.
+    /// Connections per worker, those to upstreams among them; more wait in the backlog. `None`
+    /// takes as many as `RLIMIT_NOFILE` allows.
     pub connections: Option<usize>,
     /// Bytes that the bodies, messages and unread answers of all clients may take together. Each
     /// worker has an equal share, and gives up those that take most where they take more: 503,

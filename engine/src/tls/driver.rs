@@ -69,7 +69,7 @@ impl<D: Driver> Tls<D> {
         Tls::new(driver, Some(client), Some(server))
     }
 
-    /// Connects in the clear where there are no settings of clients; buffers go there, no templates.
+    /// Connects in the clear where no client settings are; buffers go there, no templates.
     pub fn connecting_in_the_clear(self) -> Tls<D> {
         let plain = Some(Vec::new());
         Tls { plain, ..self }

@@ -6,7 +6,6 @@
 
 pub mod choice;
 pub mod completions;
-pub mod descriptors;
 pub mod driver;
 pub mod epoll;
 mod lingering;
@@ -34,6 +33,8 @@ pub use driver::{
     Lent, Listen, OpenError, Payload, QUIET_BYTES_MAX, Refused, Share, SocketOptions, Template,
     Token, TunnelFault, Until,
 };
+/// The limit of open files, which every driver lives under.
+pub use measure::descriptors;
 /// Timers stand above the driver, which knows one deadline a turn: the wheel yields it.
 pub use measure::timers;
 pub use socket::bind_to_device;

@@ -6,8 +6,15 @@
 //! connections need of these types besides is there, but hidden.
 #![forbid(unsafe_code)]
 
+#[doc(hidden)]
+pub mod answer;
 pub mod fault;
+#[doc(hidden)]
+pub mod form;
 pub mod grpc;
+#[cfg(feature = "tower")]
+#[doc(hidden)]
+pub mod headers;
 #[doc(hidden)]
 pub mod pattern;
 pub mod request;

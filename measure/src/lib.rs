@@ -22,6 +22,7 @@ macro_rules! merge_fields {
 
 pub mod counters;
 pub mod cpu;
+pub mod descriptors;
 pub mod due;
 pub mod foreign;
 pub mod histogram;

@@ -45,6 +45,11 @@ pub struct Misuse {
 }
 
 impl Misuse {
+    /// Something that somebody above the machines asks for and that they could not do.
+    pub fn of(what: &'static str) -> Misuse {
+        Misuse::new(what)
+    }
+
     pub(crate) fn new(what: impl Into<Cow<'static, str>>) -> Misuse {
         Misuse { what: what.into() }
     }

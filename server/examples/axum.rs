@@ -42,8 +42,11 @@ async fn echo(request: Request) -> Body {
 }
 
 fn main() -> ExitCode {
-    arguments::serve(|config, stop| {
-        let app = app();
-        Ok(tower::start(config, move |_worker| app.clone(), stop)?)
-    })
+    arguments::serve(
+        arguments::config(std::env::args().skip(1)),
+        |config, stop| {
+            let app = app();
+            Ok(tower::start(config, move |_worker| app.clone(), stop)?)
+        },
+    )
 }

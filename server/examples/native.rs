@@ -87,5 +87,5 @@ pub(crate) fn start(config: Config, stop: &Stop) -> Result<Running, Box<dyn std:
 }
 
 fn main() -> ExitCode {
-    arguments::serve(start)
+    arguments::serve(arguments::config(std::env::args().skip(1)), start)
 }

@@ -40,8 +40,11 @@ async fn events(Path(count): Path<u32>) -> Sse<impl Stream<Item = Result<Event, 
 }
 
 fn main() -> ExitCode {
-    arguments::serve(|config, stop| {
-        let app = app();
-        Ok(tower::start(config, move |_worker| app.clone(), stop)?)
-    })
+    arguments::serve(
+        arguments::config(std::env::args().skip(1)),
+        |config, stop| {
+            let app = app();
+            Ok(tower::start(config, move |_worker| app.clone(), stop)?)
+        },
+    )
 }

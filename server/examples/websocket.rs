@@ -39,8 +39,11 @@ async fn echo(mut socket: WebSocket) {
 }
 
 fn main() -> ExitCode {
-    arguments::serve(|config, stop| {
-        let app = app();
-        Ok(tower::start(config, move |_worker| app.clone(), stop)?)
-    })
+    arguments::serve(
+        arguments::config(std::env::args().skip(1)),
+        |config, stop| {
+            let app = app();
+            Ok(tower::start(config, move |_worker| app.clone(), stop)?)
+        },
+    )
 }

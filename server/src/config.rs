@@ -71,8 +71,8 @@ pub struct Limits {
     pub head_bytes: usize,
     /// Bytes of a request body: 413.
     pub body_bytes: u64,
-    /// Connections per worker; more wait in the backlog. `None` takes as many as `RLIMIT_NOFILE`
-    /// allows, at most 65,535.
+    /// Connections per worker, those to upstreams among them; more wait in the backlog. `None`
+    /// takes as many as `RLIMIT_NOFILE` allows, at most 65,535.
     pub connections: Option<usize>,
     /// Bytes that the bodies, messages and unread answers of all clients may take together; with
     /// tower also what handlers haven't read, requests that wait for their handlers, and what is on

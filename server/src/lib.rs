@@ -71,13 +71,8 @@
 //! no formatting, no timer, and no call of the service.
 #![forbid(unsafe_code)]
 
-mod answer;
 mod config;
 mod connection;
-
-mod form;
-#[cfg(feature = "tower")]
-mod headers;
 
 mod live;
 mod peer;
@@ -90,9 +85,12 @@ mod start;
 mod summary;
 #[cfg(feature = "tower")]
 pub mod tower;
+pub mod upstream;
 mod worker;
 
-use exchange::{pattern, request, response};
+#[cfg(feature = "tower")]
+use exchange::headers;
+use exchange::{answer, pattern, request, response};
 
 pub use config::{Config, Limits, Timeouts, Tls};
 pub use exchange::{fault, grpc};

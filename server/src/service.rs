@@ -18,7 +18,8 @@
 //! and what leaves is handed to [`Context::send`]. Neither side may pile up: [`Context::pause`] has
 //! the client wait, and [`Event::Writable`] says that the client has taken what was sent.
 
-use engine::{Broken, Completions, Driver, Token, Until, Waker};
+use ::upstream::{Owner, Wishes};
+use engine::{Address, Broken, Completions, Driver, Token, Until, Waker};
 use measure::time::Time;
 
 use crate::fault::Fault;
@@ -27,6 +28,7 @@ use crate::peer::{Peer, Peers};
 use crate::request::{Fields, Request};
 use crate::response::{Field, Response};
 use crate::summary::Counts;
+use crate::upstream::{self, Exchange, Upstream};
 
 /// Answers requests. Each worker has an instance of its own, made and used on its thread alone, so
 /// that a service needs no locks; what instances share, the maker given to [`start`](crate::start)
@@ -111,6 +113,26 @@ pub trait Service {
     /// `context`. See [`Event`].
     fn event(&mut self, ticket: Ticket, event: Event<'_>, context: &mut Context<'_>) {
         let _ = (ticket, event, context);
+    }
+
+    /// The worker begins. Called once, before anything comes: the place to declare upstreams that
+    /// are known from the start ([`Context::upstream`]). `context` has nobody's ticket.
+    #[inline]
+    fn started(&mut self, context: &mut Context<'_>) {
+        let _ = context;
+    }
+
+    /// Something happened to an exchange with an upstream that this service has begun
+    /// ([`Context::ask`]). `context` has the ticket that it was begun for, which may be over. See
+    /// [`upstream`].
+    #[inline]
+    fn exchange(
+        &mut self,
+        exchange: Exchange,
+        event: upstream::Event<'_>,
+        context: &mut Context<'_>,
+    ) {
+        let _ = (exchange, event, context);
     }
 
     /// What its worker has counted since its start. Told once in each turn of the worker, when all
@@ -274,7 +296,7 @@ pub struct Ticket {
 
 impl Ticket {
     /// Stands for no request.
-    const NOBODYS: Ticket = Ticket {
+    pub(crate) const NOBODYS: Ticket = Ticket {
         socket: Token::NOBODYS,
         number: 0,
         tag: 0,
@@ -292,6 +314,17 @@ impl Ticket {
     #[inline]
     pub fn tag(self) -> u32 {
         self.tag
+    }
+}
+
+/// Exchanges with upstreams are begun for tickets.
+impl Owner for Ticket {
+    fn slot(self) -> Option<usize> {
+        (self.socket != Token::NOBODYS).then(|| self.socket.slot())
+    }
+
+    fn is(self, other: Ticket) -> bool {
+        (self.socket, self.number) == (other.socket, other.number)
     }
 }
 
@@ -436,6 +469,79 @@ impl<'a> Context<'a> {
         self.agenda.act(ticket, Action::Resume);
     }
 
+    /// Declares an upstream, which this worker has from then on. Connections are opened when they
+    /// are needed.
+    ///
+    /// # Errors
+    /// No address, or no connection allowed.
+    pub fn upstream(&mut self, config: upstream::Config) -> Result<Upstream, upstream::Misuse> {
+        self.agenda.upstreams.declare(config)
+    }
+
+    /// Does without an upstream from now on: who waits for it is told
+    /// [`Kind::NoUpstream`](upstream::Kind::NoUpstream), and exchanges under way go on.
+    pub fn remove_upstream(&mut self, upstream: Upstream) {
+        self.agenda.upstreams.desk.remove(upstream);
+    }
+
+    /// Sends a request to an upstream, for the request that this context's ticket stands for: if
+    /// its client goes before the exchange ends, that is cancelled and told
+    /// [`Kind::ClientGone`](upstream::Kind::ClientGone). What comes of it is told to
+    /// [`Service::exchange`], in no case before this call returns.
+    ///
+    /// # Errors
+    /// The request can't be sent as it is.
+    pub fn ask(
+        &mut self,
+        upstream: Upstream,
+        request: upstream::Request,
+    ) -> Result<Exchange, upstream::Misuse> {
+        let ticket = self.ticket;
+        self.agenda.upstreams.ask(upstream, request, ticket)
+    }
+
+    /// [`Context::ask`] for nobody, such as a health check: it lasts until its end, whoever goes.
+    ///
+    /// # Errors
+    /// The request can't be sent as it is.
+    pub fn ask_for_nobody(
+        &mut self,
+        upstream: Upstream,
+        request: upstream::Request,
+    ) -> Result<Exchange, upstream::Misuse> {
+        let nobodys = Ticket::NOBODYS;
+        self.agenda.upstreams.ask(upstream, request, nobodys)
+    }
+
+    /// Sends a piece of the body of a request that was [`streamed`](upstream::Request::streamed).
+    /// All of it is taken, and kept until the upstream takes it: see
+    /// [`upstream::Event::Writable`].
+    pub fn ask_send(&mut self, exchange: Exchange, bytes: &[u8]) {
+        self.agenda.upstreams.desk.send(exchange, bytes);
+    }
+
+    /// The body of a request to an upstream is complete.
+    pub fn ask_end(&mut self, exchange: Exchange) {
+        self.agenda.upstreams.desk.end(exchange);
+    }
+
+    /// Gives an exchange up: RST_STREAM with `CANCEL` over HTTP/2, the end of the connection over
+    /// HTTP/1.1. Nothing more is told of it.
+    pub fn ask_cancel(&mut self, exchange: Exchange) {
+        self.agenda.upstreams.desk.cancel(exchange);
+    }
+
+    /// Has the upstream wait with the rest of its answer, by not reading it over HTTP/1.1 and not
+    /// giving credit over HTTP/2. What was on its way may still come.
+    pub fn ask_pause(&mut self, exchange: Exchange) {
+        self.agenda.upstreams.desk.pause(exchange);
+    }
+
+    /// Has the answer go on after [`Context::ask_pause`].
+    pub fn ask_resume(&mut self, exchange: Exchange) {
+        self.agenda.upstreams.desk.resume(exchange);
+    }
+
     /// A handler has panicked: counted for [`Counts::panics`].
     #[cfg(feature = "tower")]
     pub(crate) fn panicked(&mut self) {
@@ -459,6 +565,8 @@ pub(crate) struct Agenda {
     closed: u32,
     /// Panics of handlers that were not counted yet.
     pub(crate) panics: u64,
+    /// What services want of upstreams.
+    pub(crate) upstreams: Wishes<Address, Ticket>,
 }
 
 impl Agenda {
@@ -509,7 +617,10 @@ impl Agenda {
     /// Whether connections have nothing to do and services nothing to hear.
     #[inline]
     pub(crate) fn is_settled(&self) -> bool {
-        self.wakes.is_empty() && self.actions.is_empty() && self.notices.is_empty()
+        self.wakes.is_empty()
+            && self.actions.is_empty()
+            && self.notices.is_empty()
+            && self.upstreams.desk.is_clear()
     }
 }
 

@@ -452,7 +452,11 @@ fn serve<D: Driver, S: Service>(
 ) -> Result<Summary, Broken> {
     match (driver, job.tls.take()) {
         (Ok(driver), None) => serve_on(driver, job, make, begun),
-        (Ok(driver), Some(tls)) => serve_on(Tls::server(driver, tls), job, make, begun),
+        // Upstreams are spoken to in the clear.
+        (Ok(driver), Some(tls)) => {
+            let driver = Tls::server(driver, tls).connecting_in_the_clear();
+            serve_on(driver, job, make, begun)
+        }
         (Err(error), _) => {
             let _ = begun.send(Err(StartError::Engine(error)));
             Ok(Summary::default())

@@ -39,6 +39,8 @@ pub struct Counts {
     pub listener_failures: u64,
     /// Handlers that panicked; their requests were answered with 500 where that was possible.
     pub panics: u64,
+    /// Exchanges with upstreams and their connections.
+    pub upstreams: upstream::Counts,
 }
 
 /// Requests refused by the protocol.
@@ -85,11 +87,11 @@ impl Rejections {
 }
 
 /// How many figures [`Counts`] has.
-pub(crate) const COUNTS: usize = 16;
+pub(crate) const COUNTS: usize = 16 + upstream::FIGURES;
 
 impl Counts {
-    /// Each figure, in the order in which [`Counts::of_figures`] takes them.
-    pub(crate) fn figures(&self) -> [u64; COUNTS] {
+    /// Where each figure is, always in the same order.
+    fn places(&mut self) -> impl Iterator<Item = &mut u64> {
         let Counts {
             connections,
             requests,
@@ -102,32 +104,17 @@ impl Counts {
             cut,
             listener_failures,
             panics,
-        } = *self;
-        let [bad_request, timeout, body, target, head, unsupported] =
-            rejections.by_status().map(|(_, count)| count);
-        [
-            connections,
-            requests,
-            messages,
+            upstreams,
+        } = self;
+        let Rejections {
             bad_request,
             timeout,
-            body,
-            target,
-            head,
+            body_too_long,
+            target_too_long,
+            head_too_long,
             unsupported,
-            failed,
-            idle,
-            unread,
-            relieved,
-            cut,
-            listener_failures,
-            panics,
-        ]
-    }
-
-    /// What has these figures.
-    pub(crate) fn of_figures(figures: [u64; COUNTS]) -> Counts {
-        let [
+        } = rejections;
+        let own = [
             connections,
             requests,
             messages,
@@ -144,27 +131,26 @@ impl Counts {
             cut,
             listener_failures,
             panics,
-        ] = figures;
-        Counts {
-            connections,
-            requests,
-            messages,
-            rejections: Rejections {
-                bad_request,
-                timeout,
-                body_too_long,
-                target_too_long,
-                head_too_long,
-                unsupported,
-            },
-            failed,
-            idle,
-            unread,
-            relieved,
-            cut,
-            listener_failures,
-            panics,
+        ];
+        own.into_iter().chain(upstreams.figures())
+    }
+
+    /// Each figure, in the order in which [`Counts::of_figures`] takes them.
+    pub(crate) fn figures(mut self) -> [u64; COUNTS] {
+        let mut figures = [0; COUNTS];
+        for (figure, place) in figures.iter_mut().zip(self.places()) {
+            *figure = *place;
         }
+        figures
+    }
+
+    /// What has these figures.
+    pub(crate) fn of_figures(figures: [u64; COUNTS]) -> Counts {
+        let mut counts = Counts::default();
+        for (place, figure) in counts.places().zip(figures) {
+            *place = figure;
+        }
+        counts
     }
 }
 
@@ -183,7 +169,7 @@ impl AddAssign for Counts {
         merge_fields!(Counts, self, other,
             merge [],
             add [connections, requests, messages, rejections, failed, idle, unread,
-                relieved, cut, listener_failures, panics],
+                relieved, cut, listener_failures, panics, upstreams],
             apart []);
     }
 }
@@ -208,8 +194,10 @@ mod tests {
     #[test]
     fn figures_are_those_of_their_counts() {
         let figures = std::array::from_fn(|at| at as u64 + 1);
-        let counts = Counts::of_figures(figures);
+        let mut counts = Counts::of_figures(figures);
         assert_eq!(counts.figures(), figures);
-        assert_eq!((counts.connections, counts.panics), (1, COUNTS as u64));
+        assert_eq!((counts.connections, counts.panics), (1, 16));
+        assert_eq!(counts.upstreams.failures.stopping, COUNTS as u64);
+        assert_eq!(counts.places().count(), COUNTS, "a figure has no place");
     }
 }

@@ -10,6 +10,7 @@
 
 #[cfg(test)]
 mod tests;
+mod upstreams;
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -31,6 +32,7 @@ use crate::peer::Peer;
 use crate::service::{Notice, Service, Ticket};
 use crate::site::{Site, Wall};
 use crate::summary::Summary;
+use upstreams::Sockets;
 
 /// A listener that failed is opened again after so long.
 const LISTEN_AGAIN_NS: u64 = 100_000_000;
@@ -81,6 +83,8 @@ pub(crate) struct Worker<D, S> {
     alarms: Vec<Alarm>,
     plain: Template,
     chunks: Template,
+    /// `None` until a service declares one.
+    upstreams: Option<Box<Sockets>>,
 }
 
 /// What a timer is for.
@@ -96,6 +100,8 @@ enum Alarm {
     Listen,
     /// The drain is over.
     DrainOver,
+    /// Something is due in the pools of upstreams.
+    Upstreams,
 }
 
 impl<D: Driver, S: Service> Worker<D, S> {
@@ -122,7 +128,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
         let site = Site::new(now, settings.wall, settings.limits);
         let mut service = service;
         service.attached(driver.waker());
-        Ok(Worker {
+        let mut worker = Worker {
             serving: Serving::new(Shared::new(site), service),
             settings,
             stop,
@@ -137,8 +143,12 @@ impl<D: Driver, S: Service> Worker<D, S> {
             alarms: Vec::new(),
             plain,
             chunks,
+            upstreams: None,
             driver,
-        })
+        };
+        worker.serving.started();
+        worker.settle();
+        Ok(worker)
     }
 
     /// Where it listens.
@@ -173,7 +183,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
 
     /// Whether the server has stopped and no connection is left.
     pub(crate) fn is_done(&self) -> bool {
-        self.serving.draining && self.open == 0
+        self.serving.draining && self.open == 0 && self.upstream_is_done()
     }
 
     /// What was counted so far.
@@ -249,53 +259,66 @@ impl<D: Driver, S: Service> Worker<D, S> {
         }
     }
 
-    /// What all clients make it hold: their connections, and its service for their requests.
+    /// What all clients make it hold: their connections, its service for their requests, and what
+    /// is asked of upstreams.
     #[inline]
     pub(crate) fn all_held_bytes(&self) -> usize {
-        self.held_bytes + self.serving.held_bytes()
+        self.held_bytes + self.serving.held_bytes() + self.upstream_bytes()
     }
 
     #[inline]
     fn happened(&mut self, completion: Completion, completions: &Completions) {
         let socket = completion.socket;
         match completion.event {
-            Event::Received(lent) => self.received(socket, completions.bytes(lent)),
+            Event::Received(lent) => {
+                let bytes = completions.bytes(lent);
+                if !self.received(socket, bytes) {
+                    self.upstream_happened(socket, completion.event, bytes);
+                }
+            }
             Event::Sent => {
                 let now = self.serving.now;
-                if let Some(connection) = find(&mut self.connections, socket) {
-                    debug_assert!(
-                        connection.sending,
-                        "{socket:?} has sent what it did not begin"
-                    );
-                    connection.sending = false;
-                    connection.in_flight = 0;
-                    connection.since = now;
-                    list(&mut self.listed, connection);
-                }
+                let Some(connection) = find(&mut self.connections, socket) else {
+                    self.upstream_happened(socket, completion.event, &[]);
+                    return;
+                };
+                debug_assert!(
+                    connection.sending,
+                    "{socket:?} has sent what it did not begin"
+                );
+                connection.sending = false;
+                connection.in_flight = 0;
+                connection.since = now;
+                list(&mut self.listed, connection);
             }
             Event::Accepted { .. } => self.accepted(socket),
             Event::Ended => {
-                if let Some(connection) = find(&mut self.connections, socket) {
-                    if connection.lingers() {
-                        return self.close(socket, Close::Graceful);
-                    }
-                    connection.peer_ended(&mut self.serving);
-                    list(&mut self.listed, connection);
+                let Some(connection) = find(&mut self.connections, socket) else {
+                    self.upstream_happened(socket, completion.event, &[]);
+                    return;
+                };
+                if connection.lingers() {
+                    return self.close(socket, Close::Graceful);
                 }
+                connection.peer_ended(&mut self.serving);
+                list(&mut self.listed, connection);
             }
             Event::Failed(_) if self.listener == Some(socket) => self.listener_failed(socket),
+            Event::Failed(_) if self.upstream_happened(socket, completion.event, &[]) => {}
             Event::Failed(_) => {
                 self.serving.counts.failed += 1;
                 self.close(socket, Close::Reset);
             }
-            Event::Connected => {}
+            Event::Connected => {
+                self.upstream_happened(socket, completion.event, &[]);
+            }
         }
     }
 
     #[inline]
-    fn received(&mut self, socket: Token, bytes: &[u8]) {
+    fn received(&mut self, socket: Token, bytes: &[u8]) -> bool {
         let Some(connection) = find(&mut self.connections, socket) else {
-            return;
+            return false;
         };
         if !connection.sending {
             connection.since = self.serving.now;
@@ -303,6 +326,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
         supply(&mut self.driver, connection);
         connection.receive(bytes, &mut self.serving);
         list(&mut self.listed, connection);
+        true
     }
 
     fn accepted(&mut self, socket: Token) {
@@ -392,6 +416,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
                 Alarm::Service(ticket) => self.serving.due(ticket),
                 Alarm::Listen => self.listen_again(),
                 Alarm::DrainOver => self.cut_all(),
+                Alarm::Upstreams => self.upstream_tick(),
             }
         }
         self.alarms = alarms;
@@ -455,6 +480,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
             if !self.serving.agenda.notices.is_empty() {
                 self.notify();
             }
+            self.settle_upstreams();
             if self.listed.is_empty() && self.serving.agenda.is_settled() {
                 return;
             }
@@ -512,7 +538,10 @@ impl<D: Driver, S: Service> Worker<D, S> {
             let wanted = match notice {
                 Notice::Writable => connection.is_some_and(|one| one.is_in_pieces(ticket.number)),
                 Notice::PeerEnded => connection.is_some_and(|one| one.is_open(ticket.number)),
-                Notice::Closed => true,
+                Notice::Closed => {
+                    self.upstream_client_gone(ticket);
+                    true
+                }
             };
             if wanted {
                 self.serving.notify(ticket, notice);
@@ -609,6 +638,11 @@ impl<D: Driver, S: Service> Worker<D, S> {
             "what all clients hold is not the sum of what each holds"
         );
         let enough = self.settings.memory_bytes - self.settings.memory_bytes / 8;
+        let upstreams = self.upstream_bytes();
+        let clients = self.all_held_bytes() - upstreams;
+        if upstreams > clients {
+            self.upstream_relieve((upstreams + clients).saturating_sub(enough));
+        }
         for (own, of_service, socket) in self.heaviest() {
             if self.all_held_bytes() <= enough {
                 return;
@@ -708,6 +742,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
             connection.drain(&mut self.serving);
             list(&mut self.listed, connection);
         }
+        self.upstream_drain(false);
     }
 
     fn cut_all(&mut self) {
@@ -717,6 +752,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
                 self.close(socket, Close::Reset);
             }
         }
+        self.upstream_drain(true);
     }
 }
 

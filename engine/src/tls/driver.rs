@@ -39,6 +39,8 @@ pub struct Tls<D: Driver> {
     server: Option<ServerTls>,
     /// By slot. Listeners have none.
     connections: Vec<Option<Box<Connection>>>,
+    /// By slot: connections in the clear, which pass through as they are, if there may be any.
+    plain: Option<Vec<Token>>,
     payloads: Payloads,
     /// Connections with ciphertext to hand over.
     outbox: Vec<Token>,
@@ -67,6 +69,12 @@ impl<D: Driver> Tls<D> {
         Tls::new(driver, Some(client), Some(server))
     }
 
+    /// Connects in the clear where no client settings are; buffers go there, no templates.
+    pub fn connecting_in_the_clear(self) -> Tls<D> {
+        let plain = Some(Vec::new());
+        Tls { plain, ..self }
+    }
+
     fn new(driver: D, client: Option<ClientTls>, server: Option<ServerTls>) -> Tls<D> {
         let mut capabilities = driver.capabilities().clone();
         capabilities.features.push("TLS by rustls and ring".into());
@@ -75,6 +83,7 @@ impl<D: Driver> Tls<D> {
             client,
             server,
             connections: Vec::new(),
+            plain: None,
             payloads: Payloads::default(),
             outbox: Vec::new(),
             reported: Vec::new(),
@@ -115,7 +124,13 @@ impl<D: Driver> Driver for Tls<D> {
     }
 
     fn connect(&mut self, to: &Address, options: &SocketOptions) -> Result<Token, Refused> {
-        let tls = self.client.as_ref().ok_or(NO_SETTINGS)?;
+        let Some(tls) = self.client.as_ref() else {
+            let plain = self.plain.as_mut().ok_or(NO_SETTINGS)?;
+            let token = self.inner.connect(to, options)?;
+            plain.resize(plain.len().max(token.slot() + 1), Token::NOBODYS);
+            plain[token.slot()] = token;
+            return Ok(token);
+        };
         let machine = Machine::client(tls, options.peer)
             .map_err(|error| Refused::Kernel(Fault::Tls(TlsFault::of(&error, true))))?;
         let needs_alpn = tls.needs_alpn();
@@ -127,6 +142,9 @@ impl<D: Driver> Driver for Tls<D> {
 
     #[inline]
     fn send(&mut self, socket: Token, payload: Payload) -> Result<(), Refused> {
+        if self.is_plain(socket) && matches!(payload, Payload::Buffer(_)) {
+            return self.inner.send(socket, payload);
+        }
         let refused = match find(&mut self.connections, socket) {
             Some(found) if found.stage == Stage::Open && found.is_sending() => {
                 Refused::SendUnfinished
@@ -154,6 +172,9 @@ impl<D: Driver> Driver for Tls<D> {
     }
 
     fn arm_receive(&mut self, socket: Token, armed: bool) -> Result<(), Refused> {
+        if self.is_plain(socket) {
+            return self.inner.arm_receive(socket, armed);
+        }
         let found = find(&mut self.connections, socket).filter(|found| found.is_known());
         let found = found.ok_or(Refused::Stale)?;
         found.armed = armed;
@@ -268,6 +289,13 @@ impl<D: Driver> Driver for Tls<D> {
 }
 
 impl<D: Driver> Tls<D> {
+    /// Whether a connection is in the clear.
+    #[inline]
+    fn is_plain(&self, socket: Token) -> bool {
+        let plain = self.plain.as_ref();
+        plain.is_some_and(|plain| plain.get(socket.slot()) == Some(&socket))
+    }
+
     fn keep(&mut self, connection: Connection) {
         let slot = connection.token.slot();
         if self.connections.len() <= slot {
@@ -415,6 +443,9 @@ impl<D: Driver> Tls<D> {
     /// Makes of one completion of the inner driver what the owner is to see.
     #[inline]
     fn pass_on(&mut self, socket: Token, event: Event, completions: &mut Completions) {
+        if self.is_plain(socket) {
+            return completions.push(socket, event);
+        }
         match event {
             Event::Received(lent) => self.received(socket, lent, completions),
             Event::Sent => self.sent(socket, completions),

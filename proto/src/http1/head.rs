@@ -514,12 +514,12 @@ pub(crate) fn number(text: &[u8]) -> Result<u64, Fault> {
 }
 
 /// Whether `bytes` is a token (RFC 9110 §5.6.2).
-pub(crate) fn is_token(bytes: &[u8]) -> bool {
+pub fn is_token(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().all(|&byte| TOKEN[byte as usize])
 }
 
 /// Whether `bytes` is a field value (RFC 9110 §5.5).
-pub(super) fn is_field_value(bytes: &[u8]) -> bool {
+pub fn is_field_value(bytes: &[u8]) -> bool {
     bytes.trim_ascii().len() == bytes.len()
         && bytes
             .iter()
@@ -528,7 +528,7 @@ pub(super) fn is_field_value(bytes: &[u8]) -> bool {
 
 /// Whether `bytes` is a host with an optional port (RFC 9110 §7.2). Only the alphabet is checked,
 /// which keeps out user names, lists with spaces and paths.
-pub(crate) fn is_host(bytes: &[u8]) -> bool {
+pub fn is_host(bytes: &[u8]) -> bool {
     bytes.iter().all(|&byte| HOST[byte as usize])
 }
 

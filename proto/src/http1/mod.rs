@@ -20,7 +20,8 @@ pub mod response;
 pub mod server;
 
 pub use fields::{Fields, field, fields};
-pub(crate) use head::{is_host, is_token, number};
+pub(crate) use head::number;
+pub use head::{is_field_value, is_host, is_token};
 pub use memo::HeadMemo;
 
 /// The version in a start line. A higher minor version counts as 1.1 (RFC 9110 §2.5).

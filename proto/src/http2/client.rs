@@ -269,6 +269,52 @@ impl Client {
         Ok(())
     }
 
+    /// Begins a request whose body follows by [`Client::data`], as [`Client::request_block`] does
+    /// one whose body is there.
+    ///
+    /// # Errors
+    /// No capacity, or a place that is taken or too high. Then nothing was written.
+    pub fn begin_block(
+        &mut self,
+        block: &[u8],
+        head_request: bool,
+        place: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Misuse> {
+        let id = self.begin(place)?;
+        self.connection.sender.write_block(out, id, block, false);
+        self.open(place, id, head_request, false);
+        Ok(())
+    }
+
+    /// Sends as much of a piece of the body of a request as the server's windows allow, and says
+    /// how many bytes that is. The end is sent behind the last of them. Credit that comes is no
+    /// event: who has more to send tries again when something was received.
+    ///
+    /// Without effect on a place that has no request.
+    pub fn data(&mut self, place: u32, bytes: &[u8], end: bool, out: &mut Vec<u8>) -> usize {
+        match self.connection.streams.at(place) {
+            Some(stream) if !stream.ended_out => self.connection.send_data(place, bytes, end, out),
+            _ => 0,
+        }
+    }
+
+    /// Stops giving credit for the body of a response, which then ends its flow after at most
+    /// [`Config::stream_window`] bytes. Without effect on a place that has no request.
+    pub fn pause(&mut self, place: u32) {
+        if let Some(stream) = self.connection.streams.at(place) {
+            stream.paused = true;
+        }
+    }
+
+    /// Gives credit again, and what was held back at once.
+    pub fn resume(&mut self, place: u32, out: &mut Vec<u8>) {
+        if let Some(stream) = self.connection.streams.at(place) {
+            stream.paused = false;
+            self.connection.refill(place, out);
+        }
+    }
+
     /// The next event out of `input`, which is advanced past what was used. What the protocol owes
     /// the server is appended to `out`.
     ///

@@ -27,7 +27,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Names and values, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
+    pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone + use<'a> {
         let bytes = self.bytes;
         self.spans.iter().map(move |span| span.of(bytes))
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use ringside_server::{Address, Config, Running, Stop};
 
-/// A configuration as the arguments say: `--addr IP:PORT`, `--threads N`.
+/// A configuration as these arguments say: `--addr IP:PORT`, `--threads N`.
 pub(crate) fn config(
     mut arguments: impl Iterator<Item = String>,
 ) -> Result<Config, Box<dyn Error>> {
@@ -31,11 +31,12 @@ pub(crate) fn config(
     Ok(config)
 }
 
-/// Serves what `start` starts until SIGINT or SIGTERM.
+/// Serves what `start` starts with a configuration, until SIGINT or SIGTERM.
 pub(crate) fn serve(
+    config: Result<Config, Box<dyn Error>>,
     start: impl FnOnce(Config, &Stop) -> Result<Running, Box<dyn Error>>,
 ) -> ExitCode {
-    match until_stopped(start) {
+    match config.and_then(|config| until_stopped(config, start)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -45,9 +46,9 @@ pub(crate) fn serve(
 }
 
 fn until_stopped(
+    config: Config,
     start: impl FnOnce(Config, &Stop) -> Result<Running, Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
-    let config = config(std::env::args().skip(1))?;
     let stop = Stop::on_signals()?;
     let running = start(config, &stop)?;
     let (address, engine) = (running.address(), running.engine_name());

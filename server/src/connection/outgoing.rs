@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use engine::Token;
 
-use crate::answer::{Beat, Dribble, Form, Framing, Rest};
+use crate::answer::{Form, Framing, Rest};
 use crate::pattern::{Slice, Stream};
 use crate::response::Field;
 use crate::service::{Dialogue, Ticket};
@@ -441,6 +441,26 @@ impl Item {
     fn is_of(&self, number: u32) -> bool {
         self.asked().is_some_and(|asked| asked.number == number)
     }
+}
+
+/// An answer that leaves byte by byte.
+#[derive(Debug)]
+pub(crate) struct Dribble {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) at: usize,
+    pub(crate) every: Duration,
+    pub(crate) beat: Beat,
+}
+
+/// Where a [`Dribble`] is between two bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beat {
+    /// The next byte may go.
+    Due,
+    /// A byte has gone and no timer runs yet.
+    Gone,
+    /// The timer runs.
+    Waiting,
 }
 
 impl Dribble {

@@ -7,6 +7,7 @@ mod pipelines;
 mod service;
 mod stand_in;
 mod streaming;
+mod upstreams;
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -123,14 +124,19 @@ impl Stage {
 
 impl<S: Service> Stage<S> {
     fn serving(seed: u64, faults: Faults, service: S) -> Stage<S> {
-        let network = Network::new(seed, faults);
+        Stage::on(&Network::new(seed, faults), 80, service)
+    }
+
+    /// One on this network that listens on this port.
+    fn on(network: &Network, port: u16, service: S) -> Stage<S> {
+        let network = network.clone();
         let driver = network.driver(&Config {
             sockets: 64,
             buffers: 64,
             buffer_bytes: 4096,
             ..Config::default()
         });
-        let address = Address::Tcp(SocketAddr::from(([127, 0, 0, 1], 80)));
+        let address = Address::Tcp(SocketAddr::from(([127, 0, 0, 1], port)));
         let settings = Settings {
             listen: Listen {
                 address,

@@ -122,6 +122,42 @@ fn a_second_connection_resumes_the_session_of_the_first_where_both_sides_want_it
 }
 
 #[test]
+fn a_driver_that_secures_servers_may_be_told_to_connect_in_the_clear() {
+    struct Echo;
+    impl Peer for Echo {
+        fn received(
+            &mut self,
+            _: crate::sim::Connection,
+            bytes: &[u8],
+            _: Time,
+            replies: &mut Replies,
+        ) {
+            replies.send(0, bytes);
+            replies.close(1_000);
+        }
+    }
+    let mut stage = Stage::serving(server_settings().build().unwrap());
+    stage.network.serve(&address(), Echo);
+    for _ in 0..2 {
+        let socket = stage.connect();
+        stage.run();
+        assert!(stage.story(socket).stands && stage.driver.secured(socket).is_none());
+        stage.driver.arm_receive(socket, false).unwrap();
+        stage.driver.arm_receive(socket, true).unwrap();
+        stage.send(socket, b"in the clear");
+        stage.run();
+        let story = stage.story(socket);
+        assert_eq!((&*story.received, story.sent), (&b"in the clear"[..], 1));
+        assert!(story.ended && story.failed.is_none(), "{story:?}");
+        stage.driver.close(socket, Close::Graceful).unwrap();
+        let mut buffer = stage.driver.buffer();
+        buffer.push(0);
+        assert!(stage.driver.send(socket, Payload::Buffer(buffer)).is_err());
+        stage.run();
+    }
+}
+
+#[test]
 fn many_connections_at_once_resume_each_with_a_ticket_of_its_own() {
     let mut stage = Stage::usual();
     stage.listen();

@@ -119,8 +119,17 @@ pub(super) fn address() -> Address {
 
 impl Stage {
     pub(super) fn new(client: ClientTls, server: ServerTls) -> Stage {
+        Stage::of(|driver| Tls::both(driver, client, server))
+    }
+
+    /// A driver that secures what it accepts, and connects in the clear.
+    pub(super) fn serving(server: ServerTls) -> Stage {
+        Stage::of(|driver| Tls::server(driver, server).connecting_in_the_clear())
+    }
+
+    fn of(make: impl FnOnce(Sim) -> Tls<Sim>) -> Stage {
         let network = Network::new(5, Faults::none());
-        let driver = Tls::both(network.driver(&Config::default()), client, server);
+        let driver = make(network.driver(&Config::default()));
         Stage {
             network,
             driver,

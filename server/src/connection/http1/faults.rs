@@ -1,8 +1,9 @@
 //! What goes wrong on purpose.
 
 use super::{Form, Talk};
-use crate::answer::{self, Beat, Dribble};
+use crate::answer;
 use crate::connection::outgoing::Then;
+use crate::connection::outgoing::{Beat, Dribble};
 use crate::connection::{Ending, Shared};
 use crate::fault::Fault;
 use crate::response::Response;

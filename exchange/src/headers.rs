@@ -47,7 +47,7 @@ fn are_plain(fields: &HeaderMap) -> bool {
 }
 
 /// The form as far as `response` can keep it.
-pub(crate) fn fitting(form: Form, response: &Response, fields: &HeaderMap) -> Form {
+pub fn fitting(form: Form, response: &Response, fields: &HeaderMap) -> Form {
     if response.body.is_announced() && are_plain(fields) {
         return form;
     }
@@ -71,7 +71,7 @@ fn names(fields: &HeaderMap, option: &str) -> bool {
 }
 
 /// Whether a list has this token, in any case.
-pub(crate) fn has_token(value: &[u8], token: &str) -> bool {
+pub fn has_token(value: &[u8], token: &str) -> bool {
     let tokens = value.split(|byte| *byte == b',');
     tokens
         .map(<[u8]>::trim_ascii)
@@ -79,7 +79,7 @@ pub(crate) fn has_token(value: &[u8], token: &str) -> bool {
 }
 
 /// Appends `response`, whose fields are `fields`, except for what is no bytes yet.
-pub(crate) fn encode(
+pub fn encode(
     out: &mut Vec<u8>,
     response: &Response,
     fields: &HeaderMap,
@@ -271,7 +271,7 @@ fn announced(fields: &HeaderMap) -> Option<Option<u64>> {
 
 /// The fields of an answer over HTTP/2, in hyper's order: those of the map, the date, and `length`,
 /// which is the body's in decimal. `None` if the map has another one.
-pub(crate) fn for_http2<'a>(
+pub fn for_http2<'a>(
     fields: &'a HeaderMap,
     response: &Response,
     length: Option<&'a [u8]>,
@@ -293,7 +293,7 @@ pub(crate) fn for_http2<'a>(
 
 /// Whether a field is of one connection over HTTP/1, so that a frame with it would be malformed
 /// (RFC 9113 §8.2.2).
-pub(crate) fn is_of_connection(name: &str) -> bool {
+pub fn is_of_connection(name: &str) -> bool {
     let others = [
         "connection",
         "keep-alive",
@@ -306,7 +306,7 @@ pub(crate) fn is_of_connection(name: &str) -> bool {
 
 /// Takes out what is of one connection over HTTP/1, and not said over HTTP/2 (RFC 9113 §8.2.2).
 /// One by one as hyper does it, since that decides about the order of the others.
-pub(crate) fn strip(fields: &mut HeaderMap) {
+pub fn strip(fields: &mut HeaderMap) {
     const NAMES: [HeaderName; 4] = [
         HeaderName::from_static("keep-alive"),
         HeaderName::from_static("proxy-connection"),

@@ -1,11 +1,9 @@
 //! Answers become bytes.
 
-use std::time::Duration;
-
 use proto::http1::Version;
 use proto::http1::response::{self, Head, Length};
 
-pub(crate) use crate::form::{Form, Framing, Rest, bodiless};
+pub use crate::form::{Form, Framing, Rest, bodiless};
 #[cfg(feature = "tower")]
 use crate::headers;
 use crate::pattern::Stream;
@@ -24,7 +22,7 @@ const SERVER: (&str, &str) = ("Server", "ringside");
 impl Form {
     /// This form as far as `response` can keep it: without chunks, which HTTP/1.0 does not know,
     /// only the end of the connection ends a body of unannounced length (RFC 9112 §6.3).
-    pub(crate) fn fitting(self, response: &Response) -> Form {
+    pub fn fitting(self, response: &Response) -> Form {
         #[cfg(feature = "tower")]
         if let Some(fields) = &response.headers {
             return headers::fitting(self, response, fields);
@@ -38,7 +36,7 @@ impl Form {
 }
 
 /// Appends `response` to `out`, except for what is no bytes yet, which is returned.
-pub(crate) fn encode(out: &mut Vec<u8>, response: &Response, form: Form, date: &[u8; 29]) -> Rest {
+pub fn encode(out: &mut Vec<u8>, response: &Response, form: Form, date: &[u8; 29]) -> Rest {
     #[cfg(feature = "tower")]
     if let Some(fields) = &response.headers {
         return headers::encode(out, response, fields, form, date);
@@ -124,7 +122,7 @@ fn length(response: &Response, form: Form) -> Length {
 /// connections write by themselves (RFC 9110 §7.6.1, RFC 9112 §6, RFC 9113 §8.2.2), and about
 /// answers that are none yet (RFC 9110 §15.2).
 #[inline]
-pub(crate) fn may_be_said(response: &Response) -> bool {
+pub fn may_be_said(response: &Response) -> bool {
     (200..=599).contains(&response.status)
         && (response.fields.is_empty() || may_stand_there(response))
 }
@@ -147,7 +145,7 @@ fn may_stand_there(response: &Response) -> bool {
 /// Clients under load repeat themselves. The same head without a body takes the same route to the
 /// same answer, so a repeated request costs a comparison and a copy: no routing, no formatting.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub struct Kept {
     head: Vec<u8>,
     answer: Vec<u8>,
     /// Where the date stands in `answer`.
@@ -157,12 +155,12 @@ pub(crate) struct Kept {
 impl Kept {
     /// The answer to the request with `head`, which had no body.
     #[inline]
-    pub(crate) fn answer(&self, head: &[u8]) -> Option<&[u8]> {
+    pub fn answer(&self, head: &[u8]) -> Option<&[u8]> {
         (self.head == head).then_some(&self.answer[..])
     }
 
     /// Keeps `answer`, if it is not too long. It was encoded whole, with `date` in it.
-    pub(crate) fn keep(&mut self, head: &[u8], answer: &[u8], date: &[u8; 29]) {
+    pub fn keep(&mut self, head: &[u8], answer: &[u8], date: &[u8; 29]) {
         let date_at = answer.windows(date.len()).position(|window| window == date);
         let (Some(date_at), true) = (date_at, answer.len() <= KEPT_BYTES_MAX) else {
             return;
@@ -175,7 +173,7 @@ impl Kept {
     }
 
     /// Puts a new date in.
-    pub(crate) fn renew(&mut self, date: &[u8; 29]) {
+    pub fn renew(&mut self, date: &[u8; 29]) {
         debug_assert!(
             self.answer.is_empty() || self.date_at + date.len() <= self.answer.len(),
             "the date stands outside of the answer that is kept"
@@ -186,30 +184,10 @@ impl Kept {
     }
 
     /// Keeps nothing any more. No request has an empty head.
-    pub(crate) fn forget(&mut self) {
+    pub fn forget(&mut self) {
         self.head.clear();
         self.answer.clear();
     }
-}
-
-/// An answer that leaves byte by byte.
-#[derive(Debug)]
-pub(crate) struct Dribble {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) at: usize,
-    pub(crate) every: Duration,
-    pub(crate) beat: Beat,
-}
-
-/// Where a [`Dribble`] is between two bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Beat {
-    /// The next byte may go.
-    Due,
-    /// A byte has gone and no timer runs yet.
-    Gone,
-    /// The timer runs.
-    Waiting,
 }
 
 #[cfg(test)]

@@ -8,18 +8,18 @@ use crate::response::Field;
 
 /// How a request wants to be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Form {
+pub struct Form {
     /// The version of the request.
-    pub(crate) version: Version,
+    pub version: Version,
     /// The method is HEAD: the same head as for GET, and nothing after it (RFC 9110 §9.3.2).
-    pub(crate) head_only: bool,
+    pub head_only: bool,
     /// The connection goes on afterwards.
-    pub(crate) keep_alive: bool,
+    pub keep_alive: bool,
 }
 
 /// What of an answer is no bytes yet, once it was encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rest {
+pub enum Rest {
     /// Nothing.
     Nothing,
     /// So much of the pattern.
@@ -30,7 +30,7 @@ pub(crate) enum Rest {
 
 /// How the end of a body in pieces is told over HTTP/1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Framing {
+pub enum Framing {
     /// Each piece is a chunk (RFC 9112 §7.1).
     Chunks,
     /// So many bytes are left of those that were announced.
@@ -41,7 +41,7 @@ pub(crate) enum Framing {
 
 impl Framing {
     /// Appends a piece.
-    pub(crate) fn write(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+    pub fn write(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         match self {
             Framing::Chunks => response::capital_chunk(out, bytes),
             Framing::Announced(left) => {
@@ -57,7 +57,7 @@ impl Framing {
 
     /// Appends the end. False if the body is not complete, so that only the end of the connection
     /// can tell.
-    pub(crate) fn finish(self, trailers: &[Field], out: &mut Vec<u8>) -> bool {
+    pub fn finish(self, trailers: &[Field], out: &mut Vec<u8>) -> bool {
         if self == Framing::Chunks {
             let fields = trailers.iter();
             let fields = fields.map(|(name, value)| (name.as_bytes(), value.as_bytes()));
@@ -73,6 +73,6 @@ impl Framing {
 }
 
 /// RFC 9110 §15.3.5 and §15.4.5: these never have a body.
-pub(crate) fn bodiless(status: u16) -> bool {
+pub fn bodiless(status: u16) -> bool {
     matches!(status, 204 | 304)
 }

@@ -1,0 +1,162 @@
+//! The service of a worker, and what is told to it.
+
+use std::ops::{Deref, DerefMut};
+
+use engine::Token;
+
+use super::Shared;
+use super::incoming::{Answerer, Incoming};
+use crate::grpc::{Call, Method};
+use crate::request::Request;
+use crate::service::{Context, Event, Intake, Notice, Reply, Service, Ticket};
+use crate::upstream::{Event as Heard, Exchange};
+
+/// The service of a worker, and what its connections share. It reads as the latter.
+///
+/// What may call the service is generic over it, and nothing else is.
+pub(crate) struct Serving<S> {
+    shared: Shared,
+    service: S,
+}
+
+impl<S: Service> Serving<S> {
+    pub(crate) fn new(shared: Shared, service: S) -> Serving<S> {
+        Serving { shared, service }
+    }
+
+    /// Has the service answer. `number` is that of the ticket it gets; says what it calls that.
+    #[inline]
+    pub(super) fn call(
+        &mut self,
+        request: &Request<'_>,
+        socket: Token,
+        number: u32,
+    ) -> (Reply, u32) {
+        let site = &mut self.shared.site;
+        let ticket = Ticket::new(socket, number, 0);
+        let mut context = Context::new(site.now, ticket, &mut site.agenda, &site.peers);
+        let reply = self.service.call(request, &mut context);
+        (reply, context.ticket().tag())
+    }
+
+    /// Asks the service what becomes of the body of a request.
+    pub(super) fn intake(&mut self, head: &Request<'_>) -> Intake {
+        self.service.intake(head)
+    }
+
+    /// The methods of gRPC that the service offers.
+    #[inline]
+    pub(super) fn methods(&self) -> &'static [Method] {
+        self.service.methods()
+    }
+
+    /// Has the service open a call.
+    #[inline]
+    pub(super) fn open_call(
+        &mut self,
+        method: &'static Method,
+        head: &Request<'_>,
+    ) -> Box<dyn Call> {
+        self.service.open_call(method, head)
+    }
+
+    /// The answer to a request whose body has come.
+    pub(super) fn answer(
+        &mut self,
+        incoming: &mut Incoming,
+        socket: Token,
+        number: u32,
+    ) -> (Reply, u32) {
+        match incoming.complete() {
+            Answerer::Service(request) => self.call(&request, socket, number),
+            Answerer::Nobody(response) => (Reply::Now(response), 0),
+        }
+    }
+
+    /// Tells the service what happened to a request.
+    pub(super) fn tell(&mut self, ticket: Ticket, event: Event<'_>) {
+        let site = &mut self.shared.site;
+        let mut context = Context::new(site.now, ticket, &mut site.agenda, &site.peers);
+        self.service.event(ticket, event, &mut context);
+    }
+
+    /// Tells the service what came out of sending, or of an end.
+    pub(crate) fn notify(&mut self, ticket: Ticket, notice: Notice) {
+        self.tell(ticket, notice.event());
+    }
+
+    /// Tells the service that the worker begins.
+    pub(crate) fn started(&mut self) {
+        let site = &mut self.shared.site;
+        let mut context = Context::of_nobody(site.now, &mut site.agenda, &site.peers);
+        self.service.started(&mut context);
+    }
+
+    /// Tells the service what happened to an exchange that was begun for `ticket`.
+    pub(crate) fn exchange(&mut self, ticket: Ticket, which: Exchange, event: Heard<'_>) {
+        let site = &mut self.shared.site;
+        let mut context = Context::new(site.now, ticket, &mut site.agenda, &site.peers);
+        self.service.exchange(which, event, &mut context);
+    }
+
+    /// Tells the service that took `ticket` that its timer is due.
+    pub(crate) fn due(&mut self, ticket: Ticket) {
+        let site = &mut self.shared.site;
+        let mut context = Context::new(site.now, ticket, &mut site.agenda, &site.peers);
+        self.service.due(ticket, &mut context);
+    }
+
+    /// Has the service do what became possible by itself.
+    #[inline]
+    pub(crate) fn work(&mut self) {
+        let site = &mut self.shared.site;
+        let mut context = Context::of_nobody(site.now, &mut site.agenda, &site.peers);
+        self.service.work(&mut context);
+    }
+
+    /// What the service holds for requests.
+    #[inline]
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.service.held_bytes()
+    }
+
+    /// Tells of each request for which it holds something.
+    pub(crate) fn each_held(&self, tell: &mut dyn FnMut(Ticket, usize)) {
+        self.service.each_held(tell);
+    }
+
+    /// Has the service give up the requests of a connection for which it holds something.
+    pub(crate) fn relieve_service(&mut self, socket: Token) {
+        let site = &mut self.shared.site;
+        let mut context = Context::of_nobody(site.now, &mut site.agenda, &site.peers);
+        self.service.relieve(socket, &mut context);
+    }
+
+    /// The service itself, for its worker.
+    #[inline]
+    pub(crate) fn service(&mut self) -> &mut S {
+        &mut self.service
+    }
+
+    /// Tells the service what was counted.
+    #[inline]
+    pub(crate) fn tell_counts(&mut self) {
+        self.service.counted(&self.shared.site.counts);
+    }
+}
+
+impl<S> Deref for Serving<S> {
+    type Target = Shared;
+
+    #[inline]
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
+}
+
+impl<S> DerefMut for Serving<S> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Shared {
+        &mut self.shared
+    }
+}

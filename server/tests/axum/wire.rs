@@ -112,7 +112,12 @@ impl Ask {
                 let fields = self.trailers.iter();
                 let fields = fields.map(|(name, value)| format!("{name}: {value}\r\n"));
                 let end = format!("0\r\n{}\r\n", fields.collect::<String>());
-                chunks.push(end.into_bytes());
+                // In one write with the last piece: who has read enough of a body answers at once,
+                // and hyper ends the connection if the end hasn't come by then.
+                match chunks.last_mut() {
+                    Some(last) => last.extend_from_slice(end.as_bytes()),
+                    None => chunks.push(end.into_bytes()),
+                }
                 chunks
             }
         };

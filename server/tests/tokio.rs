@@ -218,6 +218,15 @@ fn another_thread_can_give_an_idle_worker_work() {
     }
 }
 
+/// Says that something is over, even if what it stands beside panics.
+struct AtLast<'a>(&'a AtomicBool);
+
+impl Drop for AtLast<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn a_storm_of_requests_does_not_starve_timers() {
     let ticks = Arc::new(AtomicU64::new(0));
@@ -243,6 +252,7 @@ fn a_storm_of_requests_does_not_starve_timers() {
         let storm = "GET / HTTP/1.1\r\nHost: test\r\n\r\n".repeat(200);
         let at = address(&running);
         std::thread::scope(|scope| {
+            let _over = AtLast(&over);
             for _ in 0..3 {
                 scope.spawn(|| {
                     let mut writer = connect_to(at);
@@ -267,7 +277,6 @@ fn a_storm_of_requests_does_not_starve_timers() {
                 }
                 ask_often(&mut asked, "/", "hello", 1);
             }
-            over.store(true, Ordering::Relaxed);
         });
         let came = ticks.load(Ordering::Relaxed) - before;
         assert!(came >= 20, "{engine:?}: {came} ticks came");

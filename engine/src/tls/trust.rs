@@ -35,7 +35,14 @@ impl Trust {
         provider: &Arc<CryptoProvider>,
     ) -> Result<Arc<dyn ServerCertVerifier>, String> {
         let (certificates, source) = match self {
-            Trust::Anybody => return Ok(Arc::new(Anybody(Arc::clone(provider)))),
+            Trust::Anybody => {
+                let (provider, authorities, own) = (provider.clone(), None, Vec::new());
+                return Ok(Arc::new(Verifier {
+                    provider,
+                    authorities,
+                    own,
+                }));
+            }
             Trust::File(path) => (certificates_in(path)?, path.display().to_string()),
             Trust::System => (
                 rustls_native_certs::load_native_certs().certs,
@@ -50,48 +57,50 @@ impl Trust {
                  ca-certificates, or give a PEM file with the authority's certificate"
             ));
         }
-        let inner = WebPkiServerVerifier::builder_with_provider(roots.into(), provider.clone())
-            .build()
-            .map_err(|why| format!("{source}: {why}"))?;
+        let authorities =
+            WebPkiServerVerifier::builder_with_provider(roots.into(), provider.clone())
+                .build()
+                .map_err(|why| format!("{source}: {why}"))?;
         let own = match self {
             Trust::File(_) => certificates,
             _ => Vec::new(),
         };
-        Ok(Arc::new(Listed { inner, own }))
+        Ok(Arc::new(Verifier {
+            provider: provider.clone(),
+            authorities: Some(authorities),
+            own,
+        }))
     }
 }
 
 /// Trusts authorities, and certificates that were given as such even where they are an authority's:
 /// `openssl req -x509` makes self-signed certificates of that kind, which webpki refuses in a
-/// server's hand.
+/// server's hand. Without authorities it trusts any certificate.
 #[derive(Debug)]
-struct Listed {
-    inner: Arc<WebPkiServerVerifier>,
+struct Verifier {
+    provider: Arc<CryptoProvider>,
+    authorities: Option<Arc<WebPkiServerVerifier>>,
     own: Vec<CertificateDer<'static>>,
 }
 
-impl ServerCertVerifier for Listed {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
+        name: &ServerName<'_>,
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let verdict = self.inner.verify_server_cert(
-            end_entity,
-            intermediates,
-            server_name,
-            ocsp_response,
-            now,
-        );
-        match verdict {
+        let Some(authorities) = &self.authorities else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        match authorities.verify_server_cert(end_entity, intermediates, name, ocsp_response, now) {
             // Its validity in time has been checked by then; its name has not.
             Err(Error::InvalidCertificate(CertificateError::Other(other)))
                 if is_authority(&other) && self.own.contains(end_entity) =>
             {
-                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, name)?;
                 Ok(ServerCertVerified::assertion())
             }
             verdict => verdict,
@@ -104,48 +113,7 @@ impl ServerCertVerifier for Listed {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.inner
-            .verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.inner
-            .verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.inner.supported_verify_schemes()
-    }
-}
-
-/// Trusts any certificate.
-#[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         crypto::verify_tls12_signature(message, certificate, signature, algorithms)
     }
 
@@ -155,11 +123,12 @@ impl ServerCertVerifier for Anybody {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         crypto::verify_tls13_signature(message, certificate, signature, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        let algorithms = &self.provider.signature_verification_algorithms;
+        algorithms.supported_schemes()
     }
 }

@@ -478,6 +478,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
                 self.act();
             }
             if !self.serving.agenda.notices.is_empty() {
+                self.settle_upstreams(); // So that what was asked for clients that left is known.
                 self.notify();
             }
             self.settle_upstreams();
@@ -496,6 +497,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
             self.listed = listed;
             if self.all_held_bytes() > self.settings.memory_bytes {
                 self.relieve();
+                self.settle_upstreams();
             }
             if self.serving.agenda.is_settled() {
                 return;

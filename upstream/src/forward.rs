@@ -1,6 +1,7 @@
 //! What a proxy does to the fields of a message before it passes it on (RFC 9110 §7.6.1).
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use exchange::response;
 
@@ -15,20 +16,15 @@ pub fn forwarded<'a, I>(fields: I) -> impl Iterator<Item = (&'a [u8], &'a [u8])>
 where
     I: Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
 {
-    let all = fields.clone();
-    let lists = fields
+    let options: BTreeSet<Vec<u8>> = fields
         .clone()
-        .any(|(name, _)| name.eq_ignore_ascii_case(b"connection"));
-    let drops = move |name: &[u8]| is_ours(name) || lists && is_listed(fields.clone(), name);
-    all.filter(move |(name, _)| !drops(name))
-}
-
-/// Whether a `Connection` names this field.
-fn is_listed<'a>(fields: impl Iterator<Item = (&'a [u8], &'a [u8])>, name: &[u8]) -> bool {
-    fields
-        .filter(|(found, _)| found.eq_ignore_ascii_case(b"connection"))
+        .filter(|(name, _)| name.eq_ignore_ascii_case(b"connection"))
         .flat_map(|(_, value)| value.split(|&byte| byte == b','))
-        .any(|option| option.trim_ascii().eq_ignore_ascii_case(name))
+        .map(|option| option.trim_ascii().to_ascii_lowercase())
+        .collect();
+    let is_listed =
+        move |name: &[u8]| !options.is_empty() && options.contains(&name.to_ascii_lowercase());
+    fields.filter(move |(name, _)| !is_ours(name) && !is_listed(name))
 }
 
 impl Request {
@@ -50,8 +46,16 @@ impl Request {
         let host = request.host().unwrap_or_default();
         let mut sent = Request::new(request.method(), target, host);
         let fields: Vec<(&[u8], &[u8])> = request.fields().collect();
+        // Over HTTP/2 they may come one by one, and have to be one over HTTP/1.1 (RFC 9113 §8.2.3).
+        let mut cookies: Vec<&[u8]> = Vec::new();
         for (name, value) in forwarded(fields.iter().copied()) {
-            sent.push(name, value);
+            match name.eq_ignore_ascii_case(b"cookie") {
+                true => cookies.push(value),
+                false => sent.push(name, value),
+            }
+        }
+        if !cookies.is_empty() {
+            sent.push(b"cookie", &cookies.join(&b"; "[..]));
         }
         let te = fields
             .iter()
@@ -139,6 +143,15 @@ mod tests {
             [(b"Accept", b"x"), (b"X-Kept", b"1"), (b"x-kept", b"2")];
         assert_eq!(names, expected);
         assert!(request.check().is_ok());
+    }
+
+    #[test]
+    fn cookies_that_came_one_by_one_are_one() {
+        let head = "GET / HTTP/1.1\r\nHost: h\r\nCookie: a=1\r\nX: y\r\ncookie: b=2\r\n\r\n";
+        let request = passed_on(head, false);
+        let fields: Vec<_> = request.fields().collect();
+        let expected: [(&[u8], &[u8]); 2] = [(b"X", b"y"), (b"cookie", b"a=1; b=2")];
+        assert_eq!(fields, expected);
     }
 
     #[test]

@@ -17,13 +17,13 @@
 //! [`Limits::waiting`] of them; what comes beyond fails at once. Addresses take turns, and if one
 //! can't be reached the next is tried before anybody is told.
 //!
-//! # What is sent twice
+//! # Retries
 //!
 //! A request is sent a second time, once, if it can't do harm (RFC 9110 §9.2.2): its method is
-//! idempotent, its body isn't streamed, no byte of an answer came, and the connection either was a
-//! kept one that the server has closed meanwhile, or the server says that it did nothing for the
-//! request (GOAWAY, `REFUSED_STREAM`; RFC 9113 §8.7). Everything else is the service's to decide:
-//! [`Error::unprocessed`] and [`Error::may_be_repeated`] say what's known.
+//! idempotent, its body isn't streamed, the head of the final answer hasn't come whole, and the
+//! connection either was a kept one that the server has closed meanwhile, or the server says that
+//! it did nothing for the request (GOAWAY, `REFUSED_STREAM`; RFC 9113 §8.7). Everything else is the
+//! service's to decide: [`Error::unprocessed`] and [`Error::may_be_repeated`] say what's known.
 //!
 //! # What the answer is held to
 //!

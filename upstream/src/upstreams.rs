@@ -54,6 +54,9 @@ pub struct Upstreams {
     memo: HeadMemo,
     orders: VecDeque<Order>,
     news: VecDeque<(Exchange, News)>,
+    /// Exchanges that failed as they began. Told with the next tick: a service that begins another
+    /// at once would go on with that for ever.
+    refused: Vec<(Exchange, Error)>,
     counts: Counts,
     held_bytes: usize,
     /// Exchanges that are to be sent once more, for a moment.
@@ -85,6 +88,7 @@ impl Upstreams {
             memo: HeadMemo::new(),
             orders: VecDeque::new(),
             news: VecDeque::new(),
+            refused: Vec::new(),
             counts: Counts::default(),
             held_bytes: 0,
             again: Vec::new(),
@@ -144,8 +148,7 @@ impl Upstreams {
             None => Kind::NoUpstream,
         };
         self.counts.failures.count(kind);
-        let error = Error { kind, ..refused };
-        self.news.push_back((exchange, News::Failed(error)));
+        self.refused.push((exchange, Error { kind, ..refused }));
     }
 
     /// Has an exchange wait for a connection, which may be there.
@@ -213,10 +216,11 @@ impl Upstreams {
     /// Gives an exchange up, of which nothing is told any more. Says whether it had not ended, or
     /// that had not been told.
     pub fn cancel(&mut self, exchange: Exchange, now: Time) -> bool {
-        let told = self.news.len();
+        let told = self.news.len() + self.refused.len();
         self.news.retain(|(of, _)| *of != exchange);
+        self.refused.retain(|(of, _)| *of != exchange);
         if self.exchanges.get(exchange).is_none() {
-            return self.news.len() < told;
+            return self.news.len() + self.refused.len() < told;
         }
         self.counts.cancelled += 1;
         self.take_off(exchange, now);
@@ -244,6 +248,9 @@ impl Upstreams {
 
     /// Does what timers are due for.
     pub fn tick(&mut self, now: Time) {
+        for (exchange, error) in self.refused.drain(..) {
+            self.news.push_back((exchange, News::Failed(error)));
+        }
         let mut alarms = std::mem::take(&mut self.alarms);
         self.wheel.expire(now, &mut alarms);
         for alarm in alarms.drain(..) {
@@ -255,9 +262,12 @@ impl Upstreams {
         self.alarms = alarms;
     }
 
-    /// When [`Upstreams::tick`] has something to do next.
-    pub fn next_due(&mut self) -> Time {
-        self.wheel.next_deadline().unwrap_or(Time::NEVER)
+    /// When [`Upstreams::tick`] has something to do next, `now` or later.
+    pub fn next_due(&mut self, now: Time) -> Time {
+        match self.refused.is_empty() {
+            true => self.wheel.next_deadline().unwrap_or(Time::NEVER).max(now),
+            false => now,
+        }
     }
 
     /// The server stops: idle connections are closed, and the others once they are.
@@ -297,11 +307,21 @@ impl Upstreams {
             heavy.push((state.held_bytes + shared, state.exchange));
         }
         heavy.sort_unstable_by_key(|&(held, _)| std::cmp::Reverse(held));
-        for (_, exchange) in heavy {
+        for (held, exchange) in heavy {
             if self.held_bytes <= enough {
                 return;
             }
+            let on = match self.exchanges.get(exchange).map(|state| state.stage) {
+                Some(Stage::On(link, _)) => Some(link),
+                _ => None,
+            };
+            let before = self.held_bytes;
             self.fail(exchange, Kind::Memory, now);
+            // What its connection has to send isn't taken back. If that's most of it, the
+            // connection goes, and not the exchanges of others.
+            if let Some(link) = on.filter(|_| before - self.held_bytes < held / 2) {
+                self.over(link, Kind::Memory, now);
+            }
         }
     }
 
@@ -312,7 +332,13 @@ impl Upstreams {
 
     /// The next thing to be told. After [`News::Failed`] the exchange has ended.
     pub fn next_news(&mut self) -> Option<(Exchange, News)> {
-        self.news.pop_front()
+        loop {
+            let (exchange, news) = self.news.pop_front()?;
+            // It may have ended since there was room for more of its body.
+            if news != News::Writable || self.exchanges.get(exchange).is_some() {
+                return Some((exchange, news));
+            }
+        }
     }
 
     /// Whether there is neither an order nor anything to be told.
@@ -322,7 +348,10 @@ impl Upstreams {
 
     /// Whether no exchange is under way and no connection open.
     pub fn is_empty(&self) -> bool {
-        self.exchanges.live() == 0 && self.links.live() == 0 && self.is_settled()
+        self.exchanges.live() == 0
+            && self.links.live() == 0
+            && self.refused.is_empty()
+            && self.is_settled()
     }
 
     /// What was counted so far.

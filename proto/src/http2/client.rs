@@ -399,6 +399,12 @@ impl Client {
         }
     }
 
+    /// Bytes of request bodies that wait for credit, which whoever began the requests may share.
+    pub fn unsent_bytes(&self) -> usize {
+        let left = |upload: &Upload| upload.body.len() - upload.sent;
+        self.uploads.iter().map(left).sum()
+    }
+
     /// Bytes of memory that this connection holds besides itself, request bodies not counted.
     pub fn memory_bytes(&self) -> usize {
         self.connection.memory_bytes() + self.uploads.capacity() * size_of::<Upload>()

@@ -33,15 +33,17 @@ fn tell<S: Service>(
     exchange: Exchange,
     event: Heard<'_>,
 ) -> bool {
-    if serving.agenda.upstreams.desk.has_cancelled(exchange) {
-        return false;
+    let ends = matches!(event, Heard::End | Heard::Failed(_));
+    let cancelled = serving.agenda.upstreams.desk.has_cancelled(exchange);
+    if !cancelled {
+        let owner = owners.of(exchange).unwrap_or(Ticket::NOBODYS);
+        serving.exchange(owner, exchange, event);
     }
-    let owner = owners.of(exchange).unwrap_or(Ticket::NOBODYS);
-    serving.exchange(owner, exchange, event);
-    if matches!(event, Heard::End | Heard::Failed(_)) {
+    if ends {
+        // A cancellation finds nothing any more.
         owners.remove(exchange);
         serving.agenda.upstreams.desk.release(exchange);
-        return true;
+        return !cancelled;
     }
     !serving.agenda.upstreams.desk.has_cancelled(exchange)
 }
@@ -198,17 +200,11 @@ impl<D: Driver, S: Service> Worker<D, S> {
                     News::Writable => Heard::Writable,
                     News::Failed(error) => Heard::Failed(error),
                 };
-                if !tell(&mut self.serving, owners, exchange, event)
-                    && matches!(news, News::Failed(_))
-                {
-                    // Its cancellation finds nothing any more.
-                    owners.remove(exchange);
-                    self.serving.agenda.upstreams.desk.release(exchange);
-                }
+                tell(&mut self.serving, owners, exchange, event);
             }
         }
         self.serving.counts.upstreams = *sockets.core.counts();
-        let due = sockets.core.next_due();
+        let due = sockets.core.next_due(now);
         if due < sockets.timer_at {
             if let Some(timer) = sockets.timer.take() {
                 self.wheel.cancel(timer);

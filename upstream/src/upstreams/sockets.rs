@@ -1,5 +1,7 @@
 //! What happens to the sockets of connections, and what becomes of these.
 
+use std::time::Duration;
+
 use measure::time::Time;
 
 use super::course::Ear;
@@ -9,6 +11,9 @@ use crate::config::Protocol;
 use crate::desk::Upstream;
 use crate::links::{Connection, Link, Order, Stand};
 use crate::wire::Wire;
+
+/// A connection that carries something is looked at again after so long at the earliest.
+const BUSY_LOOK: Duration = Duration::from_secs(1);
 
 impl Upstreams {
     /// Opens a connection to an address; if that fails, so many others are tried.
@@ -230,7 +235,7 @@ impl Upstreams {
         let idle = connection.outstanding() == 0;
         let due = match idle {
             true => connection.since + timeouts.idle,
-            false => now + timeouts.idle,
+            false => now + timeouts.idle.max(BUSY_LOOK),
         };
         if idle && due <= now {
             return self.close(link, false);
@@ -252,19 +257,26 @@ impl Upstreams {
             let next = (address + 1) % at.addresses;
             return self.dial(pool, next, tries_left - 1, now);
         }
-        at.barred = at.connections > 0 && kind == Kind::NoSocket;
+        // Those of HTTP/2 wait for the connections that stand, if any of them takes requests.
+        let usable = |&link: &Link| {
+            let wire = self.links.get(link).and_then(|one| one.wire.as_ref());
+            wire.is_some_and(|wire| !wire.is_leaving())
+        };
+        let shared = at.settings.protocol == Protocol::Http2;
+        let usable = shared && at.shared.iter().any(usable);
+        at.barred = at.connections > 0 && (kind == Kind::NoSocket || usable);
         let most = match at.settings.protocol {
             _ if at.connections == 0 => usize::MAX,
+            Protocol::Http2 if !usable => usize::MAX,
             _ if at.barred => 0,
-            Protocol::Http1 => 1,
-            Protocol::Http2 => 0,
+            _ => 1,
         };
         self.fail_line(pool, kind, most);
         self.assign(pool, now);
     }
 
     /// A connection that stood is over: what is on it is sent again or fails.
-    fn over(&mut self, link: Link, kind: Kind, now: Time) {
+    pub(super) fn over(&mut self, link: Link, kind: Kind, now: Time) {
         let Some(connection) = self.links.get(link) else {
             return;
         };
@@ -305,6 +317,7 @@ impl Upstreams {
         };
         let pool = &mut self.pools[connection.pool as usize];
         pool.connections -= 1;
+        pool.barred &= connection.stand == Stand::Opening;
         pool.opening -= usize::from(connection.stand == Stand::Opening);
         pool.forget(link);
         self.wheel.cancel(connection.timer);

@@ -96,6 +96,9 @@ impl Bench {
                 Act::Resume(exchange) => self.core.pause(exchange, false),
             }
         }
+        if self.core.next_due(now) <= now {
+            self.core.tick(now);
+        }
         while let Some(order) = self.core.next_order() {
             match order {
                 Order::Connect { link, .. } => self.links.push((link, true, Vec::new())),
@@ -634,6 +637,105 @@ fn another_address_is_tried_before_anybody_is_told() {
     bench.settle();
     assert_eq!(bench.of(exchange), ["Refused true true"]);
     assert_eq!(bench.core.counts().connect_failures, 2);
+}
+
+/// A stream at a time, which a server that is full says in its SETTINGS (RFC 9113 §6.5.2).
+const ONE_STREAM: &[u8] = &[0, 3, 0, 0, 0, 1];
+
+#[test]
+fn while_a_full_connection_stands_a_refused_one_is_not_tried_again_and_again() {
+    let (mut bench, upstream) = Bench::new(settings(Protocol::Http2));
+    let first = bench.ask(upstream, get("/"));
+    ready(&mut bench, 0, ONE_STREAM);
+    let second = bench.ask(upstream, get("/"));
+    assert_eq!(bench.links.len(), 2, "another is opened for it");
+    bench
+        .core
+        .broke(bench.links[1].0, Broke::Refused, bench.now);
+    bench.settle();
+    assert_eq!(bench.links.len(), 2);
+    assert!(
+        bench.of(second).is_empty(),
+        "it waits for the one that stands"
+    );
+    let answer = frame(HEADERS, END_HEADERS | END_STREAM, 1, OK_BLOCK);
+    bench.comes(0, &answer, usize::MAX);
+    let answer = frame(HEADERS, END_HEADERS | END_STREAM, 3, OK_BLOCK);
+    bench.comes(0, &answer, usize::MAX);
+    assert_eq!(bench.of(first), ["head 200", "end"]);
+    assert_eq!(bench.of(second), ["head 200", "end"]);
+}
+
+#[test]
+fn where_only_a_leaving_connection_stands_a_refused_one_is_told() {
+    let (mut bench, upstream) = Bench::new(settings(Protocol::Http2));
+    let first = bench.ask(upstream, get("/"));
+    ready(&mut bench, 0, &[]);
+    bench.comes(
+        0,
+        &frame(GOAWAY, 0, 0, &[0, 0, 0, 1, 0, 0, 0, 0]),
+        usize::MAX,
+    );
+    let second = bench.ask(upstream, get("/"));
+    assert_eq!(bench.links.len(), 2);
+    bench
+        .core
+        .broke(bench.links[1].0, Broke::Refused, bench.now);
+    bench.settle();
+    assert_eq!(bench.of(second), ["Refused true true"]);
+    assert_eq!(bench.links.len(), 2);
+    assert!(bench.of(first).is_empty(), "it goes on");
+}
+
+#[test]
+fn who_found_no_socket_is_served_when_one_is_free_again() {
+    let (mut bench, upstream) = Bench::new(settings(Protocol::Http1));
+    let first = bench.ask(upstream, get("/"));
+    bench.connected(0);
+    let second = bench.ask(upstream, get("/"));
+    bench
+        .core
+        .broke(bench.links[1].0, Broke::NoSocket, bench.now);
+    bench.settle();
+    assert_eq!((bench.links.len(), bench.of(second).len()), (2, 0));
+    bench.comes(0, b"HTTP/1.1 204 x\r\nConnection: close\r\n\r\n", 1);
+    assert_eq!(bench.of(first), ["head 204", "end"]);
+    assert_eq!(bench.links.len(), 3, "its socket is free");
+    bench.connected(2);
+    bench.comes(2, b"HTTP/1.1 204 x\r\n\r\n", 1);
+    assert_eq!(bench.of(second), ["head 204", "end"]);
+}
+
+#[test]
+fn who_fails_at_once_is_told_in_the_next_turn() {
+    let (mut bench, upstream) = Bench::new(settings(Protocol::Http1));
+    bench.core.cut(bench.now);
+    let exchange = bench.desk.begin(upstream, get("/")).expect("a request");
+    let (acts, _) = bench.desk.take();
+    for act in acts {
+        if let Act::Begin(exchange, upstream, request) = act {
+            let now = bench.now;
+            bench.core.begin(exchange, upstream, request, (true, now));
+        }
+    }
+    assert!(bench.core.is_settled() && !bench.core.is_empty());
+    assert_eq!(bench.core.next_due(bench.now), bench.now);
+    bench.core.tick(bench.now);
+    let told = bench.core.next_news().map(|(of, _)| of);
+    assert_eq!(told, Some(exchange));
+}
+
+#[test]
+fn bodies_that_wait_for_credit_are_counted() {
+    let (mut bench, upstream) = Bench::new(settings(Protocol::Http2));
+    let request = Request::new("POST", "/", "h").with_body(vec![0; 1 << 20]);
+    let exchange = bench.ask(upstream, request);
+    ready(&mut bench, 0, &[]);
+    assert!(bench.of(exchange).is_empty());
+    assert!(bench.core.held_bytes() > 900_000, "65,535 bytes have left");
+    bench.desk.cancel(exchange);
+    bench.settle();
+    assert!(bench.core.held_bytes() < 200_000);
 }
 
 #[test]

@@ -184,7 +184,7 @@ impl Http2 {
     }
 
     pub(super) fn held_bytes(&self) -> usize {
-        self.machine.memory_bytes() + self.block.capacity()
+        self.machine.memory_bytes() + self.machine.unsent_bytes() + self.block.capacity()
     }
 }
 

@@ -475,6 +475,26 @@ fn a_client_that_leaves_cancels_its_exchange_at_the_upstream() {
 }
 
 #[test]
+fn a_stream_that_is_reset_as_it_begins_leaves_nothing_at_the_upstream() {
+    let behind = Behind::default();
+    let mut before = before(behind, config(Protocol::Http1));
+    // `:method: GET`, `:scheme: http`, `:path: /`, `:authority: h` (RFC 7541, Appendix A).
+    let head = frame(1, 5, 1, b"\x82\x86\x84\x01\x01h");
+    let cancel = frame(3, 0, 1, &8_u32.to_be_bytes());
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    let sent = [preface, frame(4, 0, 0, &[]), head, cancel].concat();
+    let script = Script {
+        sends: vec![(0, sent)],
+        ..Script::default()
+    };
+    before.stage.dial(script);
+    before.stage.serve(SECOND, || false);
+    assert_eq!(before.log.borrow().len(), 1, "the request came");
+    assert_eq!(before.log.borrow()[0].failed, Some(Kind::ClientGone));
+    before.stage.end();
+}
+
+#[test]
 fn an_upstream_that_takes_too_long_is_a_504_at_the_time_that_was_set() {
     let timeouts = UpTimeouts {
         connect: Duration::from_millis(200),

@@ -24,7 +24,7 @@ pub struct Config {
     /// Connections that may wait to be accepted, per worker.
     pub backlog: u32,
     /// Whether the addresses of clients are known: [`Peer::address`](crate::Peer::address). On
-    /// io_uring that makes accepting a connection dearer.
+    /// io_uring that makes accepting a connection more expensive.
     pub peers: bool,
     /// How connections are secured; `None` serves in the clear.
     pub tls: Option<Tls>,
@@ -37,7 +37,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// A server at `address` as it is without further wishes: one worker, any processor.
+    /// A server at `address` with defaults: one worker, any processor.
     pub fn new(address: Address) -> Config {
         Config {
             address,
@@ -66,8 +66,8 @@ pub struct Tls {
 /// What a client may ask for; more is refused with the status named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a request head, from the request line to the empty line: 431, or 414 where the
-    /// target alone is too long.
+    /// Bytes of a request head, from the request line to the empty line: 431. Over HTTP/1 that's
+    /// also said to more than 100 fields, and 414 to a target of more than 8 KiB.
     pub head_bytes: usize,
     /// Bytes of a request body: 413.
     pub body_bytes: u64,

@@ -134,6 +134,13 @@ impl Drop for Body {
     }
 }
 
+/// What trailers take.
+fn weigh(trailers: &HeaderMap) -> usize {
+    let fields = trailers.iter();
+    let bytes = fields.map(|(name, value)| name.as_str().len() + value.len() + PIECE_BYTES);
+    bytes.sum()
+}
+
 /// A body on its way from its worker to its handler, which may be on any thread.
 #[derive(Debug)]
 pub(super) struct Inbox {
@@ -206,7 +213,13 @@ impl Inbox {
 
     /// Trailers came.
     pub(super) fn trailers(&self, trailers: HeaderMap) {
-        self.state().trailers = Some(trailers);
+        let mut state = self.state();
+        if state.abandoned {
+            return;
+        }
+        state.bytes += weigh(&trailers);
+        self.bell.queue().hold(weigh(&trailers));
+        state.trailers = Some(trailers);
     }
 
     /// Nothing more comes. Says whether that is news to somebody.
@@ -234,6 +247,7 @@ impl Inbox {
     fn empty(&self, state: &mut State) {
         let bytes = std::mem::take(&mut state.bytes);
         state.pieces = VecDeque::new();
+        state.trailers = None;
         if !state.released {
             self.bell.queue().let_go(bytes);
         }
@@ -271,7 +285,14 @@ impl Inbox {
                 state.trailers = trailers;
                 Poll::Ready(Some(Ok(Frame::data(piece))))
             }
-            (None, Some(trailers)) => Poll::Ready(Some(Ok(Frame::trailers(trailers)))),
+            (None, Some(trailers)) => {
+                let bytes = weigh(&trailers);
+                state.bytes -= bytes;
+                if !state.released {
+                    self.bell.queue().let_go(bytes);
+                }
+                Poll::Ready(Some(Ok(Frame::trailers(trailers))))
+            }
             (None, None) => match state.end {
                 Some(Ok(())) => Poll::Ready(None),
                 Some(Err(_)) if state.failed => Poll::Ready(None),

@@ -36,7 +36,7 @@ pub(super) fn request(request: &Request<'_>, body: Body, peer: Peer) -> Option<C
     let (text, fields_max) = request.text();
     let text = Text::of(text);
     *converted.uri_mut() = uri(request, text.share(request.target()))?;
-    let mut headers = HeaderMap::with_capacity(fields_max);
+    let mut headers = HeaderMap::try_with_capacity(fields_max).ok()?;
     let (mut upgrades, mut takes_trailers) = (false, false);
     for (name, value) in request.fields() {
         let name = HeaderName::from_bytes(name).ok()?;
@@ -45,10 +45,8 @@ pub(super) fn request(request: &Request<'_>, body: Body, peer: Peer) -> Option<C
             header::UPGRADE => upgrades |= !value.eq_ignore_ascii_case(b"h2c"),
             _ => {}
         }
-        headers.append(
-            name,
-            HeaderValue::from_maybe_shared(text.share(value)).ok()?,
-        );
+        let value = HeaderValue::from_maybe_shared(text.share(value)).ok()?;
+        headers.try_append(name, value).ok()?;
     }
     *converted.headers_mut() = headers;
     Some(Converted {
@@ -116,8 +114,9 @@ pub(super) fn trailers(fields: Fields<'_>) -> HeaderMap {
     for (name, value) in fields.iter() {
         if let (Ok(name), Ok(value)) =
             (HeaderName::from_bytes(name), HeaderValue::from_bytes(value))
+            && map.try_append(name, value).is_err()
         {
-            map.append(name, value);
+            break; // There are more than a map can have.
         }
     }
     map

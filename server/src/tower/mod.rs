@@ -39,9 +39,8 @@
 //! - a body that ends before its `content-length`, or fails, is sent as far as there is any of it;
 //! - a client that asks whether to send its body and sends it with its head isn't told to;
 //! - bodies over [`Limits::body_bytes`](crate::Limits::body_bytes) are refused with 413;
-//! - trailers of requests are told over HTTP/2 only; `TRACE` and `CONNECT` over HTTP/1.1 are
-//!   refused; upgrades need the feature `tokio`, and a connection whose upgrade isn't granted ends
-//!   with the answer.
+//! - trailers of requests are told over HTTP/2 only; `CONNECT` over HTTP/1.1 is refused; upgrades
+//!   need the feature `tokio`, and a connection whose upgrade isn't granted ends with the answer.
 //!
 //! What handlers haven't read of bodies, requests whose handlers wait, and what is on its way on
 //! upgraded connections counts towards [`Limits::memory_bytes`](crate::Limits::memory_bytes). When

@@ -11,10 +11,11 @@
 //! # No wake is lost
 //!
 //! The kernel writes for the *first* piece of deferred work only, and not while the flag is set.
-//! So [`Uring::doze`](super::Uring) clears the flag, then enters, which takes all work off the
-//! list, and then looks. What was put on the list before has run, and shows as a completion or as
-//! work held back; what is put there later is the first again, and whoever does it sees the flag
-//! cleared. The enter is due anyway, for the submissions of the turn.
+//! So [`Uring::doze`](super::Uring) clears the flag and then looks. What was put on the list before
+//! shows as a completion or as work held back; what is put there later is the first again, and
+//! whoever does it sees the flag cleared. To see that work is held back takes no system call where
+//! an atomic operation is a full barrier, as the kernel marks it by one and reads the flag after
+//! that; elsewhere an enter takes all work off the list.
 //!
 //! The trap: a write to the waker's eventfd, which the ring polls, makes such work while the kernel
 //! is *inside of a write to an eventfd*, and from there it puts the one to this eventfd off, marks
@@ -30,6 +31,9 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use super::ring::Ring;
 use crate::waker::Waker;
+
+/// Whether whoever clears the flag and looks sees all work that nobody rang for.
+pub(super) const SEES_WORK: bool = cfg!(target_arch = "x86_64");
 
 /// The eventfd, and what may have been written to it.
 pub(super) struct Bell {
@@ -70,13 +74,15 @@ impl Bell {
         fence(Ordering::SeqCst);
     }
 
-    /// Rings no longer, and forgets that it has.
+    /// Rings no longer, and forgets that it has: where the ring has nothing to report, it hasn't.
     #[inline]
     pub(super) fn silence(&mut self, ring: &mut Ring) {
         if self.armed {
             ring.set_notified(false);
             self.armed = false;
-            self.forget();
+            if self.woken || ring.ready() > 0 || ring.held_back() {
+                self.forget();
+            }
         }
     }
 

@@ -335,11 +335,19 @@ impl Driver for Uring {
         if !(self.starved.is_empty() && self.is_idle()) {
             return Ok(None);
         }
+        if self.bell.is_some() && self.ring.queued() > 0 {
+            self.submit(Until::Now).map_err(broken)?;
+            if !self.is_idle() {
+                return Ok(None); // Most sends end at once.
+            }
+        }
         let Some(bell) = &mut self.bell else {
             return Ok(None);
         };
         bell.arm(&mut self.ring);
-        self.submit(Until::Now).map_err(broken)?;
+        if !bell::SEES_WORK {
+            self.submit(Until::Now).map_err(broken)?;
+        }
         let idle = self.is_idle() && self.ring.queued() == 0;
         Ok(idle.then(|| self.lingering.earlier(Until::Event).time()))
     }
@@ -363,10 +371,11 @@ impl Uring {
     fn enter(&mut self, until: Until) -> Result<(), Errno> {
         let overflowed = self.ring.overflowed();
         self.counters.overflows += u64::from(overflowed);
-        let idle = self.is_idle();
-        if until == Until::Now && idle && self.ring.queued() == 0 {
+        let (is_ready, is_held_back) = (self.ring.ready() > 0, self.ring.held_back());
+        if (until == Until::Now || is_ready) && !is_held_back && self.ring.queued() == 0 {
             return Ok(());
         }
+        let idle = !is_ready && !is_held_back;
         let until = if idle { until } else { Until::Now };
         self.counters.sleeps += u64::from(until != Until::Now);
         self.submit(until)

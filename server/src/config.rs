@@ -6,7 +6,7 @@ use std::time::Duration;
 use engine::tls::Certificate;
 use engine::{Address, EngineChoice};
 
-use crate::live::LiveCounts;
+use service::LiveCounts;
 
 /// Everything that [`start`](crate::start) is told. Nothing changes afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]

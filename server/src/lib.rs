@@ -73,19 +73,13 @@
 
 mod config;
 mod connection;
-
-mod live;
-mod peer;
-mod service;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod simulated;
 mod site;
 mod start;
-mod summary;
 #[cfg(feature = "tower")]
 pub mod tower;
-pub mod upstream;
 mod worker;
 
 #[cfg(feature = "tower")]
@@ -93,14 +87,18 @@ use exchange::headers;
 use exchange::{answer, pattern, request, response};
 
 pub use config::{Config, Limits, Timeouts, Tls};
+#[doc(inline)]
 pub use exchange::{fault, grpc};
-pub use live::{Live, LiveCounts};
-pub use peer::Peer;
+#[doc(inline)]
 pub use request::{Fields, Request, Version};
+#[doc(inline)]
 pub use response::{Body, Field, Response};
-pub use service::{Context, Dialogue, Event, Intake, Reply, Service, Ticket};
+#[doc(inline)]
+pub use service::{
+    Context, Counts, Dialogue, Event, Intake, Live, LiveCounts, Peer, Rejections, Reply, Service,
+    Summary, Ticket, upstream,
+};
 pub use start::{Running, StartError, start};
-pub use summary::{Counts, Rejections, Summary};
 
 pub use engine::signal::Stop;
 pub use engine::tls::{Alpn, Certificate, Secured, ServerTls};

@@ -12,11 +12,11 @@ use engine::{Address, Completions, Driver};
 use measure::time::Time;
 
 use crate::config::Config;
-use crate::service::Service;
 use crate::site::Wall;
 use crate::start::settings;
-use crate::summary::Counts;
 use crate::worker::Worker;
+use service::Counts;
+use service::Service;
 
 const SOCKETS: usize = 16;
 const SECOND_NS: u64 = 1_000_000_000;

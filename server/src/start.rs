@@ -17,11 +17,11 @@ use measure::cpu::{self, PinError};
 use proto::http1;
 
 use crate::config::{Config, Limits, MEMORY_BYTES_DEFAULT};
-use crate::live::LiveCounts;
-use crate::service::Service;
 use crate::site::Wall;
-use crate::summary::Summary;
 use crate::worker::{Settings, Worker};
+use service::LiveCounts;
+use service::Service;
+use service::Summary;
 
 /// Connections of a worker unless told otherwise: its tables cost memory before they are used.
 const CONNECTIONS_MAX_DEFAULT: u64 = 65_536;
@@ -409,7 +409,7 @@ type Begun = Result<Address, StartError>;
 type Handle = JoinHandle<Result<Summary, Broken>>;
 
 /// Starts a worker and waits until it listens.
-fn begin<S: Service>(
+fn begin<S: Service + 'static>(
     index: usize,
     job: Job,
     make: impl FnOnce() -> S + Send + 'static,
@@ -428,7 +428,7 @@ fn begin<S: Service>(
     }
 }
 
-fn work<S: Service>(
+fn work<S: Service + 'static>(
     job: Job,
     make: impl FnOnce() -> S,
     begun: &Sender<Begun>,
@@ -444,7 +444,7 @@ fn work<S: Service>(
     }
 }
 
-fn serve<D: Driver, S: Service>(
+fn serve<D: Driver + 'static, S: Service + 'static>(
     driver: Result<D, OpenError>,
     mut job: Job,
     make: impl FnOnce() -> S,
@@ -464,7 +464,7 @@ fn serve<D: Driver, S: Service>(
     }
 }
 
-fn serve_on<D: Driver, S: Service>(
+fn serve_on<D: Driver + 'static, S: Service + 'static>(
     driver: D,
     job: Job,
     make: impl FnOnce() -> S,

@@ -10,6 +10,7 @@
 
 #[cfg(test)]
 mod tests;
+mod turning;
 mod upstreams;
 
 use std::sync::Arc;
@@ -18,27 +19,24 @@ use std::sync::mpsc::SyncSender;
 use engine::timers::Wheel;
 use engine::tls::Alpn;
 use engine::{
-    Address, Broken, Close, Completion, Completions, Driver, Event, Listen, Payload,
-    QUIET_BYTES_MAX, Refused, Share, Template, Token, Until, signal::Stop,
+    Address, Close, Completion, Completions, Driver, Event, Listen, Payload, QUIET_BYTES_MAX,
+    Refused, Share, Template, Token, signal::Stop,
 };
 use measure::time::Time;
 use proto::http1::server::Limits;
 
 use crate::config::Timeouts;
 use crate::connection::{Connection, Ending, Overdue, Serving, Shared, Step};
-use crate::live::{Live, Posted};
 use crate::pattern::{self, Slice};
-use crate::peer::Peer;
-use crate::service::{Notice, Service, Ticket};
 use crate::site::{Site, Wall};
-use crate::summary::Summary;
+use service::Peer;
+use service::Summary;
+use service::{Live, Posted};
+use service::{Notice, Service, Ticket};
 use upstreams::Sockets;
 
 /// A listener that failed is opened again after so long.
 const LISTEN_AGAIN_NS: u64 = 100_000_000;
-
-/// How long a worker that is done gives the kernel to take what it sent last.
-const FAREWELL_NS: u64 = 10_000_000;
 
 /// What has changed is posted after so long.
 const POST_NS: u64 = 100_000_000;
@@ -156,31 +154,6 @@ impl<D: Driver, S: Service> Worker<D, S> {
         &self.settings.listen.address
     }
 
-    /// Serves until the stop is requested and everything begun is finished.
-    pub(crate) fn run(mut self) -> Result<Summary, Broken> {
-        let mut completions = Completions::new();
-        while !self.is_done() {
-            self.turn(&mut completions, Time::NEVER)?;
-        }
-        debug_assert_eq!(
-            self.held_bytes, 0,
-            "memory is counted of connections that are gone"
-        );
-        debug_assert!(
-            self.connections.iter().all(Option::is_none),
-            "a connection is open that is not counted"
-        );
-        debug_assert_eq!(
-            self.serving.held_bytes(),
-            0,
-            "the service holds something of clients that are gone"
-        );
-        self.post();
-        let farewell = self.driver.clock().plus(FAREWELL_NS);
-        self.driver.wait(Until::Time(farewell), &mut completions)?;
-        Ok(self.summary())
-    }
-
     /// Whether the server has stopped and no connection is left.
     pub(crate) fn is_done(&self) -> bool {
         self.serving.draining && self.open == 0 && self.upstream_is_done()
@@ -192,44 +165,6 @@ impl<D: Driver, S: Service> Worker<D, S> {
             counts: self.serving.counts,
             engine: self.driver.counters(),
         }
-    }
-
-    /// One turn, which sleeps until `latest` at most.
-    pub(crate) fn turn(
-        &mut self,
-        completions: &mut Completions,
-        latest: Time,
-    ) -> Result<(), Broken> {
-        let due = self
-            .wheel
-            .next_deadline()
-            .unwrap_or(Time::NEVER)
-            .min(latest)
-            .min(self.post_at);
-        let until = if due == Time::NEVER {
-            Until::Event
-        } else {
-            Until::Time(due)
-        };
-        let service = self.serving.service();
-        let now = service.wait(&mut self.driver, until, completions)?;
-        self.serving.turn(now);
-        for position in 0..completions.len() {
-            self.happened(completions.get(position), completions);
-        }
-        self.ring(now);
-        if self.stop.requested().is_some() && !self.serving.draining {
-            self.drain();
-        }
-        self.serving.work();
-        let panics = std::mem::take(&mut self.serving.agenda.panics);
-        self.serving.counts.panics += panics;
-        self.serving.tell_counts();
-        self.settle();
-        if self.settings.live.is_some() {
-            self.look_at_counts(now);
-        }
-        Ok(())
     }
 
     /// Has what was counted posted after a while, if it has changed, or now if it's time.
@@ -252,11 +187,11 @@ impl<D: Driver, S: Service> Worker<D, S> {
 
     /// What it has to post.
     fn live(&self) -> Live {
-        Live {
-            counts: self.serving.counts,
-            connections: self.open as u64,
-            held_bytes: self.all_held_bytes() as u64,
-        }
+        Live::new(
+            self.serving.counts,
+            self.open as u64,
+            self.all_held_bytes() as u64,
+        )
     }
 
     /// What all clients make it hold: their connections, its service for their requests, and what
@@ -335,10 +270,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
         let timer = self.wheel.insert(at, Alarm::Limit(socket));
         let mut connection = Connection::new(socket, self.settings.limits, now, (at, timer));
         let secured = self.driver.secured(socket);
-        let peer = Peer {
-            address: self.driver.peer_address(socket),
-            tls: secured,
-        };
+        let peer = Peer::new(self.driver.peer_address(socket), secured);
         self.serving.peers.keep(socket, peer);
         match secured.and_then(|secured| secured.alpn) {
             Some(Alpn::H2) => {

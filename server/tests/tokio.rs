@@ -91,6 +91,41 @@ fn end(running: Running) {
     running.join().expect("it ends well");
 }
 
+/// What needn't be sent to another thread.
+async fn local() -> String {
+    let local = tokio::task::spawn_local(async {
+        let count = std::rc::Rc::new(std::cell::Cell::new(1));
+        let other = std::rc::Rc::clone(&count);
+        tokio::task::yield_now().await;
+        other.set(other.get() + 1);
+        count.get()
+    });
+    format!("{} on this thread", local.await.expect("no panic"))
+}
+
+/// Asks a server of its own, over loopback.
+async fn socket() -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let other = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.expect("a connection");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.expect("text");
+        text
+    });
+    let mut stream = tokio::net::TcpStream::connect(address)
+        .await
+        .expect("it listens");
+    stream
+        .write_all(b"across a socket")
+        .await
+        .expect("it reads");
+    stream.shutdown().await.expect("an end");
+    other.await.expect("no panic")
+}
+
 #[test]
 fn timers_tasks_threads_and_sockets_work_in_handlers() {
     async fn timer() -> &'static str {
@@ -116,31 +151,10 @@ fn timers_tasks_threads_and_sockets_work_in_handlers() {
             Err(_) => "too late",
         }
     }
-    /// Asks a server of its own, over loopback.
-    async fn socket() -> String {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
-            .await
-            .expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let other = tokio::spawn(async move {
-            let (mut stream, _) = listener.accept().await.expect("a connection");
-            let mut text = String::new();
-            stream.read_to_string(&mut text).await.expect("text");
-            text
-        });
-        let mut stream = tokio::net::TcpStream::connect(address)
-            .await
-            .expect("it listens");
-        stream
-            .write_all(b"across a socket")
-            .await
-            .expect("it reads");
-        stream.shutdown().await.expect("an end");
-        other.await.expect("no panic")
-    }
     let app = Router::new()
         .route("/timer", get(timer))
         .route("/task", get(task))
+        .route("/local", get(local))
         .route("/thread", get(thread))
         .route("/limited", get(limited))
         .route("/socket", get(socket));
@@ -149,6 +163,7 @@ fn timers_tasks_threads_and_sockets_work_in_handlers() {
         for (path, body) in [
             ("/timer", "slept"),
             ("/task", "45"),
+            ("/local", "2 on this thread"),
             ("/thread", "blocked"),
             ("/limited", "too late"),
             ("/socket", "across a socket"),

@@ -45,7 +45,7 @@ pub enum Act {
     Remove(Upstream),
     /// A request is to be sent.
     Begin(Exchange, Upstream, Request),
-    /// These of the [`Desk::bytes`] belong to its body.
+    /// These of the `bytes` of the desk belong to its body.
     Send(Exchange, Range<usize>),
     /// Its body is complete.
     End(Exchange),

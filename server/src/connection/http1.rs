@@ -24,7 +24,7 @@ use crate::config::Timeouts;
 use crate::connection::{Serving, Shared};
 use crate::request::Request;
 use crate::response::{Field, Response};
-use crate::service::{self, Agenda, Dialogue, Intake, Reply, Service, Ticket};
+use service::{self, Agenda, Dialogue, Intake, Reply, Service, Ticket};
 
 /// One connection as far as HTTP/1 goes.
 #[derive(Debug)]

@@ -26,7 +26,6 @@ use proto::http1::server::Limits;
 use proto::http2::server::PREFACE;
 
 use crate::config::Timeouts;
-use crate::service::{Action, Agenda, Service, Ticket};
 use crate::site::Site;
 use arrival::Arrival;
 use http1::Http1;
@@ -34,6 +33,7 @@ use http2::{Http2, Kept, Rpcs};
 use incoming::Incoming;
 pub(crate) use outgoing::Step;
 use raw::Raw;
+use service::{Action, Agenda, Service, Ticket};
 pub(crate) use serving::Serving;
 use websocket::WebSocket;
 

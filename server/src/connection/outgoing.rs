@@ -13,7 +13,7 @@ use engine::Token;
 use crate::answer::{Form, Framing, Rest};
 use crate::pattern::{Slice, Stream};
 use crate::response::Field;
-use crate::service::{Dialogue, Ticket};
+use service::{Dialogue, Ticket};
 
 /// Output above this stops reading: the client has to take answers before it may ask for more.
 const BYTES_HIGH: usize = 256 * 1024;

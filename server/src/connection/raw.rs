@@ -5,7 +5,7 @@
 
 use super::outgoing::{Outgoing, PIECES_LOW, Step};
 use super::{Ending, Phase, Serving};
-use crate::service::{Agenda, Event, Service, Ticket};
+use service::{Agenda, Event, Service, Ticket};
 
 /// See the module.
 #[derive(Debug)]

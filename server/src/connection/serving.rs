@@ -8,8 +8,8 @@ use super::Shared;
 use super::incoming::{Answerer, Incoming};
 use crate::grpc::{Call, Method};
 use crate::request::Request;
-use crate::service::{Context, Event, Intake, Notice, Reply, Service, Ticket};
 use crate::upstream::{Event as Heard, Exchange};
+use service::{Context, Event, Intake, Notice, Reply, Service, Ticket};
 
 /// The service of a worker, and what its connections share. It reads as the latter.
 ///

@@ -11,7 +11,7 @@ use super::outgoing::Outgoing;
 use super::{Arrival, Ending, Phase};
 use crate::config::Timeouts;
 use crate::connection::Shared;
-use crate::service::Dialogue;
+use service::Dialogue;
 
 /// What a server says that is too busy (IANA's registry of close codes).
 const TRY_AGAIN_LATER: u16 = 1013;

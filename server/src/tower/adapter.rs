@@ -25,7 +25,7 @@ use crate::connection::TOO_MUCH;
 use crate::headers;
 use crate::request::{Request, Version};
 use crate::response::{self, Response};
-use crate::service::{Context, Event, Intake, Reply, Service, Ticket};
+use service::{Context, Event, Intake, Reply, Service, Ticket};
 
 /// Bodies of at most so many bytes are waited for before their handler is called.
 const WHOLE_BYTES_MAX: u64 = 16 * 1024;
@@ -139,6 +139,7 @@ where
     }
 
     /// How many requests are under way.
+    #[cfg(feature = "tokio")]
     #[inline]
     pub(super) fn requests(&self) -> usize {
         self.tasks.len() - self.free.len()

@@ -27,10 +27,6 @@ impl Host {
         Entered
     }
 
-    /// There is nothing that runs.
-    #[inline]
-    pub(super) fn tick(&mut self, _: Time, _: usize) {}
-
     /// Sleeps in the driver, unless a task wants to be polled.
     #[inline]
     pub(super) fn wait<D: Driver>(
@@ -38,7 +34,7 @@ impl Host {
         driver: &mut D,
         until: Until,
         completions: &mut Completions,
-        (queue, _): (&Queue, usize),
+        queue: &Queue,
     ) -> Result<Time, Broken> {
         let until = match queue.fall_asleep() {
             true => until,

@@ -6,8 +6,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 
 use super::body::{Body, PIECE_BYTES};
 use crate::headers::has_token;
-use crate::peer::Peer;
 use crate::request::{Fields, Request, Version};
+use service::Peer;
 
 /// A request in the form of that crate, and what was seen of its fields on the way.
 pub(super) struct Converted {

@@ -1,5 +1,5 @@
-//! An adapter with the runtime that its handlers live in: which is entered once for all that the
-//! worker wants of them at a time, and sleeps with the worker.
+//! An adapter with the runtime that its handlers live in, where there is one, and that hosts the
+//! worker then.
 
 use std::error::Error;
 
@@ -10,8 +10,12 @@ use tower_service::Service as TowerService;
 use super::Host;
 use super::adapter::Adapter;
 use super::body::Body;
+#[cfg(feature = "tokio")]
+use super::{queue::Queue, runtime::Guest};
 use crate::request::Request;
-use crate::service::{Context, Event, Intake, Reply, Service, Ticket};
+#[cfg(feature = "tokio")]
+use service::Turns;
+use service::{Context, Event, Intake, Reply, Service, Ticket};
 
 /// See the module.
 pub(super) struct Hosted<T, B>
@@ -55,14 +59,17 @@ where
 
     #[inline]
     fn call(&mut self, request: &Request<'_>, context: &mut Context<'_>) -> Reply {
-        let _entered = self.host.enter();
         self.adapter.call(request, context)
     }
 
     #[inline]
     fn event(&mut self, ticket: Ticket, event: Event<'_>, context: &mut Context<'_>) {
-        let _entered = self.host.enter();
         self.adapter.event(ticket, event, context);
+    }
+
+    #[cfg(feature = "tokio")]
+    fn run<W: Turns<Service = Self> + 'static>(worker: W) -> (W, Result<(), Broken>) {
+        super::runtime::run(worker)
     }
 
     fn attached(&mut self, waker: Waker) {
@@ -76,8 +83,8 @@ where
         until: Until,
         completions: &mut Completions,
     ) -> Result<Time, Broken> {
-        let tasks = (self.adapter.queue(), self.adapter.requests());
-        let now = self.host.wait(driver, until, completions, tasks)?;
+        let queue = self.adapter.queue();
+        let now = self.host.wait(driver, until, completions, queue)?;
         self.adapter.begin_turn(now);
         Ok(now)
     }
@@ -92,7 +99,6 @@ where
     }
 
     fn relieve(&mut self, socket: Token, context: &mut Context<'_>) {
-        let _entered = self.host.enter();
         self.adapter.relieve(socket, context);
     }
 
@@ -102,10 +108,29 @@ where
 
     #[inline]
     fn work(&mut self, context: &mut Context<'_>) {
-        self.host.tick(context.now(), self.adapter.requests());
         if self.adapter.queue().has_any() {
-            let _entered = self.host.enter();
             self.adapter.work(context);
         }
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl<T, B> Guest for Hosted<T, B>
+where
+    T: TowerService<http::Request<Body>, Response = http::Response<B>> + Clone + 'static,
+    T::Error: Into<Box<dyn Error + Send + Sync>>,
+    B: http_body::Body + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    fn host(&mut self) -> &mut Host {
+        &mut self.host
+    }
+
+    fn queue(&self) -> &Queue {
+        self.adapter.queue()
+    }
+
+    fn requests(&self) -> usize {
+        self.adapter.requests()
     }
 }

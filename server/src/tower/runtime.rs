@@ -1,13 +1,15 @@
-//! A current-thread runtime of tokio beside the driver of a worker, for what handlers use of it.
+//! A current-thread runtime of tokio that hosts a worker, for what handlers use of it.
 //!
-//! Handlers are polled by the worker, inside of the runtime's context. What they wait for (timers,
-//! sockets, tasks that were spawned) is driven here: while the worker is busy, once a turn if any
-//! request is under way or any task is alive, else each millisecond; while it's idle, the worker
-//! sleeps inside of the runtime, on a handle of its driver.
+//! The worker is a task of the runtime. It polls its handlers itself, so they are inside of the
+//! runtime's context, and what they wake there (tasks that were spawned, the worker) costs no
+//! system call, as a wake of what `block_on` was given would. While the worker is busy, it lets the
+//! runtime run from time to time; while it's idle, it waits for a handle of its driver, and so
+//! sleeps where the runtime does.
 
 use std::future::Future;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::panic::resume_unwind;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -16,32 +18,61 @@ use engine::{Broken, Completions, Driver, Until};
 use measure::time::Time;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::runtime::{Builder, EnterGuard, Runtime};
+use tokio::runtime::{Builder, EnterGuard, LocalOptions, LocalRuntime};
+use tokio::task::{unconstrained, yield_now};
 use tokio::time::{Sleep, sleep};
 
 use super::queue::Queue;
+use service::Turns;
 
 /// The runtime runs at least so often while the worker is busy, whatever it has to do, and what an
 /// idle worker waits for by itself before it goes to sleep there.
 const TICK_NS: u64 = 1_000_000;
 
+/// The same while any request is under way or any task is alive.
+const ACTIVE_TICK_NS: u64 = 50_000;
+
 /// A worker with nothing for its runtime to do sleeps in its driver, which takes one system call,
 /// until that was in vain so many times in a row.
 const NAPS: u8 = 2;
 
+/// Far enough for a timer that is set when it's needed.
+const FAR: Duration = Duration::from_secs(3600);
+
+/// A service whose worker a runtime hosts.
+pub(super) trait Guest {
+    /// What it's hosted by.
+    fn host(&mut self) -> &mut Host;
+
+    /// Which of its tasks want to be polled.
+    fn queue(&self) -> &Queue;
+
+    /// How many requests are under way.
+    fn requests(&self) -> usize;
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Host {
-    /// There until this is dropped.
-    runtime: Option<Runtime>,
+    /// There while it doesn't run, until this is dropped.
+    runtime: Option<LocalRuntime>,
     /// Until when what handlers have begun on other threads may take, once the server stops.
     stop_by: Option<Time>,
-    /// Readable when the driver has something; made when it's first slept on.
-    handle: Option<AsyncFd<OwnedFd>>,
     /// When the runtime last ran.
     ran: Time,
     /// Turns in a row that had nothing to do.
     quiet: u8,
+    /// The next wait may be a nap.
+    naps: bool,
+}
+
+/// What a worker does next.
+enum Next {
+    Turn,
+    /// Lets the runtime run.
+    Yield,
+    /// Sleeps where the runtime does.
+    Sleep,
 }
 
 impl Host {
@@ -50,21 +81,23 @@ impl Host {
     /// # Panics
     /// If the kernel refuses the descriptors that a runtime needs.
     pub(super) fn new() -> Host {
-        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build_local(LocalOptions::default());
         Host {
             runtime: Some(runtime.expect("a runtime has the descriptors it needs")),
             stop_by: None,
-            handle: None,
             ran: Time(0),
             quiet: 0,
+            naps: false,
         }
     }
 
     #[inline]
-    fn runtime(&self) -> &Runtime {
+    fn runtime(&self) -> &LocalRuntime {
         match &self.runtime {
             Some(runtime) => runtime,
-            None => unreachable!("only dropping takes it"),
+            None => unreachable!("it's taken to run, and to be dropped"),
         }
     }
 
@@ -73,128 +106,53 @@ impl Host {
         self.stop_by = Some(until);
     }
 
-    /// The context that handlers are polled in.
-    #[inline]
+    /// The context that a service is made in.
     pub(super) fn enter(&self) -> EnterGuard<'_> {
         self.runtime().enter()
     }
 
-    /// Whether there may be anything for the runtime to do, besides what other threads bring.
-    fn is_active(&self, requests: usize) -> bool {
-        requests > 0 || self.runtime().metrics().num_alive_tasks() > 0
-    }
-
-    /// Has the runtime run if it's time, in the turn of `now`, with so many requests under way.
-    #[inline]
-    pub(super) fn tick(&mut self, now: Time, requests: usize) {
-        if now.since(self.ran.min(now)) >= TICK_NS || self.is_active(requests) {
-            self.ran = now;
-            self.runtime().block_on(tokio::task::yield_now());
+    /// What comes after a turn that began at `now`. It's active if there may be anything for the
+    /// runtime to do, besides what other threads bring.
+    fn next(&mut self, now: Time, is_active: bool, wants_turn: bool) -> Next {
+        self.naps = !is_active && self.quiet < NAPS;
+        if !wants_turn && !self.naps {
+            Next::Sleep
+        } else if self.is_due(now, is_active) {
+            Next::Yield
+        } else {
+            Next::Turn
         }
     }
 
-    /// Sleeps as the driver would, and lets the runtime run meanwhile.
-    ///
-    /// Each call waits in the driver once: a wake ends such a wait with nothing to report, and its
-    /// worker has to see what it was for.
+    /// Whether the runtime should run, as it has not for a while.
+    fn is_due(&self, now: Time, is_active: bool) -> bool {
+        let tick = if is_active { ACTIVE_TICK_NS } else { TICK_NS };
+        now.since(self.ran.min(now)) >= tick
+    }
+
+    /// Waits as the driver would, but not for long: another thread may bring the runtime something.
     pub(super) fn wait<D: Driver>(
         &mut self,
         driver: &mut D,
         until: Until,
         completions: &mut Completions,
-        (queue, requests): (&Queue, usize),
+        queue: &Queue,
     ) -> Result<Time, Broken> {
-        let now = if until == Until::Now || queue.has_any() {
-            driver.wait(Until::Now, completions)?
-        } else if self.is_active(requests) {
-            // A sleep in the runtime costs several system calls, so first see what is there.
-            match self.quiet {
-                0 => driver.wait(Until::Now, completions)?,
-                _ => self.sleep(driver, until, completions, queue)?,
-            }
-        } else if self.quiet < NAPS {
-            self.nap(driver, until, completions, queue)?
-        } else {
-            self.sleep(driver, until, completions, queue)?
+        let latest = match self.naps {
+            true => driver.clock().plus(TICK_NS).min(time(until)),
+            false => Time(0),
         };
-        let busy = !completions.is_empty() || queue.has_any();
-        self.quiet = if busy {
-            0
+        let now = if latest != Time(0) && queue.fall_asleep() {
+            driver.wait(Until::Time(latest), completions)?
         } else {
-            self.quiet.saturating_add(1)
+            driver.wait(Until::Now, completions)?
+        };
+        queue.wake_up();
+        self.quiet = match completions.is_empty() && !queue.has_any() {
+            true => self.quiet.saturating_add(1),
+            false => 0,
         };
         Ok(now)
-    }
-
-    /// Sleeps in the runtime, and then looks what the driver has.
-    fn sleep<D: Driver>(
-        &mut self,
-        driver: &mut D,
-        until: Until,
-        completions: &mut Completions,
-        queue: &Queue,
-    ) -> Result<Time, Broken> {
-        self.offer_handle(driver)?; // Or it couldn't doze.
-        if let Some(latest) = driver.doze()? {
-            self.park(driver, latest.min(time(until)), queue)?;
-        }
-        driver.wait(Until::Now, completions)
-    }
-
-    /// Sleeps in the driver, but not for long: another thread may bring the runtime something.
-    fn nap<D: Driver>(
-        &self,
-        driver: &mut D,
-        until: Until,
-        completions: &mut Completions,
-        queue: &Queue,
-    ) -> Result<Time, Broken> {
-        let latest = driver.clock().plus(TICK_NS).min(time(until));
-        let until = match queue.fall_asleep() {
-            true => Until::Time(latest),
-            false => Until::Now,
-        };
-        let waited = driver.wait(until, completions);
-        queue.wake_up();
-        waited
-    }
-
-    /// Makes the handle of the driver known to the runtime, once.
-    #[allow(deprecated)] // What replaces it is unsafe: the descriptor has to stay. It's ours alone.
-    fn offer_handle<D: Driver>(&mut self, driver: &mut D) -> Result<(), Broken> {
-        if self.handle.is_some() {
-            return Ok(());
-        }
-        let _context = self.runtime().enter();
-        let offer = |handle| AsyncFd::with_interest(handle, Interest::READABLE);
-        let handle = driver.wake_handle().and_then(offer);
-        self.handle = Some(handle.map_err(|error| broken(&error))?);
-        Ok(())
-    }
-
-    /// Sleeps in the runtime until the driver has something, a task of the worker was woken, or
-    /// `latest`.
-    fn park<D: Driver>(
-        &mut self,
-        driver: &mut D,
-        latest: Time,
-        queue: &Queue,
-    ) -> Result<(), Broken> {
-        let _context = self.runtime().enter();
-        let length = Duration::from_nanos(latest.since(driver.clock().min(latest)));
-        let ends = (latest != Time::NEVER).then(|| sleep(length));
-        let ends = pin!(ends);
-        if let Some(handle) = &self.handle {
-            let parked = self.runtime().block_on(Parked {
-                handle,
-                queue,
-                ends,
-            });
-            parked.map_err(|error| broken(&error))?;
-        }
-        queue.wake_up();
-        self.ran = driver.clock();
-        Ok(())
     }
 }
 
@@ -203,13 +161,110 @@ impl Host {
 /// behind.
 impl Drop for Host {
     fn drop(&mut self) {
-        self.handle = None; // It's known to the runtime.
         let now = Time::now();
         let left_ns = self.stop_by.map_or(0, |until| until.since(now.min(until)));
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(Duration::from_nanos(left_ns));
         }
     }
+}
+
+/// Runs a worker inside of its service's runtime, from its first turn to its last.
+pub(super) fn run<W>(mut worker: W) -> (W, Result<(), Broken>)
+where
+    W: Turns + 'static,
+    W::Service: Guest,
+{
+    let Some(runtime) = worker.parts().0.host().runtime.take() else {
+        unreachable!("it runs once");
+    };
+    let turns = runtime.spawn_local(unconstrained(turns(worker)));
+    let (mut worker, ran) = match runtime.block_on(turns) {
+        Ok(ended) => ended,
+        Err(failed) => resume_unwind(failed.into_panic()), // Nobody cancels it.
+    };
+    worker.parts().0.host().runtime = Some(runtime);
+    (worker, ran)
+}
+
+async fn turns<W>(mut worker: W) -> (W, Result<(), Broken>)
+where
+    W: Turns,
+    W::Service: Guest,
+{
+    let ran = go_on(&mut worker).await;
+    (worker, ran)
+}
+
+async fn go_on<W>(worker: &mut W) -> Result<(), Broken>
+where
+    W: Turns,
+    W::Service: Guest,
+{
+    let runtime = tokio::runtime::Handle::current();
+    let mut completions = Completions::new();
+    let mut handle = None;
+    let mut timer = pin!(sleep(FAR));
+    let mut rings_at = Time::NEVER;
+    while !worker.is_done() {
+        let until = worker.until();
+        let (service, driver) = worker.parts();
+        // The worker is a task itself.
+        let is_active = service.requests() > 0 || runtime.metrics().num_alive_tasks() > 1;
+        let wants_turn = until == Until::Now || service.queue().has_any();
+        match service.host().next(driver.now(), is_active, wants_turn) {
+            Next::Turn => {}
+            Next::Yield => {
+                yield_now().await;
+                let (service, driver) = worker.parts();
+                service.host().ran = driver.clock();
+            }
+            Next::Sleep => {
+                let handle = match &handle {
+                    Some(handle) => handle,
+                    None => handle.insert(offer(driver)?),
+                };
+                if let Some(latest) = driver.doze()? {
+                    let latest = latest.min(time(until));
+                    // Deadlines mostly move on: a timer that rings too early is cheaper than one
+                    // that is set for each sleep.
+                    if latest < rings_at {
+                        let left_ns = latest.since(driver.clock().min(latest));
+                        timer.set(sleep(Duration::from_nanos(left_ns)));
+                        rings_at = latest;
+                    }
+                    let queue = service.queue();
+                    let ends = (rings_at != Time::NEVER).then_some(timer.as_mut());
+                    let parked = Parked {
+                        handle,
+                        queue,
+                        ends,
+                    }
+                    .await;
+                    parked.map_err(|error| broken(&error))?;
+                    queue.wake_up();
+                    if timer.is_elapsed() {
+                        rings_at = Time::NEVER;
+                    }
+                    service.host().ran = driver.clock();
+                } else if service.host().is_due(driver.now(), is_active) {
+                    yield_now().await;
+                    let (service, driver) = worker.parts();
+                    service.host().ran = driver.clock();
+                }
+            }
+        }
+        worker.turn(&mut completions)?;
+    }
+    Ok(())
+}
+
+/// Makes the handle of the driver known to the runtime.
+#[allow(deprecated)] // What replaces it is unsafe: the descriptor has to stay. It's ours alone.
+fn offer<D: Driver>(driver: &mut D) -> Result<AsyncFd<OwnedFd>, Broken> {
+    let offer = |handle| AsyncFd::with_interest(handle, Interest::READABLE);
+    let handle = driver.wake_handle().and_then(offer);
+    handle.map_err(|error| broken(&error))
 }
 
 fn broken(error: &io::Error) -> Broken {
@@ -229,7 +284,7 @@ fn time(until: Until) -> Time {
 struct Parked<'a> {
     handle: &'a AsyncFd<OwnedFd>,
     queue: &'a Queue,
-    ends: Pin<&'a mut Option<Sleep>>,
+    ends: Option<Pin<&'a mut Sleep>>,
 }
 
 impl Future for Parked<'_> {
@@ -242,9 +297,9 @@ impl Future for Parked<'_> {
         if let Poll::Ready(ready) = self.handle.poll_read_ready(context) {
             return Poll::Ready(ready.map(|mut ready| ready.clear_ready()));
         }
-        if let Some(ends) = self.ends.as_mut().as_pin_mut() {
-            return ends.poll(context).map(Ok);
+        match &mut self.ends {
+            Some(ends) => ends.as_mut().poll(context).map(Ok),
+            None => Poll::Pending,
         }
-        Poll::Pending
     }
 }

@@ -23,7 +23,7 @@ use tower_service::Service;
 
 use super::body::{Body, PIECE_BYTES};
 use super::queue::Bell;
-use crate::peer::Peer;
+use service::Peer;
 
 /// More than this waits on neither side.
 const WAITING_BYTES_HIGH: usize = 64 * 1024;

@@ -8,8 +8,8 @@ use upstream::{Act, Broke, Exchange, Link, News, Order, Owner, Owners, Upstreams
 
 use super::{Alarm, Worker};
 use crate::connection::Serving;
-use crate::service::{Service, Ticket};
 use crate::upstream::Event as Heard;
+use service::{Service, Ticket};
 
 /// The upstreams of a worker.
 pub(super) struct Sockets {

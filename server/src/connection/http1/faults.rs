@@ -7,7 +7,7 @@ use crate::connection::outgoing::{Beat, Dribble};
 use crate::connection::{Ending, Shared};
 use crate::fault::Fault;
 use crate::response::Response;
-use crate::service::Ticket;
+use service::Ticket;
 
 impl Talk {
     #[cold]

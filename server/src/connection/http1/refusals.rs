@@ -10,7 +10,7 @@ use super::Talk;
 use crate::answer::Form;
 use crate::connection::Shared;
 use crate::response::Response;
-use crate::service::Ticket;
+use service::Ticket;
 
 impl Talk {
     pub(super) fn reject(&mut self, rejection: Rejection, socket: Token, shared: &mut Shared) {

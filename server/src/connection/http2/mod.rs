@@ -29,10 +29,10 @@ use super::{Ending, Phase, Step, TOO_MUCH};
 use crate::config::Timeouts;
 use crate::connection::{Serving, Shared};
 use crate::response::{Field, Response};
-use crate::service::{Agenda, Reply, Service};
 use answering::{Pieces, Progress, Source};
 pub(crate) use calls::Rpcs;
 pub(crate) use kept::Kept;
+use service::{Agenda, Reply, Service};
 use streams::{State, Stream, Upload};
 use talk::{Next, Talk};
 

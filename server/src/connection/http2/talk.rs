@@ -15,7 +15,7 @@ use crate::connection::{Arrival, Serving, Shared};
 use crate::grpc;
 use crate::request;
 use crate::response::Response;
-use crate::service::{self, Intake, Reply, Service, Ticket};
+use service::{self, Intake, Reply, Service, Ticket};
 
 /// What the streams of a connection may hold in memory together, unless a body may be longer, …
 const MEMORY_BYTES_MAX: usize = 32 << 20;

@@ -6,7 +6,7 @@ use super::http2::{DATA, END_STREAM, Told, call, frame, message, opening, told};
 use super::*;
 use crate::Request;
 use crate::grpc::{Call, Method, Replies, Status};
-use crate::service::{Context, Reply};
+use crate::{Context, Reply};
 
 /// What [`StandIn`] offers.
 pub(super) static METHODS: [Method; 7] = [

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::request::Request;
 use crate::response::Response;
-use crate::service::{Context, Event, Intake, Reply, Service, Ticket};
+use crate::{Context, Event, Intake, Reply, Service, Ticket};
 
 /// Answers each request so many milliseconds later as its path says, or never, and keeps a log.
 #[derive(Default)]

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::calls::METHODS;
 use crate::fault::{Fault, Http2Fault};
 use crate::grpc::Method;
-use crate::service::{Context, Dialogue, Intake, Reply, Service, Ticket};
 use crate::{Body, Request, Response};
+use crate::{Context, Dialogue, Intake, Reply, Service, Ticket};
 
 /// See the module.
 pub(super) struct StandIn {

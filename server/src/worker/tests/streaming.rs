@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::http2::{DATA, END_STREAM, block, frame, opening, request, told};
 use super::*;
-use crate::service::{Context, Event, Intake, Reply};
 use crate::{Body, Request, Response};
+use crate::{Context, Event, Intake, Reply};
 
 const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;

@@ -9,8 +9,8 @@ use proto::http1::client::{self, Answer};
 
 use super::http2::{DATA, END_STREAM, frame};
 use super::*;
-use crate::service::{Context, Event as Happened, Intake, Reply};
 use crate::upstream::{self, Exchange, Kind, Limits as UpLimits, Protocol, Timeouts as UpTimeouts};
+use crate::{Context, Event as Happened, Intake, Reply};
 use crate::{Request, Response};
 
 /// Where the upstream listens.

@@ -62,7 +62,8 @@ pub struct Rejections {
 
 impl Rejections {
     /// Counts one refusal.
-    pub(crate) fn count(&mut self, status: u16) {
+    #[doc(hidden)]
+    pub fn count(&mut self, status: u16) {
         *match status {
             400 => &mut self.bad_request,
             408 => &mut self.timeout,
@@ -87,7 +88,7 @@ impl Rejections {
 }
 
 /// How many figures [`Counts`] has.
-pub(crate) const COUNTS: usize = 16 + upstream::FIGURES;
+pub const COUNTS: usize = 16 + upstream::FIGURES;
 
 impl Counts {
     /// Where each figure is, always in the same order.
@@ -136,7 +137,8 @@ impl Counts {
     }
 
     /// Each figure, in the order in which [`Counts::of_figures`] takes them.
-    pub(crate) fn figures(mut self) -> [u64; COUNTS] {
+    #[doc(hidden)]
+    pub fn figures(mut self) -> [u64; COUNTS] {
         let mut figures = [0; COUNTS];
         for (figure, place) in figures.iter_mut().zip(self.places()) {
             *figure = *place;
@@ -145,7 +147,8 @@ impl Counts {
     }
 
     /// What has these figures.
-    pub(crate) fn of_figures(figures: [u64; COUNTS]) -> Counts {
+    #[doc(hidden)]
+    pub fn of_figures(figures: [u64; COUNTS]) -> Counts {
         let mut counts = Counts::default();
         for (place, figure) in counts.places().zip(figures) {
             *place = figure;

@@ -66,8 +66,8 @@
 //! # How it ends
 //!
 //! [`Event::End`] or [`Event::Failed`] is told once, last, unless the service has cancelled the
-//! exchange. A server that stops lets exchanges finish until [`Timeouts::drain`] is over; those of
-//! nobody that would begin after the stop fail with [`Kind::Stopping`].
+//! exchange. A server that stops lets exchanges finish until its `Timeouts::drain` is over; those
+//! of nobody that would begin after the stop fail with [`Kind::Stopping`].
 //!
 //! Upstreams are spoken to in the clear. TLS towards them isn't supported yet.
 //!
@@ -79,7 +79,6 @@
 //! [`Context::ask_cancel`]: crate::Context::ask_cancel
 //! [`Context::ask_pause`]: crate::Context::ask_pause
 //! [`Context::pause`]: crate::Context::pause
-//! [`Timeouts::drain`]: crate::Timeouts::drain
 
 use engine::Address;
 pub use proto::{Misuse, Violation};

@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::summary::{COUNTS, Counts};
 
 /// What a running server has counted, for metrics and health checks: give a clone of it to
-/// [`Config::live`](crate::Config::live), keep another, and [read](LiveCounts::read) that from any
+/// `Config::live`, keep another, and [read](LiveCounts::read) that from any
 /// thread, whenever you like.
 ///
-/// Figures are at most 100 ms behind, and exact once [`Running::join`](crate::Running::join) has
+/// Figures are at most 100 ms behind, and exact once `Running::join` has
 /// returned. Each is right by itself; two of them may be of different moments. If several servers
 /// get the same one, they are counted together.
 ///
@@ -57,8 +57,20 @@ pub struct Live {
     /// Connections that are open.
     pub connections: u64,
     /// Bytes that clients make the server hold, of the
-    /// [`Limits::memory_bytes`](crate::Limits::memory_bytes) they may.
+    /// `Limits::memory_bytes` they may.
     pub held_bytes: u64,
+}
+
+impl Live {
+    /// What one worker posts.
+    #[doc(hidden)]
+    pub fn new(counts: Counts, connections: u64, held_bytes: u64) -> Live {
+        Live {
+            counts,
+            connections,
+            held_bytes,
+        }
+    }
 }
 
 /// Figures of a worker: its counts, its connections and the bytes it holds.
@@ -67,7 +79,7 @@ const FIGURES: usize = COUNTS + 2;
 /// What one worker has posted. On cache lines of its own, so that no worker slows another down.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(crate) struct Posted([AtomicU64; FIGURES]);
+pub struct Posted([AtomicU64; FIGURES]);
 
 impl LiveCounts {
     /// One that no server has been given yet.
@@ -90,7 +102,8 @@ impl LiveCounts {
     }
 
     /// A place for the figures of another worker.
-    pub(crate) fn place(&self) -> Arc<Posted> {
+    #[doc(hidden)]
+    pub fn place(&self) -> Arc<Posted> {
         let posted = Arc::new(Posted(std::array::from_fn(|_| AtomicU64::new(0))));
         let mut workers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         workers.push(Arc::clone(&posted));
@@ -100,7 +113,7 @@ impl LiveCounts {
 
 impl Posted {
     /// Posts figures over those that were there.
-    pub(crate) fn post(&self, live: &Live) {
+    pub fn post(&self, live: &Live) {
         let counts = live.counts.figures();
         let others = [live.connections, live.held_bytes];
         let figures = counts.into_iter().chain(others);

@@ -9,20 +9,30 @@ use engine::tls::Secured;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Peer {
-    /// Its address, with [`Config::peers`](crate::Config::peers); clients of a Unix socket have
+    /// Its address, with `Config::peers`; clients of a Unix socket have
     /// none.
     pub address: Option<SocketAddr>,
     /// What its TLS handshake agreed on; `None` in the clear.
     pub tls: Option<Secured>,
 }
 
+impl Peer {
+    /// One of whom this is known.
+    #[doc(hidden)]
+    #[inline]
+    pub fn new(address: Option<SocketAddr>, tls: Option<Secured>) -> Peer {
+        Peer { address, tls }
+    }
+}
+
 /// The clients of a worker, as far as anything is known of them: by slot.
 #[derive(Debug, Default)]
-pub(crate) struct Peers(Vec<Option<(Token, Peer)>>);
+pub struct Peers(Vec<Option<(Token, Peer)>>);
 
 impl Peers {
     /// Who is at `socket`.
-    pub(crate) fn of(&self, socket: Token) -> Peer {
+    #[inline]
+    pub fn of(&self, socket: Token) -> Peer {
         match self.0.get(socket.slot()) {
             Some(Some((of, peer))) if *of == socket => *peer,
             _ => Peer::default(),
@@ -30,7 +40,7 @@ impl Peers {
     }
 
     /// Keeps what is known of the client at `socket`, if anything is.
-    pub(crate) fn keep(&mut self, socket: Token, peer: Peer) {
+    pub fn keep(&mut self, socket: Token, peer: Peer) {
         if peer == Peer::default() {
             return;
         }

@@ -50,6 +50,9 @@
 //! | `tower` | `tower::start`: any `tower::Service` of the crate `http`'s requests and responses |
 //! | `tokio` | `tower`, and tokio in handlers: a runtime per worker; WebSockets, other upgrades |
 //!
+//! A native service may ask other servers over HTTP/1.1 and HTTP/2, on its worker's own driver:
+//! [`upstream`] has pools, limits, deadlines and retries.
+//!
 //! [`Config`] has what there is to set: addresses, threads, TLS, [`Limits`], [`Timeouts`]; and
 //! [`LiveCounts`] says what a server has counted while it runs.
 //!

@@ -101,6 +101,8 @@ pub struct Server {
     blocked: VecDeque<u32>,
     /// How many of them are to be looked at, since credit came for all.
     to_look_at: usize,
+    /// Requests that were answered 431 and not counted yet.
+    refused: u64,
 }
 
 impl Server {
@@ -111,7 +113,14 @@ impl Server {
             connection: Connection::new(Role::Server, config, out),
             blocked: VecDeque::new(),
             to_look_at: 0,
+            refused: 0,
         }
+    }
+
+    /// How many requests this has answered 431 by itself since it was last asked.
+    #[inline]
+    pub fn take_refused(&mut self) -> u64 {
+        std::mem::take(&mut self.refused)
     }
 
     /// The next event out of `input`, which is advanced past what was used. What the protocol owes
@@ -526,6 +535,7 @@ impl Server {
     #[cold]
     fn refuse(&mut self, stream: u32, ended: bool, out: &mut Vec<u8>) {
         const NO_FIELDS: &[(&[u8], &[u8])] = &[];
+        self.refused += 1;
         // The stream is new and the head in order, so both are always possible.
         if self.respond(stream, 431, NO_FIELDS, true, out).is_err() || !ended {
             self.reset(stream, ErrorCode::NO_ERROR, out);

@@ -125,6 +125,7 @@ impl Http2 {
             };
             self.act(next, serving);
         }
+        serving.counts.rejections.head_too_long += self.machine.take_refused();
         if self.ending.is_some() || !self.machine.head_started() {
             self.head_since = Time::NEVER;
         } else if self.head_since == Time::NEVER {

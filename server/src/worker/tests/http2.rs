@@ -252,6 +252,31 @@ fn a_block_that_never_ends_is_refused_when_its_time_is_over() {
 }
 
 #[test]
+fn a_list_of_fields_that_is_too_long_is_refused_and_counted() {
+    const CONTINUATION: u8 = 9;
+    let long = "x".repeat(250);
+    let mut fields = vec![(":method", "GET"), (":scheme", "http"), (":path", "/")];
+    fields.extend([("x-long", &long[..]); 300]);
+    let block = block(&fields);
+    let mut bytes = opening();
+    let pieces: Vec<&[u8]> = block.chunks(16_000).collect();
+    for (at, piece) in pieces.iter().enumerate() {
+        let kind = if at == 0 { HEADERS } else { CONTINUATION };
+        let ends = if at == 0 { END_STREAM } else { 0 };
+        let last = at + 1 == pieces.len();
+        let flags = ends | if last { END_HEADERS } else { 0 };
+        bytes.extend(frame(kind, flags, 1, piece));
+    }
+    bytes.extend(request(3, "GET", "/", true));
+    let (heard, summary) = heard(1, Faults::none(), &script(vec![(0, bytes)]), SECOND);
+    let (streams, _) = told(&heard.bytes);
+    assert_eq!(streams[&1].fields[0], ":status: 431");
+    assert_eq!(streams[&3].fields[0], ":status: 200");
+    let rejections = summary.counts.rejections;
+    assert_eq!(rejections.head_too_long, 1, "{rejections:?}");
+}
+
+#[test]
 fn a_connection_of_http2_that_idles_is_told_so_and_closed() {
     let sends = vec![(0, [opening(), request(1, "GET", "/", true)].concat())];
     let (heard, summary) = heard(1, Faults::none(), &script(sends), 500 * SECOND);

@@ -11,7 +11,7 @@ use axum::Router;
 use axum::extract::ws::{Message, WebSocketUpgrade};
 use axum::extract::{Path, Request, State};
 use axum::routing::{any, get, post};
-use ringside_server::{Address, Config, EngineChoice, Running, Stop, Time, tower};
+use ringside_server::{Address, Config, EngineChoice, Running, Stop, Summary, Time, tower};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Notify, mpsc};
 
@@ -86,9 +86,10 @@ fn ask_often(stream: &mut TcpStream, path: &str, body: &str, times: usize) -> us
     right
 }
 
-fn end(running: Running) {
+/// Says what it has counted.
+fn end(running: Running) -> Summary {
     running.stop();
-    running.join().expect("it ends well");
+    running.join().expect("it ends well")
 }
 
 /// What needn't be sent to another thread.
@@ -331,6 +332,137 @@ fn a_storm_of_wakes_does_not_starve_requests() {
         drop(spinning);
         drop(stream);
         end(running);
+    }
+}
+
+/// Every wait of it is over at once, and it never ends by itself.
+async fn hog() -> &'static str {
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    let sends_itself = async {
+        while sender.send(()).is_ok() {
+            receiver.recv().await;
+        }
+    };
+    match tokio::time::timeout(Duration::from_millis(300), sends_itself).await {
+        Ok(()) => "ended",
+        Err(_) => "timed out",
+    }
+}
+
+#[test]
+fn handlers_that_never_wait_let_others_go_on_and_time_out() {
+    let app = Router::new()
+        .route("/", get(|| async { "hello" }))
+        .route("/hog", get(hog))
+        .route(
+            "/waits",
+            get(|| async {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                "waited"
+            }),
+        );
+    for engine in ENGINES {
+        let running = serve(engine, 1, &app);
+        let mut hogs: Vec<TcpStream> = (0..3).map(|_| connect(&running)).collect();
+        for hog in &mut hogs {
+            hog.write_all(b"GET /hog HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")
+                .expect("the server reads");
+        }
+        let mut stream = connect(&running);
+        assert_eq!(ask_often(&mut stream, "/", "hello", 50), 50, "{engine:?}");
+        assert_eq!(ask_often(&mut stream, "/waits", "waited", 5), 5);
+        for mut hog in hogs {
+            let mut text = String::new();
+            hog.read_to_string(&mut text).expect("an answer");
+            assert!(text.ends_with("timed out"), "{engine:?}: {text}");
+        }
+        end(running);
+    }
+}
+
+/// Spawns a task when it's dropped, which needs a runtime.
+struct Parting(Arc<AtomicU64>);
+
+impl Drop for Parting {
+    fn drop(&mut self) {
+        let parted = Arc::clone(&self.0);
+        drop(tokio::spawn(async {}));
+        parted.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn what_an_application_drops_last_is_dropped_inside_of_its_runtime() {
+    let parted = Arc::new(AtomicU64::new(0));
+    for engine in ENGINES {
+        let config = Config {
+            engine,
+            ..Config::new(Address::Tcp(([127, 0, 0, 1], 0).into()))
+        };
+        let here = Arc::clone(&parted);
+        let make = move |_| {
+            let parting = Arc::new(Parting(Arc::clone(&here)));
+            Router::new().route(
+                "/",
+                get(move || async move {
+                    drop(parting);
+                    "hello"
+                }),
+            )
+        };
+        let running = tower::start(config, make, &Stop::new()).expect("it starts");
+        assert!(ask(&running, "/").ends_with("hello"));
+        end(running);
+    }
+    assert_eq!(parted.load(Ordering::Relaxed), ENGINES.len() as u64);
+}
+
+/// Says hello, and panics when it's cloned once it has been asked.
+struct Touchy(bool);
+
+impl Clone for Touchy {
+    fn clone(&self) -> Touchy {
+        assert!(!self.0, "it doesn't want to be cloned");
+        Touchy(false)
+    }
+}
+
+impl ::tower::Service<axum::http::Request<tower::Body>> for Touchy {
+    type Response = axum::http::Response<String>;
+    type Error = std::convert::Infallible;
+    type Future = std::future::Ready<Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(
+        &mut self,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Result<(), Self::Error>> {
+        std::task::Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: axum::http::Request<tower::Body>) -> Self::Future {
+        self.0 = true;
+        std::future::ready(Ok(axum::http::Response::new("hello".into())))
+    }
+}
+
+#[test]
+fn a_service_that_panics_as_an_upgrade_clones_it_is_a_500_and_its_worker_goes_on() {
+    for engine in ENGINES {
+        let config = Config {
+            engine,
+            ..Config::new(Address::Tcp(([127, 0, 0, 1], 0).into()))
+        };
+        let running = tower::start(config, |_| Touchy(false), &Stop::new()).expect("it starts");
+        assert!(ask(&running, "/").ends_with("hello"));
+        let mut stream = connect(&running);
+        let upgrade = "GET / HTTP/1.1\r\nHost: test\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n";
+        stream.write_all(upgrade.as_bytes()).expect("it reads");
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).expect("an answer");
+        assert_eq!(&status, b"HTTP/1.1 500", "{engine:?}");
+        assert!(ask(&running, "/").ends_with("hello"));
+        let summary = end(running);
+        assert_eq!(summary.counts.panics, 1, "{engine:?}");
     }
 }
 

@@ -45,7 +45,7 @@ where
     tasks: Vec<Task<T, B>>,
     free: Vec<u32>,
     queue: Arc<Queue>,
-    /// Tasks that were woken; empty between turns.
+    /// Tasks that were woken; between turns, those for whom the runtime's budget didn't suffice.
     woken: Vec<u32>,
     /// The call that comes next is of a request whose body follows.
     streams: bool,
@@ -644,8 +644,14 @@ where
     fn work(&mut self, context: &mut Context<'_>) {
         let mut woken = std::mem::take(&mut self.woken);
         self.queue.take(&mut woken);
-        for slot in woken.drain(..) {
-            self.go_on(slot, context);
+        let mut done = 0;
+        while done < woken.len() && budget_is_left() {
+            self.go_on(woken[done], context);
+            done += 1;
+        }
+        woken.drain(..done);
+        if !woken.is_empty() {
+            self.queue.has_more(); // Before those that have been polled now and want to be again.
         }
         self.woken = woken;
     }
@@ -681,11 +687,15 @@ where
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     /// Hands the connection of a request that asks for an upgrade to hyper.
-    fn hand_over(&mut self, slot: u32, head: &[u8], context: &Context<'_>) -> Reply {
+    fn hand_over(&mut self, slot: u32, head: &[u8], context: &mut Context<'_>) -> Reply {
+        let cloned = catch_unwind(AssertUnwindSafe(|| self.service.clone()));
+        let Ok(service) = cloned else {
+            return self.fail(slot, true, context).into();
+        };
         let task = &mut self.tasks[slot as usize];
         task.ticket = Some(context.ticket());
         let pipe = Arc::new(Pipe::new(Arc::clone(&task.bell), head));
-        let talk = upgrade::talk(self.service.clone(), context.peer(), Arc::clone(&pipe));
+        let talk = upgrade::talk(service, context.peer(), Arc::clone(&pipe));
         task.stage = Stage::Upgrading(Some(talk), pipe, false);
         task.bell.ring();
         Reply::Takeover
@@ -728,6 +738,17 @@ where
 fn failed<R>(error: impl Into<Box<dyn Error + Send + Sync>>) -> Driven<R> {
     tracing::error!("the service failed: {}", error.into());
     Driven::Failed(false)
+}
+
+/// Whether handlers may go on before the runtime has had its turn: a handler whose every wait is over
+/// at once would hold its worker otherwise (`tokio::task::coop`).
+#[inline]
+fn budget_is_left() -> bool {
+    #[cfg(feature = "tokio")]
+    let is_left = tokio::task::coop::has_budget_remaining();
+    #[cfg(not(feature = "tokio"))]
+    let is_left = true;
+    is_left
 }
 
 /// How a request is named to whoever runs the server: what clients send is cut, and shown escaped.

@@ -22,8 +22,8 @@ pub(super) struct Hosted<T, B>
 where
     T: TowerService<http::Request<Body>>,
 {
-    adapter: Adapter<T, B>,
-    /// Behind all of the handlers', so that it ends last.
+    /// There until this is dropped.
+    adapter: Option<Adapter<T, B>>,
     host: Host,
 }
 
@@ -40,8 +40,41 @@ where
             let _entered = host.enter();
             make()
         };
-        let adapter = Adapter::new(service);
+        let adapter = Some(Adapter::new(service));
         Hosted { adapter, host }
+    }
+}
+
+impl<T, B> Hosted<T, B>
+where
+    T: TowerService<http::Request<Body>>,
+{
+    #[inline]
+    fn adapter(&self) -> &Adapter<T, B> {
+        match &self.adapter {
+            Some(adapter) => adapter,
+            None => unreachable!("only dropping takes it"),
+        }
+    }
+
+    #[inline]
+    fn adapter_mut(&mut self) -> &mut Adapter<T, B> {
+        match &mut self.adapter {
+            Some(adapter) => adapter,
+            None => unreachable!("only dropping takes it"),
+        }
+    }
+}
+
+/// What handlers and services do when they are dropped is done inside of the runtime, which ends
+/// last.
+impl<T, B> Drop for Hosted<T, B>
+where
+    T: TowerService<http::Request<Body>>,
+{
+    fn drop(&mut self) {
+        let _entered = self.host.enter();
+        drop(self.adapter.take());
     }
 }
 
@@ -54,17 +87,17 @@ where
 {
     #[inline]
     fn intake(&mut self, head: &Request<'_>) -> Intake {
-        self.adapter.intake(head)
+        self.adapter_mut().intake(head)
     }
 
     #[inline]
     fn call(&mut self, request: &Request<'_>, context: &mut Context<'_>) -> Reply {
-        self.adapter.call(request, context)
+        self.adapter_mut().call(request, context)
     }
 
     #[inline]
     fn event(&mut self, ticket: Ticket, event: Event<'_>, context: &mut Context<'_>) {
-        self.adapter.event(ticket, event, context);
+        self.adapter_mut().event(ticket, event, context);
     }
 
     #[cfg(feature = "tokio")]
@@ -73,7 +106,7 @@ where
     }
 
     fn attached(&mut self, waker: Waker) {
-        self.adapter.attached(waker);
+        self.adapter_mut().attached(waker);
     }
 
     #[inline]
@@ -83,23 +116,26 @@ where
         until: Until,
         completions: &mut Completions,
     ) -> Result<Time, Broken> {
-        let queue = self.adapter.queue();
+        let queue = match &self.adapter {
+            Some(adapter) => adapter.queue(),
+            None => unreachable!("only dropping takes it"),
+        };
         let now = self.host.wait(driver, until, completions, queue)?;
-        self.adapter.begin_turn(now);
+        self.adapter_mut().begin_turn(now);
         Ok(now)
     }
 
     #[inline]
     fn held_bytes(&self) -> usize {
-        self.adapter.held_bytes()
+        self.adapter().held_bytes()
     }
 
     fn each_held(&self, tell: &mut dyn FnMut(Ticket, usize)) {
-        self.adapter.each_held(tell);
+        self.adapter().each_held(tell);
     }
 
     fn relieve(&mut self, socket: Token, context: &mut Context<'_>) {
-        self.adapter.relieve(socket, context);
+        self.adapter_mut().relieve(socket, context);
     }
 
     fn stopping(&mut self, until: Time) {
@@ -108,8 +144,8 @@ where
 
     #[inline]
     fn work(&mut self, context: &mut Context<'_>) {
-        if self.adapter.queue().has_any() {
-            self.adapter.work(context);
+        if self.adapter().queue().has_any() {
+            self.adapter_mut().work(context);
         }
     }
 }
@@ -127,10 +163,10 @@ where
     }
 
     fn queue(&self) -> &Queue {
-        self.adapter.queue()
+        self.adapter().queue()
     }
 
     fn requests(&self) -> usize {
-        self.adapter.requests()
+        self.adapter().requests()
     }
 }

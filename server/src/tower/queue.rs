@@ -79,6 +79,11 @@ impl Queue {
         }
     }
 
+    /// Not all that were taken have been polled.
+    pub(super) fn has_more(&self) {
+        self.any.store(true, Ordering::SeqCst);
+    }
+
     /// Whether a task wants to be polled.
     #[inline]
     pub(super) fn has_any(&self) -> bool {

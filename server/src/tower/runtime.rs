@@ -19,7 +19,8 @@ use measure::time::Time;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::{Builder, EnterGuard, LocalOptions, LocalRuntime};
-use tokio::task::{unconstrained, yield_now};
+use tokio::task::coop::has_budget_remaining;
+use tokio::task::yield_now;
 use tokio::time::{Sleep, sleep};
 
 use super::queue::Queue;
@@ -93,29 +94,23 @@ impl Host {
         }
     }
 
-    #[inline]
-    fn runtime(&self) -> &LocalRuntime {
-        match &self.runtime {
-            Some(runtime) => runtime,
-            None => unreachable!("it's taken to run, and to be dropped"),
-        }
-    }
-
     /// The server stops, and may take until then.
     pub(super) fn stop_by(&mut self, until: Time) {
         self.stop_by = Some(until);
     }
 
-    /// The context that a service is made in.
-    pub(super) fn enter(&self) -> EnterGuard<'_> {
-        self.runtime().enter()
+    /// The context that a service is made and dropped in.
+    pub(super) fn enter(&self) -> Option<EnterGuard<'_>> {
+        self.runtime.as_ref().map(LocalRuntime::enter)
     }
 
     /// What comes after a turn that began at `now`. It's active if there may be anything for the
     /// runtime to do, besides what other threads bring.
     fn next(&mut self, now: Time, is_active: bool, wants_turn: bool) -> Next {
         self.naps = !is_active && self.quiet < NAPS;
-        if !wants_turn && !self.naps {
+        if !has_budget_remaining() {
+            Next::Yield // What handlers have used up, they get anew.
+        } else if !wants_turn && !self.naps {
             Next::Sleep
         } else if self.is_due(now, is_active) {
             Next::Yield
@@ -178,13 +173,33 @@ where
     let Some(runtime) = worker.parts().0.host().runtime.take() else {
         unreachable!("it runs once");
     };
-    let turns = runtime.spawn_local(unconstrained(turns(worker)));
-    let (mut worker, ran) = match runtime.block_on(turns) {
-        Ok(ended) => ended,
-        Err(failed) => resume_unwind(failed.into_panic()), // Nobody cancels it.
-    };
-    worker.parts().0.host().runtime = Some(runtime);
+    let mut running = Running(Some(runtime));
+    let (mut worker, ran) = running.run(turns(worker));
+    worker.parts().0.host().runtime = running.0.take();
     (worker, ran)
+}
+
+/// A runtime that hosts a worker. If that panics, what it has begun on other threads is left behind.
+struct Running(Option<LocalRuntime>);
+
+impl Running {
+    fn run<T: 'static>(&self, turns: impl Future<Output = T> + 'static) -> T {
+        let Some(runtime) = &self.0 else {
+            unreachable!("it's taken when it has run");
+        };
+        match runtime.block_on(runtime.spawn_local(turns)) {
+            Ok(ended) => ended,
+            Err(failed) => resume_unwind(failed.into_panic()), // Nobody cancels it.
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 async fn turns<W>(mut worker: W) -> (W, Result<(), Broken>)
@@ -212,7 +227,12 @@ where
         // The worker is a task itself.
         let is_active = service.requests() > 0 || runtime.metrics().num_alive_tasks() > 1;
         let wants_turn = until == Until::Now || service.queue().has_any();
-        match service.host().next(driver.now(), is_active, wants_turn) {
+        // A turn may have taken long.
+        let now = match is_active {
+            true => driver.clock(),
+            false => driver.now(),
+        };
+        match service.host().next(now, is_active, wants_turn) {
             Next::Turn => {}
             Next::Yield => {
                 yield_now().await;
@@ -224,30 +244,31 @@ where
                     Some(handle) => handle,
                     None => handle.insert(offer(driver)?),
                 };
-                if let Some(latest) = driver.doze()? {
-                    let latest = latest.min(time(until));
+                let latest = driver.doze()?.map(|latest| latest.min(time(until)));
+                let asleep = driver.clock();
+                if let Some(latest) = latest.filter(|latest| *latest > asleep) {
                     // Deadlines mostly move on: a timer that rings too early is cheaper than one
                     // that is set for each sleep.
                     if latest < rings_at {
-                        let left_ns = latest.since(driver.clock().min(latest));
-                        timer.set(sleep(Duration::from_nanos(left_ns)));
+                        timer.set(sleep(Duration::from_nanos(latest.since(asleep))));
                         rings_at = latest;
                     }
                     let queue = service.queue();
-                    let ends = (rings_at != Time::NEVER).then_some(timer.as_mut());
                     let parked = Parked {
                         handle,
                         queue,
-                        ends,
-                    }
-                    .await;
-                    parked.map_err(|error| broken(&error))?;
+                        ends: (rings_at != Time::NEVER).then_some(timer.as_mut()),
+                        slept: false,
+                    };
+                    let slept = parked.await.map_err(|error| broken(&error))?;
                     queue.wake_up();
                     if timer.is_elapsed() {
                         rings_at = Time::NEVER;
                     }
-                    service.host().ran = driver.clock();
-                } else if service.host().is_due(driver.now(), is_active) {
+                    if slept {
+                        service.host().ran = driver.clock();
+                    }
+                } else if service.host().is_due(asleep, is_active) {
                     yield_now().await;
                     let (service, driver) = worker.parts();
                     service.host().ran = driver.clock();
@@ -280,26 +301,33 @@ fn time(until: Until) -> Time {
     }
 }
 
-/// A sleep of the worker in the runtime.
+/// A sleep of the worker in the runtime. Says whether that has run meanwhile.
 struct Parked<'a> {
     handle: &'a AsyncFd<OwnedFd>,
     queue: &'a Queue,
     ends: Option<Pin<&'a mut Sleep>>,
+    slept: bool,
 }
 
 impl Future for Parked<'_> {
-    type Output = io::Result<()>;
+    type Output = io::Result<bool>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
         if !self.queue.park(context.waker()) {
-            return Poll::Ready(Ok(()));
+            return Poll::Ready(Ok(self.slept));
         }
         if let Poll::Ready(ready) = self.handle.poll_read_ready(context) {
-            return Poll::Ready(ready.map(|mut ready| ready.clear_ready()));
+            return Poll::Ready(ready.map(|mut ready| {
+                ready.clear_ready();
+                self.slept
+            }));
         }
-        match &mut self.ends {
-            Some(ends) => ends.as_mut().poll(context).map(Ok),
-            None => Poll::Pending,
+        if let Some(ends) = &mut self.ends
+            && ends.as_mut().poll(context).is_ready()
+        {
+            return Poll::Ready(Ok(self.slept));
         }
+        self.slept = true;
+        Poll::Pending
     }
 }

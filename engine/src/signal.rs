@@ -86,8 +86,9 @@ impl Stop {
         }
     }
 
-    /// The stop of this process, which SIGINT and SIGTERM request from the first call on. Every
-    /// call returns the same one. Fails where sigaction(2) does.
+    /// The stop of this process, which SIGINT and SIGTERM request from the first call on. A second
+    /// signal ends the process at once. Every call returns the same one. Fails where sigaction(2)
+    /// does.
     pub fn on_signals() -> io::Result<Stop> {
         let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(stop) = &*installed {

@@ -103,7 +103,7 @@ pub use service::{
 };
 pub use start::{Running, StartError, start};
 
-pub use engine::signal::Stop;
+pub use engine::signal::{Signal, Stop};
 pub use engine::tls::{Alpn, Certificate, Secured, ServerTls};
 pub use engine::{Address, Broken, EngineChoice, EngineCounters, OpenError};
 pub use measure::cpu::PinError;

@@ -183,8 +183,8 @@ impl Running {
     }
 }
 
-/// Why a server did not start. The text says what to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a server did not start. The text says what to do, even where it's shown by `{:?}`.
+#[derive(Clone, PartialEq, Eq)]
 pub enum StartError {
     /// No worker was requested.
     NoThreads,
@@ -210,6 +210,12 @@ pub enum StartError {
     Tls(String),
     /// The system can't start another thread.
     Thread(String),
+}
+
+impl fmt::Debug for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for StartError {
@@ -422,9 +428,9 @@ fn begin<S: Service + 'static>(
     match listens.recv() {
         Ok(Ok(address)) => Ok((address, handle)),
         Ok(Err(error)) => Err(error),
-        Err(_) => Err(StartError::Thread(
-            "it ended before it was listening".into(),
-        )),
+        Err(_) => Err(StartError::Thread(format!(
+            "worker {index} panicked before it listened, perhaps as its service was made"
+        ))),
     }
 }
 

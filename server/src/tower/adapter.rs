@@ -16,11 +16,11 @@ use measure::time::Time;
 use tower_service::Service as TowerService;
 
 use super::body::{Body, BodyError, Inbox};
-use super::convert;
 use super::pump::{Pumped, Shape, Trailers, caught, first, poll};
 use super::queue::{Bell, Queue};
 #[cfg(feature = "tokio")]
 use super::upgrade::{self, Pipe, Talk};
+use super::{Host, convert};
 use crate::connection::TOO_MUCH;
 use crate::headers;
 use crate::request::{Request, Version};
@@ -645,7 +645,7 @@ where
         let mut woken = std::mem::take(&mut self.woken);
         self.queue.take(&mut woken);
         let mut done = 0;
-        while done < woken.len() && budget_is_left() {
+        while done < woken.len() && Host::budget_is_left() {
             self.go_on(woken[done], context);
             done += 1;
         }
@@ -738,17 +738,6 @@ where
 fn failed<R>(error: impl Into<Box<dyn Error + Send + Sync>>) -> Driven<R> {
     tracing::error!("the service failed: {}", error.into());
     Driven::Failed(false)
-}
-
-/// Whether handlers may go on before the runtime has had its turn: a handler whose every wait is over
-/// at once would hold its worker otherwise (`tokio::task::coop`).
-#[inline]
-fn budget_is_left() -> bool {
-    #[cfg(feature = "tokio")]
-    let is_left = tokio::task::coop::has_budget_remaining();
-    #[cfg(not(feature = "tokio"))]
-    let is_left = true;
-    is_left
 }
 
 /// How a request is named to whoever runs the server: what clients send is cut, and shown escaped.

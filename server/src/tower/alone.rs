@@ -21,6 +21,12 @@ impl Host {
     /// There is nothing that could outlive the server.
     pub(super) fn stop_by(&mut self, _: Time) {}
 
+    /// There is no budget.
+    #[inline]
+    pub(super) fn budget_is_left() -> bool {
+        true
+    }
+
     /// There is no context to enter.
     #[inline]
     pub(super) fn enter(&self) -> Entered {

@@ -51,18 +51,12 @@ where
 {
     #[inline]
     fn adapter(&self) -> &Adapter<T, B> {
-        match &self.adapter {
-            Some(adapter) => adapter,
-            None => unreachable!("only dropping takes it"),
-        }
+        self.adapter.as_ref().expect("only dropping takes it")
     }
 
     #[inline]
     fn adapter_mut(&mut self) -> &mut Adapter<T, B> {
-        match &mut self.adapter {
-            Some(adapter) => adapter,
-            None => unreachable!("only dropping takes it"),
-        }
+        self.adapter.as_mut().expect("only dropping takes it")
     }
 }
 
@@ -116,11 +110,8 @@ where
         until: Until,
         completions: &mut Completions,
     ) -> Result<Time, Broken> {
-        let queue = match &self.adapter {
-            Some(adapter) => adapter.queue(),
-            None => unreachable!("only dropping takes it"),
-        };
-        let now = self.host.wait(driver, until, completions, queue)?;
+        let adapter = self.adapter.as_ref().expect("only dropping takes it");
+        let now = (self.host).wait(driver, until, completions, adapter.queue())?;
         self.adapter_mut().begin_turn(now);
         Ok(now)
     }

@@ -99,6 +99,13 @@ impl Host {
         self.stop_by = Some(until);
     }
 
+    /// Whether handlers may go on before the runtime has had its turn: one whose every wait is over
+    /// at once would hold its worker otherwise.
+    #[inline]
+    pub(super) fn budget_is_left() -> bool {
+        has_budget_remaining()
+    }
+
     /// The context that a service is made and dropped in.
     pub(super) fn enter(&self) -> Option<EnterGuard<'_>> {
         self.runtime.as_ref().map(LocalRuntime::enter)
@@ -108,7 +115,7 @@ impl Host {
     /// runtime to do, besides what other threads bring.
     fn next(&mut self, now: Time, is_active: bool, wants_turn: bool) -> Next {
         self.naps = !is_active && self.quiet < NAPS;
-        if !has_budget_remaining() {
+        if !Host::budget_is_left() {
             Next::Yield // What handlers have used up, they get anew.
         } else if !wants_turn && !self.naps {
             Next::Sleep
@@ -179,7 +186,7 @@ where
     (worker, ran)
 }
 
-/// A runtime that hosts a worker. If that panics, what it has begun on other threads is left behind.
+/// A runtime that hosts a worker. If that panics, what runs on other threads is left behind.
 struct Running(Option<LocalRuntime>);
 
 impl Running {

@@ -1,7 +1,6 @@
 //! Which driver a run uses, and why.
 
 use std::fmt;
-use std::panic::resume_unwind;
 use std::str::FromStr;
 use std::sync::OnceLock;
 use std::thread;
@@ -79,9 +78,8 @@ pub fn decide(choice: EngineChoice) -> Result<(Kind, String), OpenError> {
 /// On a thread of its own: a while after a ring is closed, the kernel signals the thread that used
 /// it (`io_ring_exit_work` in `io_uring.c`), and some system call of it ends with `EINTR`.
 fn try_uring() -> Result<(), OpenError> {
-    let thread = thread::Builder::new().name("try-io_uring".into());
-    match thread.spawn(probe::uring) {
-        Ok(tried) => tried.join().unwrap_or_else(|panic| resume_unwind(panic)),
+    match thread::Builder::new().spawn(probe::uring) {
+        Ok(tried) => tried.join().expect("trying doesn't panic"),
         Err(error) => Err(OpenError {
             what: format!("no thread could be started to try it: {error}"),
             remedy: "raise the limit on tasks (`ulimit -u`, TasksMax= of a unit)".into(),

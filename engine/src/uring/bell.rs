@@ -13,9 +13,8 @@
 //! The kernel writes for the *first* piece of deferred work only, and not while the flag is set.
 //! So [`Uring::doze`](super::Uring) clears the flag and then looks. What was put on the list before
 //! shows as a completion or as work held back; what is put there later is the first again, and
-//! whoever does it sees the flag cleared. To see that work is held back takes no system call where
-//! an atomic operation is a full barrier, as the kernel marks it by one and reads the flag after
-//! that; elsewhere an enter takes all work off the list.
+//! whoever does it sees the flag cleared. Where an atomic operation is no full barrier, an enter
+//! takes all work off the list, as the kernel marks it by one and reads the flag after that.
 //!
 //! The trap: a write to the waker's eventfd, which the ring polls, makes such work while the kernel
 //! is *inside of a write to an eventfd*, and from there it puts the one to this eventfd off, marks
@@ -32,8 +31,8 @@ use rustix::event::{EventfdFlags, eventfd};
 use super::ring::Ring;
 use crate::waker::Waker;
 
-/// Whether whoever clears the flag and looks sees all work that nobody rang for.
-pub(super) const SEES_WORK: bool = cfg!(target_arch = "x86_64");
+/// After so many sleeps that brought the ring nothing it's read in any case.
+const VAIN_MAX: u8 = 16;
 
 /// The eventfd, and what may have been written to it.
 pub(super) struct Bell {
@@ -42,6 +41,7 @@ pub(super) struct Bell {
     armed: bool,
     /// The waker has written to it, be it armed or not.
     woken: bool,
+    vain: u8, // Sleeps since it was last read that brought the ring nothing.
 }
 
 impl Bell {
@@ -56,6 +56,7 @@ impl Bell {
             eventfd,
             armed: false,
             woken: false,
+            vain: 0,
         })
     }
 
@@ -74,13 +75,14 @@ impl Bell {
         fence(Ordering::SeqCst);
     }
 
-    /// Rings no longer, and forgets that it has: where the ring has nothing to report, it hasn't.
+    /// Rings no longer, and forgets that it has, as it mostly hasn't if the ring has nothing.
     #[inline]
     pub(super) fn silence(&mut self, ring: &mut Ring) {
         if self.armed {
             ring.set_notified(false);
             self.armed = false;
-            if self.woken || ring.ready() > 0 || ring.held_back() {
+            self.vain += 1;
+            if self.woken || self.vain == VAIN_MAX || ring.ready() > 0 || ring.held_back() {
                 self.forget();
             }
         }
@@ -95,6 +97,7 @@ impl Bell {
     /// next sleep ends early once.
     fn forget(&mut self) {
         self.woken = false;
+        self.vain = 0;
         let _ = rustix::io::read(&self.eventfd, &mut [0; 8]);
     }
 }

@@ -15,8 +15,7 @@ use crate::config::Config;
 use crate::site::Wall;
 use crate::start::settings;
 use crate::worker::Worker;
-use service::Counts;
-use service::Service;
+use service::{Counts, Service};
 
 const SOCKETS: usize = 16;
 const SECOND_NS: u64 = 1_000_000_000;

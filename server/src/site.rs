@@ -7,9 +7,7 @@ use proto::http1::{HeadMemo, response};
 use proto::websocket::Scratch;
 
 use crate::answer::Kept;
-use service::Agenda;
-use service::Counts;
-use service::Peers;
+use service::{Agenda, Counts, Peers};
 
 /// Memory of a WebSocket message is kept for the next up to so many bytes.
 const MESSAGE_BYTES_MAX: usize = 2 << 20;

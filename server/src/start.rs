@@ -19,9 +19,7 @@ use proto::http1;
 use crate::config::{Config, Limits, MEMORY_BYTES_DEFAULT};
 use crate::site::Wall;
 use crate::worker::{Settings, Worker};
-use service::LiveCounts;
-use service::Service;
-use service::Summary;
+use service::{LiveCounts, Service, Summary};
 
 /// Connections of a worker unless told otherwise: its tables cost memory before they are used.
 const CONNECTIONS_MAX_DEFAULT: u64 = 65_536;

@@ -29,10 +29,7 @@ use crate::config::Timeouts;
 use crate::connection::{Connection, Ending, Overdue, Serving, Shared, Step};
 use crate::pattern::{self, Slice};
 use crate::site::{Site, Wall};
-use service::Peer;
-use service::Summary;
-use service::{Live, Posted};
-use service::{Notice, Service, Ticket};
+use service::{Live, Notice, Peer, Posted, Service, Summary, Ticket};
 use upstreams::Sockets;
 
 /// A listener that failed is opened again after so long.

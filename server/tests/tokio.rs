@@ -20,14 +20,22 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 const ENGINES: [EngineChoice; 2] = [EngineChoice::Uring, EngineChoice::Epoll];
 
-fn serve(engine: EngineChoice, threads: usize, app: &Router) -> Running {
-    let config = Config {
+fn config(engine: EngineChoice, threads: usize) -> Config {
+    Config {
         engine,
         threads,
         ..Config::new(Address::Tcp(([127, 0, 0, 1], 0).into()))
-    };
+    }
+}
+
+fn serve(engine: EngineChoice, threads: usize, app: &Router) -> Running {
     let app = app.clone();
-    tower::start(config, move |_worker| app.clone(), &Stop::new()).expect("it starts")
+    tower::start(
+        config(engine, threads),
+        move |_worker| app.clone(),
+        &Stop::new(),
+    )
+    .expect("it starts")
 }
 
 fn address(running: &Running) -> SocketAddr {
@@ -395,10 +403,6 @@ impl Drop for Parting {
 fn what_an_application_drops_last_is_dropped_inside_of_its_runtime() {
     let parted = Arc::new(AtomicU64::new(0));
     for engine in ENGINES {
-        let config = Config {
-            engine,
-            ..Config::new(Address::Tcp(([127, 0, 0, 1], 0).into()))
-        };
         let here = Arc::clone(&parted);
         let make = move |_| {
             let parting = Arc::new(Parting(Arc::clone(&here)));
@@ -410,7 +414,7 @@ fn what_an_application_drops_last_is_dropped_inside_of_its_runtime() {
                 }),
             )
         };
-        let running = tower::start(config, make, &Stop::new()).expect("it starts");
+        let running = tower::start(config(engine, 1), make, &Stop::new()).expect("it starts");
         assert!(ask(&running, "/").ends_with("hello"));
         end(running);
     }
@@ -448,11 +452,8 @@ impl ::tower::Service<axum::http::Request<tower::Body>> for Touchy {
 #[test]
 fn a_service_that_panics_as_an_upgrade_clones_it_is_a_500_and_its_worker_goes_on() {
     for engine in ENGINES {
-        let config = Config {
-            engine,
-            ..Config::new(Address::Tcp(([127, 0, 0, 1], 0).into()))
-        };
-        let running = tower::start(config, |_| Touchy(false), &Stop::new()).expect("it starts");
+        let running =
+            tower::start(config(engine, 1), |_| Touchy(false), &Stop::new()).expect("it starts");
         assert!(ask(&running, "/").ends_with("hello"));
         let mut stream = connect(&running);
         let upgrade = "GET / HTTP/1.1\r\nHost: test\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n";

@@ -239,12 +239,11 @@ where
             true => driver.clock(),
             false => driver.now(),
         };
-        match service.host().next(now, is_active, wants_turn) {
-            Next::Turn => {}
+        let ran = match service.host().next(now, is_active, wants_turn) {
+            Next::Turn => false,
             Next::Yield => {
                 yield_now().await;
-                let (service, driver) = worker.parts();
-                service.host().ran = driver.clock();
+                true
             }
             Next::Sleep => {
                 let handle = match &handle {
@@ -254,8 +253,7 @@ where
                 let latest = driver.doze()?.map(|latest| latest.min(time(until)));
                 let asleep = driver.clock();
                 if let Some(latest) = latest.filter(|latest| *latest > asleep) {
-                    // Deadlines mostly move on: a timer that rings too early is cheaper than one
-                    // that is set for each sleep.
+                    // Deadlines mostly move on: to wake too early is cheaper than to set it anew.
                     if latest < rings_at {
                         timer.set(sleep(Duration::from_nanos(latest.since(asleep))));
                         rings_at = latest;
@@ -272,15 +270,19 @@ where
                     if timer.is_elapsed() {
                         rings_at = Time::NEVER;
                     }
-                    if slept {
-                        service.host().ran = driver.clock();
+                    slept
+                } else {
+                    let is_due = service.host().is_due(asleep, is_active);
+                    if is_due {
+                        yield_now().await;
                     }
-                } else if service.host().is_due(asleep, is_active) {
-                    yield_now().await;
-                    let (service, driver) = worker.parts();
-                    service.host().ran = driver.clock();
+                    is_due
                 }
             }
+        };
+        if ran {
+            let (service, driver) = worker.parts();
+            service.host().ran = driver.clock();
         }
         worker.turn(&mut completions)?;
     }

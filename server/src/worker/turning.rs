@@ -4,9 +4,7 @@ use engine::{Broken, Completions, Driver, Until};
 use measure::time::Time;
 
 use super::Worker;
-use service::Service;
-use service::Summary;
-use service::Turns;
+use service::{Service, Summary, Turns};
 
 /// How long a worker that is done gives the kernel to take what it sent last.
 const FAREWELL_NS: u64 = 10_000_000;

@@ -162,6 +162,8 @@ pub struct EngineCounters {
     pub overflows: u64,
     /// Sends that the kernel took in more than one piece.
     pub short_sends: u64,
+    /// Accepted connections that ended in their TLS handshake.
+    pub handshakes_failed: u64,
     /// Bytes received.
     pub bytes_received: u64,
     /// Bytes submitted for sending.

@@ -170,6 +170,8 @@ pub(crate) fn start(
     Ok(ringside_server::start(config, maker, stop)?)
 }
 
+const USAGE: &str = "--upstream IP:PORT [--http2] [--addr IP:PORT] [--threads N]";
+
 /// What the arguments say: those that all examples take, `--upstream IP:PORT` and `--http2`.
 fn parse(
     arguments: impl Iterator<Item = String>,
@@ -178,12 +180,13 @@ fn parse(
     let mut arguments = arguments;
     while let Some(flag) = arguments.next() {
         match &*flag {
+            "--help" | "-h" => arguments::help(USAGE),
             "--http2" => protocol = Protocol::Http2,
             "--upstream" => {
                 let value = arguments.next().ok_or("--upstream takes an IP:PORT")?;
                 let address = value
                     .parse()
-                    .map_err(|error| format!("--upstream: {error}"))?;
+                    .map_err(|_| format!("--upstream {value}: say it as 127.0.0.1:9000"))?;
                 addresses.push(Address::Tcp(address));
             }
             _ => {
@@ -193,7 +196,7 @@ fn parse(
         }
     }
     if addresses.is_empty() {
-        return Err("usage: --upstream IP:PORT [--http2] [--addr IP:PORT] [--threads N]".into());
+        return Err(format!("--upstream is missing; usage: {USAGE}").into());
     }
     let behind = upstream::Config::new(addresses).with_protocol(protocol);
     Ok((arguments::config(common.into_iter())?, behind))

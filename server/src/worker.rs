@@ -184,11 +184,9 @@ impl<D: Driver, S: Service> Worker<D, S> {
 
     /// What it has to post.
     fn live(&self) -> Live {
-        Live::new(
-            self.serving.counts,
-            self.open as u64,
-            self.all_held_bytes() as u64,
-        )
+        let handshakes_failed = self.driver.counters().handshakes_failed;
+        let (open, held_bytes) = (self.open as u64, self.all_held_bytes() as u64);
+        Live::new(self.serving.counts, [open, held_bytes, handshakes_failed])
     }
 
     /// What all clients make it hold: their connections, its service for their requests, and what

@@ -21,8 +21,8 @@ use axum::routing::{any, get, post};
 use bytes::Bytes;
 use futures_util::stream;
 use ringside_server::{
-    Address, Config, Context, EngineChoice, Limits, Live, LiveCounts, Reply, Running, Service,
-    StartError, Stop, Summary, Time, Timeouts, tower,
+    Address, Certificate, Config, Context, EngineChoice, Limits, Live, LiveCounts, Reply, Running,
+    Service, StartError, Stop, Summary, Time, Timeouts, Tls, tower,
 };
 
 /// Longer than anything takes on a busy machine.
@@ -247,6 +247,29 @@ fn handlers_that_do_not_read_hold_no_more_for_their_clients_than_is_allowed() {
             let now = live.read();
             assert_eq!((now.connections, now.held_bytes), (0, 0), "{what}");
         }
+    }
+}
+
+#[test]
+fn who_speaks_no_tls_is_counted() {
+    for engine in ENGINES {
+        let live = LiveCounts::new();
+        let mut config = config(engine, &live);
+        let names = vec!["a.example".to_owned()];
+        config.tls = Some(Tls {
+            certificate: Certificate::SelfSigned { names },
+            client_authorities: None,
+        });
+        let started = tower::start(config, |_worker| app(), &Stop::new());
+        let Some(server) = Watched::of(engine, started, live) else {
+            continue;
+        };
+        let in_the_clear = server.besiege(2, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        drop(server.besiege(1, b"")); // It leaves before it says anything.
+        let now = server.watch("handshakes", |now| now.handshakes_failed == 3);
+        assert_eq!((now.counts.connections, now.connections), (0, 0));
+        drop(in_the_clear);
+        assert_eq!(server.end().engine.handshakes_failed, 3);
     }
 }
 

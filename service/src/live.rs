@@ -59,22 +59,27 @@ pub struct Live {
     /// Bytes that clients make the server hold, of the
     /// `Limits::memory_bytes` they may.
     pub held_bytes: u64,
+    /// Connections that ended in their TLS handshake, as it failed or took too long.
+    pub handshakes_failed: u64,
 }
 
 impl Live {
     /// What one worker posts.
     #[doc(hidden)]
-    pub fn new(counts: Counts, connections: u64, held_bytes: u64) -> Live {
+    pub fn new(counts: Counts, others: [u64; OTHERS]) -> Live {
+        let [connections, held_bytes, handshakes_failed] = others;
         Live {
             counts,
             connections,
             held_bytes,
+            handshakes_failed,
         }
     }
 }
 
-/// Figures of a worker: its counts, its connections and the bytes it holds.
-const FIGURES: usize = COUNTS + 2;
+/// Figures of a worker beside its counts: see [`Live`].
+const OTHERS: usize = 3;
+const FIGURES: usize = COUNTS + OTHERS;
 
 /// What one worker has posted. On cache lines of its own, so that no worker slows another down.
 #[derive(Debug)]
@@ -93,10 +98,11 @@ impl LiveCounts {
         let mut all = Live::default();
         for posted in &*workers {
             let figures = posted.0.each_ref().map(|figure| figure.load(Relaxed));
-            let [counts @ .., connections, held_bytes] = figures;
+            let [counts @ .., connections, held_bytes, handshakes_failed] = figures;
             all.counts += Counts::of_figures(counts);
             all.connections += connections;
             all.held_bytes += held_bytes;
+            all.handshakes_failed += handshakes_failed;
         }
         all
     }
@@ -115,7 +121,7 @@ impl Posted {
     /// Posts figures over those that were there.
     pub fn post(&self, live: &Live) {
         let counts = live.counts.figures();
-        let others = [live.connections, live.held_bytes];
+        let others = [live.connections, live.held_bytes, live.handshakes_failed];
         let figures = counts.into_iter().chain(others);
         for (place, figure) in self.0.iter().zip(figures) {
             place.store(figure, Relaxed);

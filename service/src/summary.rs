@@ -185,7 +185,7 @@ impl AddAssign for Summary {
         merge_fields!(EngineCounters, mine, engine,
             merge [],
             add [enters, sleeps, completions, starved, overflows, short_sends,
-                bytes_received, bytes_sent],
+                handshakes_failed, bytes_received, bytes_sent],
             apart []);
     }
 }

@@ -25,8 +25,7 @@ pub(crate) struct Asked<'a> {
 /// Where a service is reached, and by which methods.
 pub(crate) struct Route<A = Box<dyn Answerer>> {
     place: Place,
-    /// What `Allow` says.
-    methods: &'static str,
+    methods: &'static [&'static str],
     /// What becomes of bodies.
     pub(crate) intake: Bodies,
     pub(crate) answerer: A,
@@ -93,7 +92,7 @@ impl Route<Make> {
     ) -> Self {
         Route {
             place,
-            methods: "GET, HEAD",
+            methods: &["GET", "HEAD"],
             intake: Bodies::Discarded,
             answerer: Box::new(move || Box::new(make())),
         }
@@ -102,7 +101,7 @@ impl Route<Make> {
     /// With bodies, and methods that have one.
     pub(crate) fn taking(self, intake: Bodies) -> Self {
         Route {
-            methods: "GET, HEAD, POST, PUT, PATCH, DELETE",
+            methods: &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
             intake,
             ..self
         }
@@ -111,7 +110,7 @@ impl Route<Make> {
     /// For [`Reply::Upgrade`], which only a GET can ask for (RFC 6455 §4.1).
     pub(crate) fn upgrading(self) -> Self {
         Route {
-            methods: "GET",
+            methods: &["GET"],
             ..self
         }
     }
@@ -130,26 +129,24 @@ impl Route<Make> {
 impl Route {
     /// Whether `method` may be used here.
     fn allows(&self, method: &[u8]) -> bool {
-        self.methods
-            .split(", ")
-            .any(|allowed| allowed.as_bytes() == method)
+        let mut methods = self.methods.iter();
+        methods.any(|allowed| allowed.as_bytes() == method)
     }
 
-    fn parameter<'a>(&self, path: &'a str) -> Option<&'a str> {
+    fn parameter<'a>(&self, path: &'a [u8]) -> Option<&'a [u8]> {
         match self.place {
-            Place::At(place) => (path == place).then_some(""),
-            Place::Below(prefix) => path.strip_prefix(prefix),
+            Place::At(place) => (path == place.as_bytes()).then_some(&[]),
+            Place::Below(prefix) => path.strip_prefix(prefix.as_bytes()),
         }
     }
 }
 
 /// Looks a request up.
 pub(crate) fn find<'a>(routes: &[Route], request: &Request<'a>) -> Found<'a> {
-    let path = std::str::from_utf8(request.path()).ok();
-    let found = path.and_then(|path| {
-        let mut routes = routes.iter().enumerate();
-        routes.find_map(|(at, route)| Some((at, route.parameter(path)?)))
-    });
+    let path = request.path();
+    let mut all = routes.iter().enumerate();
+    let found = all.find_map(|(at, route)| Some((at, route.parameter(path)?)));
+    let found = found.and_then(|(at, rest)| Some((at, std::str::from_utf8(rest).ok()?)));
     let Some((at, parameter)) = found else {
         let text = "nothing is served at this path\n";
         return Found::Refusal(Response::sentence(404, text));
@@ -158,7 +155,7 @@ pub(crate) fn find<'a>(routes: &[Route], request: &Request<'a>) -> Found<'a> {
         return Found::Route(at, parameter);
     }
     // A 405 has to say what it would take (RFC 9110 §15.5.6).
-    let methods = routes[at].methods;
+    let methods = routes[at].methods.join(", ");
     let text = format!("this path allows {methods}\n");
     Found::Refusal(Response::sentence(405, text).with_field("Allow", methods))
 }

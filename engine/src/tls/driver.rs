@@ -51,6 +51,7 @@ pub struct Tls<D: Driver> {
     waiting: BinaryHeap<Reverse<(Time, u32, u32)>>,
     capabilities: Capabilities,
     completions: u64,
+    handshakes_failed: u64,
 }
 
 impl<D: Driver> Tls<D> {
@@ -90,6 +91,7 @@ impl<D: Driver> Tls<D> {
             waiting: BinaryHeap::new(),
             capabilities,
             completions: 0,
+            handshakes_failed: 0,
         }
     }
 }
@@ -283,6 +285,7 @@ impl<D: Driver> Driver for Tls<D> {
     fn counters(&self) -> EngineCounters {
         EngineCounters {
             completions: self.completions,
+            handshakes_failed: self.handshakes_failed,
             ..self.inner.counters()
         }
     }
@@ -323,11 +326,11 @@ impl<D: Driver> Tls<D> {
 
     /// Closes a socket that the owner does not know, or knows no more.
     fn drop_socket(&mut self, socket: Token, how: Close) {
+        let shakes_hands = |found: &mut Connection| matches!(found.stage, Stage::Accepted { .. });
+        let failed = find(&mut self.connections, socket).is_some_and(shakes_hands);
+        self.handshakes_failed += u64::from(failed);
         let closed = self.inner.close(socket, how);
-        debug_assert!(
-            closed.is_ok(),
-            "{socket:?} is stale, although this module alone closes it"
-        );
+        debug_assert!(closed.is_ok(), "{socket:?} was closed by somebody else");
         self.forget(socket);
     }
 
@@ -626,24 +629,18 @@ impl<D: Driver> Tls<D> {
             }
             return;
         };
-        let is_tls = matches!(fault, Fault::Tls(_));
-        if is_tls {
+        let by_tls = matches!(fault, Fault::Tls(_));
+        if by_tls {
             // The alert that tells the peer.
             hand_over(&mut self.inner, found);
         }
         match found.stage {
             Stage::Dead => {}
             // Where TLS breaks while the last bytes leave, nobody waits for what comes in.
-            Stage::Leaving if is_tls => {}
+            Stage::Leaving if by_tls => {}
             Stage::Leaving => self.drop_socket(socket, Close::Reset),
-            Stage::Accepted { .. } => {
-                let how = if is_tls {
-                    Close::Graceful
-                } else {
-                    Close::Reset
-                };
-                self.drop_socket(socket, how);
-            }
+            Stage::Accepted { .. } if by_tls => self.drop_socket(socket, Close::Graceful),
+            Stage::Accepted { .. } => self.drop_socket(socket, Close::Reset),
             Stage::Connecting | Stage::Open => {
                 found.stage = Stage::Dead;
                 completions.push(socket, Event::Failed(fault));

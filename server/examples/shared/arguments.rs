@@ -5,30 +5,43 @@ use std::process::ExitCode;
 
 use ringside_server::{Address, Config, Running, Stop};
 
-/// A configuration as these arguments say: `--addr IP:PORT`, `--threads N`.
+const USAGE: &str = "[--addr IP:PORT] [--threads N]";
+
+/// A configuration as these arguments say: `--addr IP:PORT`, `--threads N`. With `--help` it says
+/// so, and that is all.
 pub(crate) fn config(
     mut arguments: impl Iterator<Item = String>,
 ) -> Result<Config, Box<dyn Error>> {
     let mut config = Config::new(Address::Tcp(([127, 0, 0, 1], 8080).into()));
     while let Some(flag) = arguments.next() {
+        if flag == "--help" || flag == "-h" {
+            help(USAGE);
+        }
         let value = arguments.next();
         match (&*flag, value) {
             ("--addr", Some(address)) => {
                 let address = address
                     .parse()
-                    .map_err(|error| format!("--addr: {error}"))?;
+                    .map_err(|_| format!("--addr {address}: say it as 127.0.0.1:8080"))?;
                 config.address = Address::Tcp(address);
             }
             ("--threads", Some(threads)) => {
                 let threads = threads
                     .parse()
-                    .map_err(|error| format!("--threads: {error}"))?;
+                    .map_err(|_| format!("--threads {threads}: this isn't a number"))?;
                 config.threads = threads;
             }
-            _ => return Err("usage: [--addr IP:PORT] [--threads N]".into()),
+            ("--addr" | "--threads", None) => return Err(format!("{flag} takes a value").into()),
+            _ => return Err(format!("unknown argument {flag}; usage: {USAGE}").into()),
         }
     }
     Ok(config)
+}
+
+/// Says which arguments there are, and ends.
+pub(crate) fn help(usage: &str) -> ! {
+    println!("usage: {usage}");
+    std::process::exit(0)
 }
 
 /// Serves what `start` starts with a configuration, until SIGINT or SIGTERM.

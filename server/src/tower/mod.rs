@@ -26,7 +26,7 @@
 //! share its thread: a handler that blocks it for a second is named in a warning (`tracing`).
 //!
 //! What a client sees is what it would see of hyper, in hyper's order and spelling. Where they
-//! differ:
+//! differ, of which `docs/src/guides/axum.md` has a longer list:
 //!
 //! - a handler's panic is a 500 here and a closed connection there; in either, one in a body that
 //!   is being given cuts the answer;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use engine::Address;
 use engine::signal::Stop;
-use engine::tls::Certificate;
 use measure::time::Time;
 use testserver::{Config, Limits, Summary, Timeouts, Tls};
+use tls::Certificate;
 
 use crate::args::serve::Serve;
 use crate::exit::{Exit, Failure};

@@ -148,11 +148,8 @@ impl Completions {
 
     /// Has `work` change lent bytes and append what it makes of them to the arena.
     #[inline]
-    pub(crate) fn open<R>(
-        &mut self,
-        lent: Lent,
-        work: impl FnOnce(&mut [u8], &mut Vec<u8>) -> R,
-    ) -> R {
+    #[doc(hidden)]
+    pub fn open<R>(&mut self, lent: Lent, work: impl FnOnce(&mut [u8], &mut Vec<u8>) -> R) -> R {
         match (&self.pool, self.loans.get_mut(lent.index as usize)) {
             (Some(pool), Some(loan)) => {
                 let bytes = pool.bytes_mut(&mut loan.spare);
@@ -174,13 +171,15 @@ impl Completions {
     }
 
     /// How much lies in the arena.
-    pub(crate) fn arena_len(&self) -> usize {
+    #[doc(hidden)]
+    pub fn arena_len(&self) -> usize {
         self.arena.len()
     }
 
     /// Reports what lies in the arena from `start` on as received on `socket`, and lends it.
     #[inline]
-    pub(crate) fn lend_arena(&mut self, socket: Token, start: usize) {
+    #[doc(hidden)]
+    pub fn lend_arena(&mut self, socket: Token, start: usize) {
         let range = start..self.arena.len();
         debug_assert!(
             !range.is_empty(),

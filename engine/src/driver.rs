@@ -88,7 +88,7 @@ pub enum Until {
 
 impl Until {
     /// The same, but no later than `time`.
-    pub(crate) fn or_before(self, time: Time) -> Until {
+    pub fn or_before(self, time: Time) -> Until {
         match self {
             Until::Now => Until::Now,
             Until::Event if time == Time::NEVER => Until::Event,
@@ -98,7 +98,7 @@ impl Until {
     }
 
     /// The end of a sleep that only time ends; [`Time::NEVER`] if it doesn't.
-    pub(crate) fn time(self) -> Time {
+    pub fn time(self) -> Time {
         match self {
             Until::Now => Time(0),
             Until::Time(time) => time,
@@ -303,15 +303,17 @@ macro_rules! alike {
             self.lingering.each_ns()
         }
 
-        $crate::driver::alike_in_bytes!();
+        $crate::alike_in_bytes!();
     };
 }
 pub(crate) use alike;
 
 /// What every driver does alike that takes bytes to send.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! alike_in_bytes {
     () => {
-        fn register(&mut self, bytes: &[u8]) -> Result<Template, Refused> {
+        fn register(&mut self, bytes: &[u8]) -> Result<$crate::Template, $crate::Refused> {
             self.payloads.register(bytes)
         }
 
@@ -323,9 +325,8 @@ macro_rules! alike_in_bytes {
             self.payloads.recycle(buffer);
         }
 
-        fn capabilities(&self) -> &Capabilities {
+        fn capabilities(&self) -> &$crate::Capabilities {
             &self.capabilities
         }
     };
 }
-pub(crate) use alike_in_bytes;

@@ -10,7 +10,8 @@ pub mod driver;
 pub mod epoll;
 mod lingering;
 pub mod operations;
-mod payloads;
+#[doc(hidden)]
+pub mod payloads;
 mod peers;
 mod pool;
 pub mod probe;
@@ -22,7 +23,6 @@ pub mod sim;
 mod skip;
 mod slots;
 mod socket;
-pub mod tls;
 pub mod uring;
 pub mod waker;
 

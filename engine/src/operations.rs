@@ -15,8 +15,8 @@ use crate::secured::TlsFault;
 /// low, at most three quiet sends may be unanswered. A buffer that the kernel sizes holds many.
 pub const QUIET_BYTES_MAX: usize = 2048;
 
-/// Names one socket: a slot and the generation of its use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// Names one socket: a slot and the generation of its use. Their order means nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token {
     slot: u32,
     generation: u32,
@@ -230,6 +230,9 @@ pub enum TunnelFault {
 }
 
 impl Fault {
+    /// `EPROTONOSUPPORT`: this driver isn't set up for that.
+    pub const UNSUPPORTED: Fault = Fault::Other(libc::EPROTONOSUPPORT);
+
     /// Sorts an errno(3) value.
     pub fn from_errno(errno: i32) -> Fault {
         match errno {

@@ -12,7 +12,7 @@ const SPARE_BYTES_MAX: usize = 32 << 20;
 
 /// The templates and spare buffers of one driver.
 #[derive(Debug, Default)]
-pub(crate) struct Payloads {
+pub struct Payloads {
     templates: Vec<Box<[u8]>>,
     spare: Vec<Vec<u8>>,
     /// The sum of the capacities in `spare`.
@@ -21,13 +21,13 @@ pub(crate) struct Payloads {
 
 /// What one send still has to deliver.
 #[derive(Debug)]
-pub(crate) struct Outgoing {
+pub struct Outgoing {
     source: Source,
     /// The next byte to be sent, and one past the last.
     start: usize,
     end: usize,
     /// Report only failure.
-    pub(crate) quiet: bool,
+    pub quiet: bool,
 }
 
 #[derive(Debug)]
@@ -38,12 +38,12 @@ enum Source {
 
 impl Outgoing {
     /// How many bytes are left.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.end - self.start
     }
 
     /// Moves on by the bytes that were delivered.
-    pub(crate) fn advance(&mut self, bytes: usize) {
+    pub fn advance(&mut self, bytes: usize) {
         debug_assert!(
             bytes <= self.len(),
             "{bytes} bytes were delivered and {} were left",
@@ -54,7 +54,7 @@ impl Outgoing {
 }
 
 impl Payloads {
-    pub(crate) fn register(&mut self, bytes: &[u8]) -> Result<Template, Refused> {
+    pub fn register(&mut self, bytes: &[u8]) -> Result<Template, Refused> {
         let length = u32::try_from(bytes.len()).map_err(|_| Refused::EmptyOrOutOfRange)?;
         if length == 0 {
             return Err(Refused::EmptyOrOutOfRange);
@@ -66,7 +66,7 @@ impl Payloads {
         })
     }
 
-    pub(crate) fn buffer(&mut self) -> Vec<u8> {
+    pub fn buffer(&mut self) -> Vec<u8> {
         let buffer = self.spare.pop().unwrap_or_default();
         self.spare_bytes -= buffer.capacity();
         debug_assert!(buffer.is_empty(), "a spare buffer holds somebody's bytes");
@@ -78,7 +78,7 @@ impl Payloads {
         buffer
     }
 
-    pub(crate) fn recycle(&mut self, mut buffer: Vec<u8>) {
+    pub fn recycle(&mut self, mut buffer: Vec<u8>) {
         let bytes = self.spare_bytes + buffer.capacity();
         // One that never held anything saves nobody an allocation.
         let useful = buffer.capacity() > 0;
@@ -91,7 +91,7 @@ impl Payloads {
 
     /// Takes a payload over if its bytes exist and are not empty.
     #[inline]
-    pub(crate) fn accept(&mut self, payload: Payload) -> Result<Outgoing, Refused> {
+    pub fn accept(&mut self, payload: Payload) -> Result<Outgoing, Refused> {
         match payload {
             Payload::Template {
                 template,
@@ -129,7 +129,7 @@ impl Payloads {
 
     /// Takes back the buffer of a payload that was refused.
     #[cold]
-    pub(crate) fn reject(&mut self, payload: Payload) {
+    pub fn reject(&mut self, payload: Payload) {
         if let Payload::Buffer(bytes) = payload {
             self.recycle(bytes);
         }
@@ -137,7 +137,7 @@ impl Payloads {
 
     /// The bytes that are left.
     #[inline]
-    pub(crate) fn bytes<'a>(&'a self, outgoing: &'a Outgoing) -> &'a [u8] {
+    pub fn bytes<'a>(&'a self, outgoing: &'a Outgoing) -> &'a [u8] {
         let whole = match &outgoing.source {
             Source::Template(index) => &*self.templates[*index as usize],
             Source::Buffer(bytes) => bytes,
@@ -147,7 +147,7 @@ impl Payloads {
 
     /// Ends a send; its buffer may be used again.
     #[inline]
-    pub(crate) fn finish(&mut self, outgoing: Outgoing) {
+    pub fn finish(&mut self, outgoing: Outgoing) {
         debug_assert!(
             outgoing.start <= outgoing.end,
             "a send went on behind its end"

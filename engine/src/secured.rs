@@ -1,5 +1,7 @@
 //! What a TLS handshake agreed on, and why there was none.
 
+use std::fmt;
+
 use measure::time::Time;
 
 /// A protocol agreed on by ALPN (RFC 7301).
@@ -13,7 +15,7 @@ pub enum Alpn {
 
 impl Alpn {
     /// The protocol's registered name; `None` for names that nobody here speaks.
-    pub(crate) fn from_name(name: &[u8]) -> Option<Alpn> {
+    pub fn from_name(name: &[u8]) -> Option<Alpn> {
         match name {
             b"http/1.1" => Some(Alpn::Http11),
             b"h2" => Some(Alpn::H2),
@@ -72,4 +74,77 @@ pub enum TlsFault {
     Abandoned,
     /// The peer broke the rules of TLS, or bytes were changed on their way.
     Broken,
+}
+
+impl TlsFault {
+    /// Whether it is the peer's certificate that was not accepted.
+    pub fn is_certificate(self) -> bool {
+        matches!(
+            self,
+            TlsFault::UntrustedIssuer
+                | TlsFault::Expired
+                | TlsFault::NotYetValid
+                | TlsFault::WrongName
+                | TlsFault::BadCertificate
+        )
+    }
+}
+
+impl fmt::Display for TlsFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TlsFault::UntrustedIssuer => "the certificate isn't signed by a trusted authority",
+            TlsFault::Expired => "the certificate has expired",
+            TlsFault::NotYetValid => "the certificate isn't valid yet",
+            TlsFault::WrongName => "the certificate is for a different name",
+            TlsFault::BadCertificate => "the certificate is unusable",
+            TlsFault::NoCommonProtocol => "client and server have no protocol in common (ALPN)",
+            TlsFault::NoCommonVersion => {
+                "client and server have no TLS version or cipher suite in common"
+            }
+            TlsFault::NotTls => "the peer didn't answer with TLS",
+            TlsFault::Abandoned => "the peer closed the connection during the TLS handshake",
+            TlsFault::Broken => "the peer violated the TLS protocol",
+            TlsFault::Alert(code) => {
+                return match alert_name(*code) {
+                    Some(name) => write!(f, "the peer ended TLS with alert {name}"),
+                    None => write!(f, "the peer ended TLS with alert {code}"),
+                };
+            }
+        })
+    }
+}
+
+/// What RFC 8446 §6 calls an alert.
+fn alert_name(code: u8) -> Option<&'static str> {
+    Some(match code {
+        0 => "close_notify",
+        10 => "unexpected_message",
+        20 => "bad_record_mac",
+        22 => "record_overflow",
+        40 => "handshake_failure",
+        42 => "bad_certificate",
+        43 => "unsupported_certificate",
+        44 => "certificate_revoked",
+        45 => "certificate_expired",
+        46 => "certificate_unknown",
+        47 => "illegal_parameter",
+        48 => "unknown_ca",
+        49 => "access_denied",
+        50 => "decode_error",
+        51 => "decrypt_error",
+        70 => "protocol_version",
+        71 => "insufficient_security",
+        80 => "internal_error",
+        86 => "inappropriate_fallback",
+        90 => "user_canceled",
+        109 => "missing_extension",
+        110 => "unsupported_extension",
+        112 => "unrecognized_name",
+        113 => "bad_certificate_status_response",
+        115 => "unknown_psk_identity",
+        116 => "certificate_required",
+        120 => "no_application_protocol",
+        _ => return None,
+    })
 }

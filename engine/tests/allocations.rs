@@ -8,11 +8,11 @@ mod skip;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use engine::tls::{Certificate, ClientSettings, IDLE_BYTES_MAX, ServerSettings, Tls, Trust};
 use engine::{
     Address, Completions, Config, Driver, Event, Listen, Payload, SocketOptions, Until, epoll,
     uring,
 };
+use tls::{Certificate, ClientSettings, IDLE_BYTES_MAX, ServerSettings, Tls, Trust};
 
 struct Counting;
 

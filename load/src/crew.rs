@@ -8,9 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
+use ::tls::{ClientTls, Tls};
 use engine::choice::Kind;
 use engine::signal::{Signal, Stop};
-use engine::tls::{ClientTls, Tls};
 use engine::{Broken, Config, Driver};
 use measure::cpu;
 use measure::time::{self, Time};

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ::tls::ClientTls;
 use engine::choice::{self, EngineChoice, Kind};
 use engine::signal::{Signal, Stop};
-use engine::tls::ClientTls;
 use engine::{Address, EngineCounters};
 use measure::cpu;
 use measure::record::EndedBy;

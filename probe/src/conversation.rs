@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::tunnel::{Answered, Opening};
-use engine::tls::{Blocking, ClientTls};
+use ::tls::{Blocking, ClientTls};
 use engine::{Address, TunnelFault, bind_to_device};
 use measure::time::Time;
 use rustix::io::Errno;

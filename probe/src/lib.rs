@@ -28,8 +28,8 @@ mod websocket;
 
 use std::time::Duration;
 
+use ::tls::ClientTls;
 use engine::Address;
-use engine::tls::ClientTls;
 use measure::time::Time;
 
 pub use self::call::CallEnd;

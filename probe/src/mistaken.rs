@@ -5,8 +5,8 @@
 use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
+use ::tls::{Blocking, ClientSettings, TlsFault, Trust};
 use engine::Address;
-use engine::tls::{Blocking, ClientSettings, TlsFault, Trust};
 use measure::time::Time;
 
 use crate::LoadError;

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use engine::tls::{Alpn, Blocking, ClientSettings, ClientTls, HandshakeError, TlsFault, Trust};
+use ::tls::{Alpn, Blocking, ClientSettings, ClientTls, HandshakeError, TlsFault, Trust};
 
 use crate::LoadError;
 use plan::Contact;

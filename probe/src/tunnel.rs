@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use measure::time::Time;
 
-use engine::tls::Secured;
+use engine::secured::Secured;
 use engine::{
     Address, Broken, Capabilities, Close, Completion, Completions, Driver, EngineCounters, Event,
     Fault, Listen, Payload, Refused, SocketOptions, Template, Token, TunnelFault, Until, Waker,

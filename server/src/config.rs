@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use engine::tls::Certificate;
 use engine::{Address, EngineChoice};
+use tls::Certificate;
 
 use service::LiveCounts;
 

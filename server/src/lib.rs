@@ -104,7 +104,7 @@ pub use service::{
 pub use start::{Running, StartError, start};
 
 pub use engine::signal::{Signal, Stop};
-pub use engine::tls::{Alpn, Certificate, Secured, ServerTls};
 pub use engine::{Address, Broken, EngineChoice, EngineCounters, OpenError};
 pub use measure::cpu::PinError;
 pub use measure::time::Time;
+pub use tls::{Alpn, Certificate, Secured, ServerTls};

@@ -9,10 +9,10 @@ use std::thread::{self, JoinHandle};
 use engine::choice::{self, Kind};
 use engine::descriptors;
 use engine::signal::{Signal, Stop};
-use engine::tls::{Alpn, ServerSettings, ServerTls, Tls};
 use engine::{Address, Broken, Driver, Fault, Listen, OpenError, Refused, Share, SocketOptions};
 use engine::{epoll, uring};
 use measure::cpu::{self, PinError};
+use tls::{Alpn, ServerSettings, ServerTls, Tls};
 
 use proto::http1;
 

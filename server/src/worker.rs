@@ -16,8 +16,8 @@ mod upstreams;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
+use engine::secured::Alpn;
 use engine::timers::Wheel;
-use engine::tls::Alpn;
 use engine::{
     Address, Close, Completion, Completions, Driver, Event, Listen, Payload, QUIET_BYTES_MAX,
     Refused, Share, Template, Token, signal::Stop,

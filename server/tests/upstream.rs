@@ -12,12 +12,12 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use engine::tls::{Alpn, Blocking, ClientSettings, Trust};
 use ringside_server::upstream::{Config as Behind, Limits, Protocol, Timeouts};
 use ringside_server::{
     Address, Body, Config, Context, EngineChoice, Event, Intake, Reply, Request, Response, Running,
     Service, Stop, Ticket,
 };
+use tls::{Alpn, Blocking, ClientSettings, Trust};
 
 /// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);

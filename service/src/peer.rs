@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use engine::Token;
-use engine::tls::Secured;
+use engine::secured::Secured;
 
 /// What is known of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -30,6 +30,12 @@ pub(crate) const CRATES: &[Crate] = &[
         name: "engine",
         holds: "sockets to bytes and back on io_uring, epoll or a simulator; no protocols",
         imports: &["measure"],
+        test_imports: &["tls"],
+    },
+    Crate {
+        name: "tls",
+        holds: "TLS as a driver around a driver; a blocking client for the first contact",
+        imports: &["engine", "measure"],
         test_imports: &[],
     },
     Crate {
@@ -59,7 +65,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "probe",
         holds: "the first contact: addresses, TLS, one exchange, what a gRPC server describes",
-        imports: &["engine", "measure", "plan", "proto"],
+        imports: &["engine", "measure", "plan", "proto", "tls"],
         test_imports: &[],
     },
     Crate {
@@ -72,7 +78,8 @@ pub(crate) const CRATES: &[Crate] = &[
         name: "load",
         holds: "the generator: sessions, the worker loops of run and hold, recorder, checks",
         imports: &[
-            "check", "engine", "measure", "plan", "probe", "proto", "script", "session", "workload",
+            "check", "engine", "measure", "plan", "probe", "proto", "script", "session", "tls",
+            "workload",
         ],
         test_imports: &["testserver"],
     },
@@ -98,7 +105,7 @@ pub(crate) const CRATES: &[Crate] = &[
         name: "server",
         holds: "a server library: connections, workers; services of tower, tokio in them",
         imports: &[
-            "engine", "exchange", "measure", "proto", "service", "upstream",
+            "engine", "exchange", "measure", "proto", "service", "tls", "upstream",
         ],
         test_imports: &["server"],
     },
@@ -106,7 +113,7 @@ pub(crate) const CRATES: &[Crate] = &[
         name: "testserver",
         holds: "what `ringside serve` answers: routes, faults, limited rates, calls of gRPC",
         imports: &["measure", "proto", "server"],
-        test_imports: &["engine"],
+        test_imports: &["engine", "tls"],
     },
     Crate {
         name: "statistics",
@@ -174,6 +181,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "supervisor",
             "testserver",
             "workload",
+            "tls",
         ],
         test_imports: &[],
     },
@@ -192,9 +200,9 @@ pub(crate) const CONFINED: [(&str, &[&str]); 11] = [
     ("libc", &["engine"]),
     ("httparse", &["proto"]),
     ("mlua", &["script"]),
-    ("rcgen", &["engine", "server"]),
-    ("rustls", &["engine"]),
-    ("rustls-native-certs", &["engine"]),
+    ("rcgen", &["server", "tls"]),
+    ("rustls", &["tls"]),
+    ("rustls-native-certs", &["tls"]),
     ("syn", &["xtask"]),
     ("tokio", &["server"]),
     ("async-std", &[]),

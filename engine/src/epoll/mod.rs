@@ -50,7 +50,7 @@ use rustix::io::Errno;
 use crate::completions::Completions;
 use crate::driver::{
     Address, Broken, Capabilities, Close, Config, Driver, EngineCounters, Event, Fault, Listen,
-    OpenError, Payload, Refused, SocketOptions, Template, Token, Until, alike,
+    OpenError, Payload, Refused, SocketOptions, Token, Until, alike,
 };
 use crate::lingering::Lingering;
 use crate::payloads::{Outgoing, Payloads};

@@ -14,7 +14,7 @@ use super::{CLOCK_NS, TURN_NS};
 use crate::completions::Completions;
 use crate::driver::{
     Address, Broken, Capabilities, Close, Config, Driver, EngineCounters, Event, Fault, Listen,
-    Payload, Refused, SocketOptions, Template, Token, Until, alike,
+    Payload, Refused, SocketOptions, Token, Until, alike,
 };
 use crate::lingering::Lingering;
 use crate::payloads::{Outgoing, Payloads};

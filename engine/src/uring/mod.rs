@@ -110,7 +110,7 @@ use self::socket::{Kind, Phase, Socket, tag_number};
 use crate::completions::Completions;
 use crate::driver::{
     Address, Broken, Capabilities, Close, Config, Driver, EngineCounters, Fault, Listen, OpenError,
-    Payload, Refused, SocketOptions, Template, Token, Until, alike,
+    Payload, Refused, SocketOptions, Token, Until, alike,
 };
 use crate::lingering::Lingering;
 use crate::payloads::Payloads;

@@ -18,8 +18,8 @@ mod waiting;
 
 use std::sync::OnceLock;
 
-use engine::tls::{Certificate, ClientSettings, ClientTls, ServerSettings, ServerTls, Tls, Trust};
 use engine::{Config, Driver, epoll, sim, uring};
+use tls::{Certificate, ClientSettings, ClientTls, ServerSettings, ServerTls, Tls, Trust};
 
 fn open_epoll(config: &Config) -> epoll::Epoll {
     epoll::open(config).expect("every Linux has epoll")
@@ -157,7 +157,7 @@ macro_rules! kernel_clocks {
 }
 
 /// Cases for the drivers on the kernel's sockets. The peers in them know no TLS; those that do are
-/// in the tests of `engine::tls`.
+/// in the tests of `tls`.
 macro_rules! kernel_drivers {
     ($run:ident) => {
         kernel_clocks!($run);

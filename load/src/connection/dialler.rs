@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use engine::tls::{Secured, TlsFault};
+use engine::secured::{Secured, TlsFault};
 use engine::{Address, Driver, Fault, Refused, SocketOptions, TunnelFault};
 use measure::counters::ErrorKind;
 use measure::time::Time;

@@ -1,6 +1,6 @@
 //! Opening, losing, retiring and reopening the connections of a worker.
 
-use engine::tls::{Alpn, Secured};
+use engine::secured::{Alpn, Secured};
 use engine::{Close, Driver, Fault};
 use measure::counters::ErrorKind;
 use measure::tally::{Opened, Terms};

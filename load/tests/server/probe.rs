@@ -4,11 +4,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use engine::tls::Certificate;
 use load::grpc::{Method, Source};
 use load::protocol::{Http2, Protocol};
 use load::{Answer, LoadError, probe};
 use serde_json::json;
+use tls::Certificate;
 
 use super::*;
 

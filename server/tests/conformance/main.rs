@@ -26,12 +26,12 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use engine::tls::Certificate;
 use go_peer::h2spec;
 use ringside_server::{
     Address, Config, EngineChoice, Running, StartError, Stop, Summary, Tls, tower,
 };
 use skip::skip;
+use tls::Certificate;
 
 const ENGINES: [EngineChoice; 2] = [EngineChoice::Uring, EngineChoice::Epoll];
 

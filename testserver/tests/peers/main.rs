@@ -10,11 +10,11 @@ mod skip;
 
 use std::process::{Command, Output};
 
-use engine::tls::Certificate;
 use engine::{Address, choice::EngineChoice, signal::Stop};
 use go_peer::run_go_peer;
 use skip::skip;
 use testserver::{Config, Limits, Running, StartError, Tls};
+use tls::Certificate;
 
 const ENGINES: [EngineChoice; 2] = [EngineChoice::Uring, EngineChoice::Epoll];
 

@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use measure::time::Time;
 use rustls::{CertificateError, ClientConnection, CommonState, Error};
 
+use super::fault;
 use super::machine::secured_of;
 use super::{ClientTls, Secured, TlsFault};
 
@@ -144,7 +145,7 @@ fn of_io(error: &io::Error) -> HandshakeError {
 }
 
 fn of_tls(error: &Error) -> HandshakeError {
-    let fault = TlsFault::of(error, true);
+    let fault = fault::of(error, true);
     let what = match error {
         Error::InvalidCertificate(CertificateError::NotValidForNameContext {
             expected,

@@ -1,6 +1,6 @@
 //! TLS as a driver around a driver (RFC 8446, RFC 5246), so that nobody else learns about it.
 //!
-//! [`Tls`] takes any [`Driver`](crate::Driver) and is one: its owner connects, accepts, sends and
+//! [`Tls`] takes any [`Driver`](engine::Driver) and is one: its owner connects, accepts, sends and
 //! receives as before, and only what goes over the wire is another matter. What differs:
 //!
 //! - `Connected` and `Accepted` are reported when the handshake is done; [`Driver::secured`] then
@@ -12,7 +12,7 @@
 //! - A graceful `close` sends close_notify. One that resets does not.
 //! - Quiet sends are never reported, whatever their number; each is a record of its own, and all
 //!   records of a turn leave in one send.
-//! - [`EngineCounters`](crate::EngineCounters) count bytes on the wire.
+//! - [`EngineCounters`](engine::EngineCounters) count bytes on the wire.
 //!
 //! # What it costs
 //!
@@ -24,7 +24,9 @@
 //! traffic. An idle connection keeps no buffer: it has rustls' state and this module's, together
 //! below [`IDLE_BYTES_MAX`] bytes of heap.
 //!
-//! [`Driver::secured`]: crate::Driver::secured
+//! [`Driver::secured`]: engine::Driver::secured
+
+#![forbid(unsafe_code)]
 
 mod blocking;
 mod connection;
@@ -42,7 +44,7 @@ pub use driver::{PATIENCE_NS, Tls};
 pub use settings::{Certificate, ClientSettings, ClientTls, ServerSettings, ServerTls};
 pub use trust::Trust;
 
-pub use crate::secured::{Alpn, Secured, TlsFault};
+pub use engine::secured::{Alpn, Secured, TlsFault};
 
 #[cfg(test)]
 mod tests;

@@ -14,15 +14,16 @@ use std::os::fd::OwnedFd;
 use measure::time::Time;
 
 use super::connection::{Connection, Stage};
+use super::fault;
 use super::machine::Machine;
 use super::{ClientTls, Secured, ServerTls, TlsFault};
-use crate::completions::Completions;
-use crate::driver::{
+use engine::Completions;
+use engine::Waker;
+use engine::payloads::Payloads;
+use engine::{
     Address, Broken, Capabilities, Close, Completion, Driver, EngineCounters, Event, Fault, Lent,
-    Listen, Payload, Refused, SocketOptions, Template, Token, Until, alike_in_bytes,
+    Listen, Payload, Refused, SocketOptions, Token, Until, alike_in_bytes,
 };
-use crate::payloads::Payloads;
-use crate::waker::Waker;
 
 /// How long the handshake of an accepted connection may take.
 pub const PATIENCE_NS: u64 = 30_000_000_000;
@@ -46,9 +47,9 @@ pub struct Tls<D: Driver> {
     outbox: Vec<Token>,
     /// The inner driver's completions of this turn.
     reported: Vec<Completion>,
-    /// Accepted connections in their handshake and closed ones that are not done, as slot and
-    /// generation, by when the patience with them ends.
-    waiting: BinaryHeap<Reverse<(Time, u32, u32)>>,
+    /// Accepted connections in their handshake and closed ones that are not done, by when the
+    /// patience with them ends.
+    waiting: BinaryHeap<Reverse<(Time, Token)>>,
     capabilities: Capabilities,
     completions: u64,
     handshakes_failed: u64,
@@ -97,7 +98,7 @@ impl<D: Driver> Tls<D> {
 }
 
 /// A side of TLS for which there are no settings.
-const NO_SETTINGS: Refused = Refused::Kernel(Fault::Other(libc::EPROTONOSUPPORT));
+const NO_SETTINGS: Refused = Refused::Kernel(Fault::UNSUPPORTED);
 
 impl<D: Driver> Driver for Tls<D> {
     alike_in_bytes!();
@@ -134,7 +135,7 @@ impl<D: Driver> Driver for Tls<D> {
             return Ok(token);
         };
         let machine = Machine::client(tls, options.peer)
-            .map_err(|error| Refused::Kernel(Fault::Tls(TlsFault::of(&error, true))))?;
+            .map_err(|error| Refused::Kernel(Fault::Tls(fault::of(&error, true))))?;
         let needs_alpn = tls.needs_alpn();
         let token = self.inner.connect(to, options)?;
         let connection = Connection::outgoing(token, machine, needs_alpn);
@@ -403,15 +404,13 @@ impl<D: Driver> Tls<D> {
     fn wait_for(&mut self, socket: Token, until: Time) {
         if let Some(found) = find(&mut self.connections, socket) {
             found.patience = until;
-            let place = (until, socket.slot() as u32, socket.generation());
-            self.waiting.push(Reverse(place));
+            self.waiting.push(Reverse((until, socket)));
         }
     }
 
     /// Whose patience ends next, and when.
     fn next_to_wait(&mut self) -> Option<(Time, Token)> {
-        while let Some(&Reverse((time, slot, generation))) = self.waiting.peek() {
-            let socket = Token::new(slot, generation);
+        while let Some(&Reverse((time, socket))) = self.waiting.peek() {
             if find(&mut self.connections, socket).is_some_and(|found| found.patience == time) {
                 return Some((time, socket));
             }
@@ -506,7 +505,7 @@ impl<D: Driver> Tls<D> {
         }
         let stage = found.stage;
         if let Some(error) = error {
-            let fault = TlsFault::of(&error, stage.is_handshake());
+            let fault = fault::of(&error, stage.is_handshake());
             self.failed(socket, Fault::Tls(fault), completions);
         }
         if stage == Stage::Leaving {

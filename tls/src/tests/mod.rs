@@ -11,8 +11,8 @@ use rustls::version::{TLS12, TLS13};
 use super::connection::Connection;
 use super::machine::{Machine, missing};
 use super::*;
-use crate::driver::{Close, Driver, Fault, Payload, Token};
-use crate::sim::{Peer, Replies};
+use engine::sim::{Peer, Replies};
+use engine::{Close, Driver, Fault, Payload, Token};
 use stage::{
     Authority, Files, Foreign, Stage, Then, VALID, address, client_settings, foreign_client,
     foreign_server, server_settings,
@@ -127,7 +127,7 @@ fn a_driver_that_secures_servers_may_be_told_to_connect_in_the_clear() {
     impl Peer for Echo {
         fn received(
             &mut self,
-            _: crate::sim::Connection,
+            _: engine::sim::Connection,
             bytes: &[u8],
             _: Time,
             replies: &mut Replies,
@@ -297,13 +297,13 @@ fn a_peer_may_renew_its_keys_and_ask_for_new_ones() {
 struct Babbler(&'static [u8]);
 
 impl Peer for Babbler {
-    fn opened(&mut self, _: crate::sim::Connection, _: Time, replies: &mut Replies) {
+    fn opened(&mut self, _: engine::sim::Connection, _: Time, replies: &mut Replies) {
         if !self.0.is_empty() {
             replies.send(0, self.0);
         }
     }
 
-    fn received(&mut self, _: crate::sim::Connection, _: &[u8], _: Time, _: &mut Replies) {}
+    fn received(&mut self, _: engine::sim::Connection, _: &[u8], _: Time, _: &mut Replies) {}
 }
 
 #[test]
@@ -332,7 +332,7 @@ fn what_is_not_tls_is_told_from_what_is_broken() {
         stage.driver.close(client, Close::Graceful).unwrap();
         stage.run();
     }
-    assert!(TlsFault::Alert(70).to_string().contains("ProtocolVersion"));
+    assert!(TlsFault::Alert(70).to_string().contains("protocol_version"));
     assert!(TlsFault::Alert(213).to_string().contains("213"));
 }
 
@@ -365,7 +365,7 @@ fn who_stalls_in_the_handshake_is_the_owners_business_or_given_up_in_time() {
     // As many as there are slots, so that one more connects only when they are gone.
     let mut stage = Stage::usual();
     stage.listen();
-    let slots = crate::driver::Config::default().sockets;
+    let slots = engine::Config::default().sockets;
     for _ in 0..slots {
         stage.network.dial(&address(), Babbler(b""));
     }
@@ -379,7 +379,7 @@ fn who_stalls_in_the_handshake_is_the_owners_business_or_given_up_in_time() {
 fn a_peer_that_leaves_in_the_handshake_has_abandoned_it() {
     struct Leaves;
     impl Peer for Leaves {
-        fn received(&mut self, _: crate::sim::Connection, _: &[u8], _: Time, to: &mut Replies) {
+        fn received(&mut self, _: engine::sim::Connection, _: &[u8], _: Time, to: &mut Replies) {
             to.close(0);
         }
     }
@@ -536,7 +536,7 @@ fn a_server_may_ask_for_the_clients_certificate() {
 fn records_may_come_byte_by_byte() {
     let client = client_settings().build().unwrap();
     let server = server_settings().build().unwrap();
-    let token = Token::new(0, 0);
+    let token = Token::NOBODYS;
     let mut ends = [
         Connection::outgoing(token, Machine::client(&client, 0).unwrap(), false),
         Connection::outgoing(token, Machine::server(&server).unwrap(), false),
@@ -586,12 +586,12 @@ fn how_much_is_missing_of_a_record_is_read_from_its_header() {
 fn a_record_that_was_changed_on_its_way_ends_the_connection_and_the_peer_is_told() {
     struct Liar(Foreign, bool);
     impl Peer for Liar {
-        fn opened(&mut self, at: crate::sim::Connection, now: Time, replies: &mut Replies) {
+        fn opened(&mut self, at: engine::sim::Connection, now: Time, replies: &mut Replies) {
             self.0.opened(at, now, replies);
         }
         fn received(
             &mut self,
-            at: crate::sim::Connection,
+            at: engine::sim::Connection,
             bytes: &[u8],
             now: Time,
             replies: &mut Replies,
@@ -620,12 +620,12 @@ fn a_record_that_was_changed_on_its_way_ends_the_connection_and_the_peer_is_told
 
 #[test]
 fn a_side_without_settings_is_refused() {
-    let network = crate::sim::Network::new(1, crate::sim::Faults::none());
-    let config = crate::driver::Config::default();
-    let options = crate::driver::SocketOptions::default();
+    let network = engine::sim::Network::new(1, engine::sim::Faults::none());
+    let config = engine::Config::default();
+    let options = engine::SocketOptions::default();
     let mut server = Tls::server(network.driver(&config), server_settings().build().unwrap());
     assert!(server.connect(&address(), &options).is_err());
-    let listen = crate::driver::Listen {
+    let listen = engine::Listen {
         address: address(),
         share_port: None,
         peers: false,
@@ -722,7 +722,7 @@ fn quiet_sends_of_a_turn_leave_in_one_piece_and_in_order() {
 fn bytes_that_were_changed_anywhere_never_do_worse_than_end_the_connection() {
     let client = client_settings().build().unwrap();
     let server = server_settings().build().unwrap();
-    let token = Token::new(0, 0);
+    let token = Token::NOBODYS;
     let mut failures = 0;
     for seed in 1..=200u64 {
         let mut numbers = Random::seeded(seed);

@@ -15,14 +15,10 @@ use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
 use tempfile::TempDir;
 
-use crate::Completions;
-use crate::driver::{
-    Address, Config, Driver, Event, Fault, Listen, Payload, SocketOptions, Token, Until,
-};
-use crate::sim::{Connection, Faults, Network, Peer, Replies, Sim};
-use crate::tls::{
-    Alpn, Certificate, ClientSettings, ClientTls, ServerSettings, ServerTls, Tls, Trust,
-};
+use crate::{Alpn, Certificate, ClientSettings, ClientTls, ServerSettings, ServerTls, Tls, Trust};
+use engine::Completions;
+use engine::sim::{Connection, Faults, Network, Peer, Replies, Sim};
+use engine::{Address, Config, Driver, Event, Fault, Listen, Payload, SocketOptions, Token, Until};
 
 /// Files that are gone with the test.
 pub(super) struct Files(TempDir);

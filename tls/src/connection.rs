@@ -4,8 +4,8 @@ use measure::time::Time;
 use rustls::Error;
 
 use super::machine::{Machine, missing};
-use crate::driver::Token;
-use crate::payloads::{Outgoing, Payloads};
+use engine::Token;
+use engine::payloads::{Outgoing, Payloads};
 
 /// How much ciphertext of one connection may wait for the inner driver.
 pub(super) const AHEAD_BYTES: usize = 64 * 1024;

@@ -65,7 +65,7 @@ pub enum Certificate {
 #[derive(Clone, Debug)]
 pub struct ClientTls {
     pub(super) config: Arc<ClientConfig>,
-    /// What the peers are called, in the order of [`crate::SocketOptions::peer`].
+    /// What the peers are called, in the order of [`engine::SocketOptions::peer`].
     server_names: Vec<ServerName<'static>>,
     resumption: bool,
 }

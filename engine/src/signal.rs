@@ -87,8 +87,10 @@ impl Stop {
     }
 
     /// The stop of this process, which SIGINT and SIGTERM request from the first call on. A second
-    /// signal ends the process at once. Every call returns the same one. Fails where sigaction(2)
-    /// does.
+    /// SIGINT ends the process at once, with status 130. Every call returns the same one.
+    ///
+    /// # Errors
+    /// Where sigaction(2) fails.
     pub fn on_signals() -> io::Result<Stop> {
         let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(stop) = &*installed {

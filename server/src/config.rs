@@ -21,7 +21,8 @@ pub struct Config {
     pub threads: usize,
     /// The processors of the workers, in order and from the start again; empty pins nobody.
     pub cpus: Vec<usize>,
-    /// Connections that may wait to be accepted, per worker.
+    /// Connections that may wait to be accepted, per worker; the kernel takes no more than
+    /// `net.core.somaxconn` (listen(2)).
     pub backlog: u32,
     /// Whether the addresses of clients are known: [`Peer::address`](crate::Peer::address). On
     /// io_uring that makes accepting a connection more expensive.
@@ -67,7 +68,8 @@ pub struct Tls {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a request head, from the request line to the empty line: 431. Over HTTP/1 that's
-    /// also said to more than 100 fields, and 414 to a target of more than 8 KiB.
+    /// also said to more than 100 fields, and 414 to a target of more than 8 KiB. Over HTTP/2 each
+    /// field counts for 32 bytes more than it has (RFC 9113 §10.5.1).
     pub head_bytes: usize,
     /// Bytes of a request body: 413.
     pub body_bytes: u64,
@@ -78,7 +80,8 @@ pub struct Limits {
     /// tower also what handlers haven't read, requests that wait for their handlers, and what is on
     /// its way on upgraded connections. Each worker has an equal share, and gives up those that
     /// take most where they take more: 503, `RESOURCE_EXHAUSTED`, close code 1013, or a reset.
-    /// `None` takes 512 MiB, or four bodies for each worker where that is more.
+    /// What is on its way to and from upstreams counts, too. A server that couldn't hold one body for
+    /// each worker doesn't start. `None` takes 512 MiB, or four bodies for each worker where that is more.
     pub memory_bytes: Option<u64>,
 }
 
@@ -99,7 +102,8 @@ impl Default for Limits {
 /// How long things may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// From the first byte of a request head to its last: 408.
+    /// From the first byte of a request head to its last: 408, over HTTP/2 GOAWAY with
+    /// `ENHANCE_YOUR_CALM`.
     pub head: Duration,
     /// A request body, or a message of gRPC or WebSocket, from its beginning to its last byte, and
     /// a second more for each 1,000 bytes of it: 408, `DEADLINE_EXCEEDED`, close code 1001.

@@ -107,7 +107,9 @@ where
                 running.workers.push(worker);
             }
             Err(error) => {
-                running.stop();
+                if index > 0 {
+                    running.stop();
+                }
                 let _ = running.join();
                 return Err(error);
             }
@@ -150,7 +152,7 @@ impl Running {
     }
 
     /// Receives one message, with the number of connections, when a thread reaches its limit of
-    /// connections. It closes with the server; only the first call returns it.
+    /// connections, which those to upstreams count towards without being told of. It closes with the server; only the first call returns it.
     pub fn take_full(&mut self) -> Option<Receiver<usize>> {
         self.full.take()
     }
@@ -327,7 +329,8 @@ fn refusal(address: &Address, refused: Refused) -> StartError {
         Refused::Kernel(Fault::Exhausted) => {
             "no file descriptors or memory are left; `ulimit -n` shows the descriptor limit".into()
         }
-        other => format!("{other:?}"),
+        Refused::SocketsFull => "no more sockets fit into its engine".into(),
+        other => format!("its engine refused it ({other:?})"),
     };
     StartError::Listen(address.clone(), why)
 }

@@ -275,7 +275,7 @@ impl<'a> Context<'a> {
     /// are needed.
     ///
     /// # Errors
-    /// No address, or no connection allowed.
+    /// No address, more than 65,535 of them, or no connection or no stream allowed.
     pub fn upstream(&mut self, config: upstream::Config) -> Result<Upstream, upstream::Misuse> {
         self.agenda.upstreams.declare(config)
     }

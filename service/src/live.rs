@@ -2,7 +2,7 @@
 //!
 //! Each worker posts its figures where everybody may read them, a tenth of a second after something
 //! has changed at the latest. It locks nothing for that and waits for nobody, and a server that
-//! nobody asks for its figures posts none.
+//! has no place for its figures posts none.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -59,7 +59,8 @@ pub struct Live {
     /// Bytes that clients make the server hold, of the
     /// `Limits::memory_bytes` they may.
     pub held_bytes: u64,
-    /// Connections that ended in their TLS handshake, as it failed or took too long.
+    /// Connections that ended in their TLS handshake, as it failed, took too long, or the server
+    /// stopped.
     pub handshakes_failed: u64,
 }
 

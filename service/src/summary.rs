@@ -31,7 +31,7 @@ pub struct Counts {
     pub idle: u64,
     /// Connections reset because the client didn't read its answer.
     pub unread: u64,
-    /// Connections cut short because clients took too much memory.
+    /// Connections that had something given up, because clients took too much memory.
     pub relieved: u64,
     /// Connections cut at the end of the drain, before their answer was complete.
     pub cut: u64,

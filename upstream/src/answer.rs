@@ -150,7 +150,7 @@ impl Error {
     }
 
     /// Whether the request may be sent again without harm: it's [`Error::unprocessed`], or its
-    /// method is idempotent (RFC 9110 §9.2.2) and no byte of an answer came.
+    /// method is idempotent (RFC 9110 §9.2.2) and the head of an answer has not come whole.
     pub fn may_be_repeated(&self) -> bool {
         self.unprocessed || (self.repeatable && !self.answered)
     }

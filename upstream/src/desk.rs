@@ -77,7 +77,7 @@ impl Desk {
     /// Names an upstream with so many addresses.
     ///
     /// # Errors
-    /// No address, or no connection allowed.
+    /// No address, more than 65,535 of them, or no connection or no stream allowed.
     pub fn declare(&mut self, settings: Settings, addresses: usize) -> Result<Upstream, Misuse> {
         if addresses == 0 || addresses > u16::MAX as usize {
             return Err(Misuse::of("an upstream has between 1 and 65,535 addresses"));

@@ -141,7 +141,7 @@ impl Host {
         queue: &Queue,
     ) -> Result<Time, Broken> {
         let latest = match self.naps {
-            true => driver.clock().plus(TICK_NS).min(time(until)),
+            true => driver.clock().plus(TICK_NS).min(until.time()),
             false => Time(0),
         };
         let now = if latest != Time(0) && queue.fall_asleep() {
@@ -250,7 +250,7 @@ where
                     Some(handle) => handle,
                     None => handle.insert(offer(driver)?),
                 };
-                let latest = driver.doze()?.map(|latest| latest.min(time(until)));
+                let latest = driver.doze()?.map(|latest| latest.min(until.time()));
                 let asleep = driver.clock();
                 if let Some(latest) = latest.filter(|latest| *latest > asleep) {
                     // Deadlines mostly move on: to wake too early is cheaper than to set it anew.
@@ -299,15 +299,6 @@ fn offer<D: Driver>(driver: &mut D) -> Result<AsyncFd<OwnedFd>, Broken> {
 
 fn broken(error: &io::Error) -> Broken {
     Broken(format!("a worker can't sleep in tokio: {error}"))
-}
-
-/// When a sleep ends at the latest.
-fn time(until: Until) -> Time {
-    match until {
-        Until::Now => Time(0),
-        Until::Time(time) => time,
-        Until::Event => Time::NEVER,
-    }
 }
 
 /// A sleep of the worker in the runtime. Says whether that has run meanwhile.

@@ -194,7 +194,7 @@ impl<S: Service> Stage<S> {
                 .turn(&mut self.completions, latest)
                 .expect("the simulator never breaks");
         }
-        self.worker.summary()
+        self.worker.farewell().expect("the simulator never breaks")
     }
 }
 

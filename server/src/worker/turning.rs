@@ -21,7 +21,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
     }
 
     /// Nothing is left to do.
-    fn farewell(&mut self) -> Result<Summary, Broken> {
+    pub(super) fn farewell(&mut self) -> Result<Summary, Broken> {
         debug_assert_eq!(
             self.held_bytes, 0,
             "memory is counted of connections that are gone"
@@ -40,6 +40,12 @@ impl<D: Driver, S: Service> Worker<D, S> {
         self.driver
             .wait(Until::Time(farewell), &mut Completions::new())?;
         Ok(self.summary())
+    }
+
+    /// Handlers that panicked since this was last done.
+    fn count_panics(&mut self) {
+        let panics = std::mem::take(&mut self.serving.agenda.panics);
+        self.serving.counts.panics += panics;
     }
 
     /// Until when it may sleep, and until `latest` at most.
@@ -69,10 +75,10 @@ impl<D: Driver, S: Service> Worker<D, S> {
             self.drain();
         }
         self.serving.work();
-        let panics = std::mem::take(&mut self.serving.agenda.panics);
-        self.serving.counts.panics += panics;
+        self.count_panics();
         self.serving.tell_counts();
         self.settle();
+        self.count_panics(); // Of handlers that were dropped, as their clients left.
         if self.settings.live.is_some() {
             self.look_at_counts(now);
         }

@@ -139,6 +139,7 @@ fn more_connections_than_allowed_wait_their_turn() {
         }
         let mut late = server.connect();
         late.send(get("/"));
+        late.hears_nothing_for(Duration::from_millis(50));
         drop(clients);
         assert_eq!(late.answer().status, 200);
     });

@@ -28,7 +28,10 @@ impl Talk {
     }
 
     pub(super) fn refuse(&mut self, status: u16, text: String, socket: Token, shared: &mut Shared) {
-        shared.counts.rejections.count(status);
+        // Who is given up for want of memory is counted as that.
+        if status != 503 {
+            shared.counts.rejections.count(status);
+        }
         let version = http1::Version::Http11;
         let form = Form {
             version,

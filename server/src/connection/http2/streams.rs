@@ -126,7 +126,7 @@ impl Stream {
         };
     }
 
-    /// Whether its service has not said everything, or not heard everything.
+    /// Whether its service has not said everything.
     pub(super) fn is_open(&self) -> bool {
         match &self.state {
             State::Waiting => true,

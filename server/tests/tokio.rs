@@ -1,6 +1,9 @@
 //! What handlers use of tokio, over sockets and on both engines: timers, tasks, sockets, threads,
 //! upgrades; and that neither requests nor wakes starve the other.
 
+#[path = "../../tests/skip.rs"]
+mod skip;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -19,6 +22,18 @@ use tokio::sync::{Notify, mpsc};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const ENGINES: [EngineChoice; 2] = [EngineChoice::Uring, EngineChoice::Epoll];
+
+/// The engines that this host lets a program use.
+fn engines() -> Vec<EngineChoice> {
+    let usable = |choice: &EngineChoice| match engine::decide(*choice) {
+        Ok(_) => true,
+        Err(why) => {
+            skip::skip(format!("{choice} cannot be used here: {why}"));
+            false
+        }
+    };
+    ENGINES.into_iter().filter(usable).collect()
+}
 
 fn config(engine: EngineChoice, threads: usize) -> Config {
     Config {
@@ -167,7 +182,7 @@ fn timers_tasks_threads_and_sockets_work_in_handlers() {
         .route("/thread", get(thread))
         .route("/limited", get(limited))
         .route("/socket", get(socket));
-    for engine in ENGINES {
+    for engine in engines() {
         let running = serve(engine, 2, &app);
         for (path, body) in [
             ("/timer", "slept"),
@@ -205,7 +220,7 @@ fn what_is_spawned_goes_on_behind_its_answer_and_while_nobody_asks() {
             }
         }),
     );
-    for engine in ENGINES {
+    for engine in engines() {
         let running = serve(engine, 1, &app);
         assert!(ask(&running, "/").ends_with("begun"));
         for expected in 0..20 {
@@ -222,7 +237,7 @@ fn another_thread_can_give_an_idle_worker_work() {
         engine,
         ..Config::new(Address::Tcp(([127, 0, 0, 1], 0).into()))
     };
-    for engine in ENGINES {
+    for engine in engines() {
         let sender = sender.clone();
         let make = move |_worker| {
             let handle = tokio::runtime::Handle::current();
@@ -267,7 +282,7 @@ fn a_storm_of_requests_does_not_starve_timers() {
     let app = Router::new()
         .route("/", get(|| async { "hello" }))
         .route("/count", get(count));
-    for engine in ENGINES {
+    for engine in engines() {
         let running = serve(engine, 1, &app);
         assert!(ask(&running, "/count").ends_with("counting"));
         let before = ticks.load(Ordering::Relaxed);
@@ -324,7 +339,7 @@ fn a_storm_of_wakes_does_not_starve_requests() {
             "never"
         }),
     );
-    for engine in ENGINES {
+    for engine in engines() {
         let running = serve(engine, 1, &app);
         let mut spinning = connect(&running);
         let request = "GET /spin HTTP/1.1\r\nHost: test\r\n\r\n";
@@ -369,7 +384,7 @@ fn handlers_that_never_wait_let_others_go_on_and_time_out() {
                 "waited"
             }),
         );
-    for engine in ENGINES {
+    for engine in engines() {
         let running = serve(engine, 1, &app);
         let mut hogs: Vec<TcpStream> = (0..3).map(|_| connect(&running)).collect();
         for hog in &mut hogs {
@@ -402,7 +417,7 @@ impl Drop for Parting {
 #[test]
 fn what_an_application_drops_last_is_dropped_inside_of_its_runtime() {
     let parted = Arc::new(AtomicU64::new(0));
-    for engine in ENGINES {
+    for engine in engines() {
         let here = Arc::clone(&parted);
         let make = move |_| {
             let parting = Arc::new(Parting(Arc::clone(&here)));
@@ -418,7 +433,7 @@ fn what_an_application_drops_last_is_dropped_inside_of_its_runtime() {
         assert!(ask(&running, "/").ends_with("hello"));
         end(running);
     }
-    assert_eq!(parted.load(Ordering::Relaxed), ENGINES.len() as u64);
+    assert_eq!(parted.load(Ordering::Relaxed), engines().len() as u64);
 }
 
 /// Says hello, and panics when it's cloned once it has been asked.
@@ -451,7 +466,7 @@ impl ::tower::Service<axum::http::Request<tower::Body>> for Touchy {
 
 #[test]
 fn a_service_that_panics_as_an_upgrade_clones_it_is_a_500_and_its_worker_goes_on() {
-    for engine in ENGINES {
+    for engine in engines() {
         let running =
             tower::start(config(engine, 1), |_| Touchy(false), &Stop::new()).expect("it starts");
         assert!(ask(&running, "/").ends_with("hello"));
@@ -493,7 +508,7 @@ fn no_wake_is_lost() {
         notify.notified().await;
         "woken"
     }
-    for engine in ENGINES {
+    for engine in engines() {
         let (sender, mut receiver) = mpsc::unbounded_channel::<Arc<Notify>>();
         let waking = std::thread::spawn(move || {
             while let Some(notify) = receiver.blocking_recv() {
@@ -547,7 +562,10 @@ fn a_client_that_leaves_takes_its_handler_with_it() {
             }
         }),
     );
-    for (engine, resets) in ENGINES.map(|one| [(one, false), (one, true)]).concat() {
+    for (engine, resets) in engines()
+        .into_iter()
+        .flat_map(|one| [(one, false), (one, true)])
+    {
         let running = serve(engine, 1, &app);
         let mut stream = connect(&running);
         let request = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n";
@@ -577,7 +595,7 @@ fn uploads_wait_for_their_handler_and_come_whole() {
     }
     let app = Router::new().route("/", post(slow));
     let body = vec![3_u8; 900_000];
-    for engine in ENGINES {
+    for engine in engines() {
         let running = serve(engine, 1, &app);
         let mut stream = connect(&running);
         let head = "POST / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n";
@@ -627,7 +645,7 @@ fn a_websocket_of_axum_speaks_and_its_connection_ends_with_it() {
     let ask = "GET /chat/you HTTP/1.1\r\nHost: test\r\nUpgrade: websocket\r\n\
                Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
                Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-    for engine in ENGINES {
+    for engine in engines() {
         let running = serve(engine, 1, &app);
         let mut stream = connect(&running);
         let long = vec![b'x'; 300_000];
@@ -673,7 +691,7 @@ fn who_refuses_an_upgrade_answers_as_ever_and_the_connection_ends() {
     let app = Router::new().route("/", get(|| async { "plain" }));
     let asks = "GET / HTTP/1.1\r\nHost: test\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n";
     let last = "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
-    for engine in ENGINES {
+    for engine in engines() {
         let running = serve(engine, 1, &app);
         let mut stream = connect(&running);
         let requests = [asks, asks, last].concat();

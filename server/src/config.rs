@@ -1,12 +1,11 @@
 //! What a server needs to know before it starts.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use engine::{Address, EngineChoice};
 use tls::Certificate;
 
-use service::LiveCounts;
+use service::{LiveCounts, Timeouts};
 
 /// Everything that [`start`](crate::start) is told. Nothing changes afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +80,8 @@ pub struct Limits {
     /// its way on upgraded connections. Each worker has an equal share, and gives up those that
     /// take most where they take more: 503, `RESOURCE_EXHAUSTED`, close code 1013, or a reset.
     /// What is on its way to and from upstreams counts, too. A server that couldn't hold one body for
-    /// each worker doesn't start. `None` takes 512 MiB, or four bodies for each worker where that is more.
+    /// each worker doesn't start. `None` takes 512 MiB, or four bodies for each worker where that
+    /// is more.
     pub memory_bytes: Option<u64>,
 }
 
@@ -95,35 +95,6 @@ impl Default for Limits {
             body_bytes: 1024 * 1024,
             connections: None,
             memory_bytes: None,
-        }
-    }
-}
-
-/// How long things may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
-    /// From the first byte of a request head to its last: 408, over HTTP/2 GOAWAY with
-    /// `ENHANCE_YOUR_CALM`.
-    pub head: Duration,
-    /// A request body, or a message of gRPC or WebSocket, from its beginning to its last byte, and
-    /// a second more for each 1,000 bytes of it: 408, `DEADLINE_EXCEEDED`, close code 1001.
-    pub body: Duration,
-    /// Without a byte either way: between requests the connection is closed, in a request body it
-    /// is answered with 408, and a client that takes no bytes of its answer is reset. Over HTTP/2
-    /// each stream counts for itself.
-    pub idle: Duration,
-    /// From the wish to stop until connections that are still busy are cut, whatever their handlers
-    /// do. As long do threads of `spawn_blocking` have to end before they're left behind.
-    pub drain: Duration,
-}
-
-impl Default for Timeouts {
-    fn default() -> Timeouts {
-        Timeouts {
-            head: Duration::from_secs(10),
-            body: Duration::from_secs(30),
-            idle: Duration::from_secs(75),
-            drain: Duration::from_secs(10),
         }
     }
 }

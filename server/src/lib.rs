@@ -64,9 +64,9 @@
 //! serves it. Workers share nothing, so nothing is locked. [`Running::join`] returns once the
 //! [`Stop`] is requested and everything in flight has finished, and says what was done.
 //!
-//! From the outside in: `worker` knows sockets and no protocol; `connection` knows a protocol and
-//! no sockets; a [`Service`], or a call of [`grpc`], knows what to answer and neither. `site` is
-//! what the connections of a worker share.
+//! From the outside in: `worker` knows sockets and no protocol; the crate `connection` knows
+//! protocols and no sockets; a [`Service`], or a call of [`grpc`], knows what to answer and
+//! neither.
 //!
 //! This crate does not know load, measurements or the command line. Its speed is a yardstick for
 //! others, so the usual path (a small request that repeats itself, answered with [`Reply::Always`])
@@ -75,11 +75,9 @@
 #![forbid(unsafe_code)]
 
 mod config;
-mod connection;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod simulated;
-mod site;
 mod start;
 #[cfg(feature = "tower")]
 pub mod tower;
@@ -87,9 +85,9 @@ mod worker;
 
 #[cfg(feature = "tower")]
 use exchange::headers;
-use exchange::{answer, pattern, request, response};
+use exchange::{pattern, request, response};
 
-pub use config::{Config, Limits, Timeouts, Tls};
+pub use config::{Config, Limits, Tls};
 #[doc(inline)]
 pub use exchange::{fault, grpc};
 #[doc(inline)]
@@ -99,7 +97,7 @@ pub use response::{Body, Field, Response};
 #[doc(inline)]
 pub use service::{
     Context, Counts, Dialogue, Event, Intake, Live, LiveCounts, Peer, Rejections, Reply, Service,
-    Summary, Ticket, upstream,
+    Summary, Ticket, Timeouts, upstream,
 };
 pub use start::{Running, StartError, start};
 

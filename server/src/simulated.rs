@@ -12,9 +12,9 @@ use engine::{Address, Completions, Driver};
 use measure::time::Time;
 
 use crate::config::Config;
-use crate::site::Wall;
 use crate::start::settings;
 use crate::worker::Worker;
+use connection::Wall;
 use service::{Counts, Service};
 
 const SOCKETS: usize = 16;

@@ -17,8 +17,8 @@ use tls::{Alpn, ServerSettings, ServerTls, Tls};
 use proto::http1;
 
 use crate::config::{Config, Limits, MEMORY_BYTES_DEFAULT};
-use crate::site::Wall;
 use crate::worker::{Settings, Worker};
+use connection::Wall;
 use service::{LiveCounts, Service, Summary};
 
 /// Connections of a worker unless told otherwise: its tables cost memory before they are used.
@@ -152,7 +152,8 @@ impl Running {
     }
 
     /// Receives one message, with the number of connections, when a thread reaches its limit of
-    /// connections, which those to upstreams count towards without being told of. It closes with the server; only the first call returns it.
+    /// connections, which those to upstreams count towards without being told of. It closes with
+    /// the server; only the first call returns it.
     pub fn take_full(&mut self) -> Option<Receiver<usize>> {
         self.full.take()
     }

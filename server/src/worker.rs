@@ -25,10 +25,10 @@ use engine::{
 use measure::time::Time;
 use proto::http1::server::Limits;
 
-use crate::config::Timeouts;
-use crate::connection::{Connection, Ending, Overdue, Serving, Shared, Step};
 use crate::pattern::{self, Slice};
-use crate::site::{Site, Wall};
+use connection::{Connection, Ending, Overdue, Serving, Shared, Step};
+use connection::{Site, Wall};
+use service::Timeouts;
 use service::{Live, Notice, Peer, Posted, Service, Summary, Ticket};
 use upstreams::Sockets;
 

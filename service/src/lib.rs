@@ -29,6 +29,7 @@ mod live;
 mod peer;
 mod service;
 mod summary;
+mod timeouts;
 pub mod upstream;
 
 pub use context::{Action, Agenda, Context, Event, Notice, Ticket};
@@ -36,3 +37,4 @@ pub use live::{Live, LiveCounts, Posted};
 pub use peer::{Peer, Peers};
 pub use service::{Dialogue, Intake, Reply, Service, Turns};
 pub use summary::{COUNTS, Counts, Rejections, Summary};
+pub use timeouts::Timeouts;

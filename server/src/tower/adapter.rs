@@ -21,10 +21,10 @@ use super::queue::{Bell, Queue};
 #[cfg(feature = "tokio")]
 use super::upgrade::{self, Pipe, Talk};
 use super::{Host, convert};
-use crate::connection::TOO_MUCH;
 use crate::headers;
 use crate::request::{Request, Version};
 use crate::response::{self, Response};
+use connection::TOO_MUCH;
 use service::{Context, Event, Intake, Reply, Service, Ticket};
 
 /// Bodies of at most so many bytes are waited for before their handler is called.

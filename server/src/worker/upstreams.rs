@@ -7,8 +7,8 @@ use measure::time::Time;
 use upstream::{Act, Broke, Exchange, Link, News, Order, Owner, Owners, Upstreams};
 
 use super::{Alarm, Worker};
-use crate::connection::Serving;
 use crate::upstream::Event as Heard;
+use connection::Serving;
 use service::{Service, Ticket};
 
 /// The upstreams of a worker.

@@ -9,9 +9,9 @@ use proto::websocket::{self, Event, Failure, Kind, Limits, Opcode, Reader, Role,
 
 use super::outgoing::Outgoing;
 use super::{Arrival, Ending, Phase};
-use crate::config::Timeouts;
-use crate::connection::Shared;
+use crate::Shared;
 use service::Dialogue;
+use service::Timeouts;
 
 /// What a server says that is too busy (IANA's registry of close codes).
 const TRY_AGAIN_LATER: u16 = 1013;

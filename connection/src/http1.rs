@@ -19,11 +19,11 @@ use super::outgoing::{Asked, Finished, Outgoing, Step, Successor, Then};
 use super::raw::Raw;
 use super::websocket::WebSocket;
 use super::{Arrival, Ending, Phase, Protocol, TOO_MUCH};
-use crate::answer::{self, Form, Rest};
-use crate::config::Timeouts;
-use crate::connection::{Serving, Shared};
-use crate::request::Request;
-use crate::response::{Field, Response};
+use crate::{Serving, Shared};
+use exchange::answer::{self, Form, Rest};
+use exchange::request::Request;
+use exchange::response::{Field, Response};
+use service::Timeouts;
 use service::{self, Agenda, Dialogue, Intake, Reply, Service, Ticket};
 
 /// One connection as far as HTTP/1 goes.

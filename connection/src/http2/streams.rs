@@ -6,8 +6,8 @@ use measure::time::Time;
 
 use super::answering::{Pieces, Source};
 use super::calls::Rpc;
-use crate::config::Timeouts;
-use crate::connection::{Arrival, Incoming};
+use crate::{Arrival, Incoming};
+use service::Timeouts;
 
 /// One stream.
 #[derive(Debug)]

@@ -11,10 +11,10 @@ use proto::http2::Fields;
 use proto::http2::server::Event;
 
 use super::streams::{State, Stream, Streams, Upload};
-use crate::connection::{Arrival, Serving, Shared};
-use crate::grpc;
-use crate::request;
-use crate::response::Response;
+use crate::{Arrival, Serving, Shared};
+use exchange::grpc;
+use exchange::request;
+use exchange::response::Response;
 use service::{self, Intake, Reply, Service, Ticket};
 
 /// What the streams of a connection may hold in memory together, unless a body may be longer, …

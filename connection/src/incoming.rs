@@ -2,9 +2,9 @@
 
 use super::Arrival;
 use super::outgoing::Asked;
-use crate::answer::Form;
-use crate::request::{KeptHead, Request};
-use crate::response::Response;
+use exchange::answer::Form;
+use exchange::request::{KeptHead, Request};
+use exchange::response::Response;
 
 /// Memory that an incoming body leaves behind is kept for the next up to so many bytes.
 const SPARE_BYTES_MAX: usize = 64 * 1024;

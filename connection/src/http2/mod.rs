@@ -26,12 +26,12 @@ use proto::http2::server::Server;
 use proto::http2::{self, Config, ErrorCode};
 
 use super::{Ending, Phase, Step, TOO_MUCH};
-use crate::config::Timeouts;
-use crate::connection::{Serving, Shared};
-use crate::response::{Field, Response};
+use crate::{Serving, Shared};
 use answering::{Pieces, Progress, Source};
 pub(crate) use calls::Rpcs;
+use exchange::response::{Field, Response};
 pub(crate) use kept::Kept;
+use service::Timeouts;
 use service::{Agenda, Reply, Service};
 use streams::{State, Stream, Upload};
 use talk::{Next, Talk};

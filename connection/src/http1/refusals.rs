@@ -7,9 +7,9 @@ use proto::http1::server::Rejection;
 use super::super::Ending;
 use super::super::incoming::Streamed;
 use super::Talk;
-use crate::answer::Form;
-use crate::connection::Shared;
-use crate::response::Response;
+use crate::Shared;
+use exchange::answer::Form;
+use exchange::response::Response;
 use service::Ticket;
 
 impl Talk {

@@ -6,21 +6,22 @@ use engine::Token;
 
 use super::Shared;
 use super::incoming::{Answerer, Incoming};
-use crate::grpc::{Call, Method};
-use crate::request::Request;
-use crate::upstream::{Event as Heard, Exchange};
+use exchange::grpc::{Call, Method};
+use exchange::request::Request;
+use service::upstream::{Event as Heard, Exchange};
 use service::{Context, Event, Intake, Notice, Reply, Service, Ticket};
 
 /// The service of a worker, and what its connections share. It reads as the latter.
 ///
 /// What may call the service is generic over it, and nothing else is.
-pub(crate) struct Serving<S> {
+pub struct Serving<S> {
     shared: Shared,
     service: S,
 }
 
 impl<S: Service> Serving<S> {
-    pub(crate) fn new(shared: Shared, service: S) -> Serving<S> {
+    /// `service`, for connections that share this.
+    pub fn new(shared: Shared, service: S) -> Serving<S> {
         Serving { shared, service }
     }
 
@@ -81,26 +82,26 @@ impl<S: Service> Serving<S> {
     }
 
     /// Tells the service what came out of sending, or of an end.
-    pub(crate) fn notify(&mut self, ticket: Ticket, notice: Notice) {
+    pub fn notify(&mut self, ticket: Ticket, notice: Notice) {
         self.tell(ticket, notice.event());
     }
 
     /// Tells the service that the worker begins.
-    pub(crate) fn started(&mut self) {
+    pub fn started(&mut self) {
         let site = &mut self.shared.site;
         let mut context = Context::of_nobody(site.now, &mut site.agenda, &site.peers);
         self.service.started(&mut context);
     }
 
     /// Tells the service what happened to an exchange that was begun for `ticket`.
-    pub(crate) fn exchange(&mut self, ticket: Ticket, which: Exchange, event: Heard<'_>) {
+    pub fn exchange(&mut self, ticket: Ticket, which: Exchange, event: Heard<'_>) {
         let site = &mut self.shared.site;
         let mut context = Context::new(site.now, ticket, &mut site.agenda, &site.peers);
         self.service.exchange(which, event, &mut context);
     }
 
     /// Tells the service that took `ticket` that its timer is due.
-    pub(crate) fn due(&mut self, ticket: Ticket) {
+    pub fn due(&mut self, ticket: Ticket) {
         let site = &mut self.shared.site;
         let mut context = Context::new(site.now, ticket, &mut site.agenda, &site.peers);
         self.service.due(ticket, &mut context);
@@ -108,7 +109,7 @@ impl<S: Service> Serving<S> {
 
     /// Has the service do what became possible by itself.
     #[inline]
-    pub(crate) fn work(&mut self) {
+    pub fn work(&mut self) {
         let site = &mut self.shared.site;
         let mut context = Context::of_nobody(site.now, &mut site.agenda, &site.peers);
         self.service.work(&mut context);
@@ -116,17 +117,17 @@ impl<S: Service> Serving<S> {
 
     /// What the service holds for requests.
     #[inline]
-    pub(crate) fn held_bytes(&self) -> usize {
+    pub fn held_bytes(&self) -> usize {
         self.service.held_bytes()
     }
 
     /// Tells of each request for which it holds something.
-    pub(crate) fn each_held(&self, tell: &mut dyn FnMut(Ticket, usize)) {
+    pub fn each_held(&self, tell: &mut dyn FnMut(Ticket, usize)) {
         self.service.each_held(tell);
     }
 
     /// Has the service give up the requests of a connection for which it holds something.
-    pub(crate) fn relieve_service(&mut self, socket: Token) {
+    pub fn relieve_service(&mut self, socket: Token) {
         let site = &mut self.shared.site;
         let mut context = Context::of_nobody(site.now, &mut site.agenda, &site.peers);
         self.service.relieve(socket, &mut context);
@@ -134,13 +135,13 @@ impl<S: Service> Serving<S> {
 
     /// The service itself, for its worker.
     #[inline]
-    pub(crate) fn service(&mut self) -> &mut S {
+    pub fn service(&mut self) -> &mut S {
         &mut self.service
     }
 
     /// Tells the service what was counted.
     #[inline]
-    pub(crate) fn tell_counts(&mut self) {
+    pub fn tell_counts(&mut self) {
         self.service.counted(&self.shared.site.counts);
     }
 }

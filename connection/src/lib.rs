@@ -6,6 +6,8 @@
 //! Nothing here calls a driver or reads a clock; the worker asks and acts. A connection is small
 //! while it idles: its buffers come from the driver's pool and go back when they are empty.
 
+#![forbid(unsafe_code)]
+
 mod arrival;
 mod http1;
 mod http2;
@@ -13,6 +15,7 @@ mod incoming;
 mod outgoing;
 mod raw;
 mod serving;
+mod site;
 #[cfg(test)]
 mod tests;
 mod websocket;
@@ -25,16 +28,16 @@ use measure::time::Time;
 use proto::http1::server::Limits;
 use proto::http2::server::PREFACE;
 
-use crate::config::Timeouts;
-use crate::site::Site;
 use arrival::Arrival;
 use http1::Http1;
 use http2::{Http2, Kept, Rpcs};
 use incoming::Incoming;
-pub(crate) use outgoing::Step;
+pub use outgoing::Step;
 use raw::Raw;
+use service::Timeouts;
 use service::{Action, Agenda, Service, Ticket};
-pub(crate) use serving::Serving;
+pub use serving::Serving;
+pub use site::{Site, Wall};
 use websocket::WebSocket;
 
 /// A client that was refused in the middle of sending is heard out for at most so long, …
@@ -44,14 +47,14 @@ const LINGER_NS: u64 = 2_000_000_000;
 const LINGER_SILENCE_NS: u64 = 250_000_000;
 
 /// The refusal of what would take more memory than all clients may.
-pub(crate) const TOO_MUCH: &str = "this server is at its memory limit; try again later\n";
+pub const TOO_MUCH: &str = "this server is at its memory limit; try again later\n";
 
 /// Incoming bodies end up in boxes that are used again; so many wait for that.
 const SPARE_MAX: usize = 16;
 
 /// What the connections of one worker share: the site, and what each of them uses again. It reads
 /// as its site.
-pub(crate) struct Shared {
+pub struct Shared {
     site: Site,
     /// Answers of HTTP/2 that are made already.
     kept_http2: Kept,
@@ -62,7 +65,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(site: Site) -> Shared {
+    /// Begins with this site and nothing kept.
+    pub fn new(site: Site) -> Shared {
         Shared {
             site,
             kept_http2: Kept::default(),
@@ -73,7 +77,7 @@ impl Shared {
 
     /// A turn begins at `now`.
     #[inline]
-    pub(crate) fn turn(&mut self, now: Time) {
+    pub fn turn(&mut self, now: Time) {
         if self.site.turn(now) {
             // What is kept has the date in it.
             self.kept_http2.forget();
@@ -111,30 +115,31 @@ impl DerefMut for Shared {
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub struct Connection {
     socket: Token,
     /// HTTP/1 until the preface of HTTP/2 has come.
     protocol: Protocol,
     /// When bytes last came or were last taken by the kernel; while a send has not finished, when
     /// that was begun or a part of it taken, whatever comes meanwhile.
-    pub(crate) since: Time,
-    /// The one timer that watches over all its time limits, and when that is due.
-    pub(crate) timer: TimerId,
-    pub(crate) timer_at: Time,
+    pub since: Time,
+    /// The one timer that watches over all its time limits.
+    pub timer: TimerId,
+    /// When that timer is due.
+    pub timer_at: Time,
     /// Until when it lingers; [`Time::NEVER`] while it does not.
     linger_until: Time,
     /// Bytes of its own in the send that has not finished.
-    pub(crate) in_flight: u32,
+    pub in_flight: u32,
     /// What it was found to hold when it was last looked after.
-    pub(crate) held_bytes: u32,
+    pub held_bytes: u32,
     /// Bytes handed to the driver, saturating.
-    pub(crate) sent_bytes: u32,
+    pub sent_bytes: u32,
     /// A send has not finished.
-    pub(crate) sending: bool,
+    pub sending: bool,
     /// It is on the worker's list of those to be looked after this turn.
-    pub(crate) listed: bool,
+    pub listed: bool,
     /// Receiving is stopped.
-    pub(crate) deaf: bool,
+    pub deaf: bool,
     /// Bytes of HTTP/2's preface that came, and nothing else; [`DECIDED`] once it is known what is
     /// spoken.
     preface: u8,
@@ -155,7 +160,7 @@ enum Protocol {
 
 /// How a connection ends once its output is gone. Input is ignored from then on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub enum Ending {
     /// With FIN.
     Graceful,
     /// With FIN, when the client has fallen silent. It is still sending, and bytes that arrive
@@ -184,7 +189,7 @@ enum Phase {
 
 /// What is to be done when a time limit is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Overdue {
+pub enum Overdue {
     /// Close it: nothing is lost.
     Close,
     /// Say so: 408 to the request under way, or GOAWAY.
@@ -196,7 +201,8 @@ pub(crate) enum Overdue {
 }
 
 impl Connection {
-    pub(crate) fn new(socket: Token, limits: Limits, now: Time, timer: (Time, TimerId)) -> Self {
+    /// One that was accepted `now`, as `socket`, with the timer that watches over it.
+    pub fn new(socket: Token, limits: Limits, now: Time, timer: (Time, TimerId)) -> Self {
         Connection {
             socket,
             protocol: Protocol::Http1(Http1::new(limits)),
@@ -216,12 +222,12 @@ impl Connection {
 
     /// Its socket.
     #[inline]
-    pub(crate) fn socket(&self) -> Token {
+    pub fn socket(&self) -> Token {
         self.socket
     }
 
     /// Both sides have agreed on HTTP/2 before the first byte.
-    pub(crate) fn speak_http2(&mut self, shared: &Shared) {
+    pub fn speak_http2(&mut self, shared: &Shared) {
         self.preface = DECIDED;
         debug_assert!(
             matches!(self.protocol, Protocol::Http1(_)),
@@ -233,13 +239,13 @@ impl Connection {
     }
 
     /// Both sides have agreed on HTTP/1 before the first byte.
-    pub(crate) fn speak_http1(&mut self) {
+    pub fn speak_http1(&mut self) {
         self.preface = DECIDED;
     }
 
     /// Bytes came.
     #[inline]
-    pub(crate) fn receive<S: Service>(&mut self, input: &[u8], serving: &mut Serving<S>) {
+    pub fn receive<S: Service>(&mut self, input: &[u8], serving: &mut Serving<S>) {
         match &mut self.protocol {
             Protocol::Http1(http) if self.preface == DECIDED => {
                 http.receive(input, self.socket, serving);
@@ -290,7 +296,7 @@ impl Connection {
     }
 
     /// Reads on what was held, if there is room for answers. Reports whether anything was read.
-    pub(crate) fn resume<S: Service>(&mut self, serving: &mut Serving<S>) -> bool {
+    pub fn resume<S: Service>(&mut self, serving: &mut Serving<S>) -> bool {
         match &mut self.protocol {
             Protocol::Http1(http) => {
                 http.resume(self.socket, serving) && {
@@ -317,7 +323,7 @@ impl Connection {
     }
 
     /// The client will send no more. What it asked for is still answered.
-    pub(crate) fn peer_ended<S: Service>(&mut self, serving: &mut Serving<S>) {
+    pub fn peer_ended<S: Service>(&mut self, serving: &mut Serving<S>) {
         self.settle_on_http1(serving);
         match &mut self.protocol {
             Protocol::Http1(http) => http.peer_ended(self.socket, &mut serving.agenda),
@@ -328,7 +334,7 @@ impl Connection {
     }
 
     /// The server stops: the connection ends as soon as nothing is under way.
-    pub(crate) fn drain<S: Service>(&mut self, serving: &mut Serving<S>) {
+    pub fn drain<S: Service>(&mut self, serving: &mut Serving<S>) {
         self.settle_on_http1(serving);
         match &mut self.protocol {
             Protocol::Http1(http) => http.drain(),
@@ -339,7 +345,7 @@ impl Connection {
     }
 
     /// What was under way came too slowly.
-    pub(crate) fn time_out<S: Service>(&mut self, timeouts: &Timeouts, serving: &mut Serving<S>) {
+    pub fn time_out<S: Service>(&mut self, timeouts: &Timeouts, serving: &mut Serving<S>) {
         self.settle_on_http1(serving);
         match &mut self.protocol {
             Protocol::Http1(http) => http.time_out(self.socket, serving),
@@ -351,13 +357,7 @@ impl Connection {
 
     /// Does what a service asked for about one request. Nothing happens if that is over. `bytes`
     /// are those of the agenda.
-    pub(crate) fn act(
-        &mut self,
-        ticket: Ticket,
-        action: Action,
-        bytes: &[u8],
-        shared: &mut Shared,
-    ) {
+    pub fn act(&mut self, ticket: Ticket, action: Action, bytes: &[u8], shared: &mut Shared) {
         let number = ticket.number;
         match (&mut self.protocol, action) {
             (Protocol::Http1(http), Action::Complete(response)) => {
@@ -405,7 +405,7 @@ impl Connection {
     }
 
     /// Whether the service has not said everything about a request.
-    pub(crate) fn is_open(&mut self, number: u32) -> bool {
+    pub fn is_open(&mut self, number: u32) -> bool {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().open().any(|asked| asked.number == number),
             Protocol::Http2(http) => http.is_open(number),
@@ -414,7 +414,7 @@ impl Connection {
     }
 
     /// Whether the service sends a request's answer in pieces, and has not ended it.
-    pub(crate) fn is_in_pieces(&mut self, number: u32) -> bool {
+    pub fn is_in_pieces(&mut self, number: u32) -> bool {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().is_in_pieces(number),
             Protocol::Http2(http) => http.is_in_pieces(number),
@@ -424,7 +424,7 @@ impl Connection {
     }
 
     /// It is gone: services that have not finished a request of it are told.
-    pub(crate) fn abandon(&mut self, agenda: &mut Agenda) {
+    pub fn abandon(&mut self, agenda: &mut Agenda) {
         match &mut self.protocol {
             Protocol::Http1(http) => http.abandon(self.socket, agenda),
             Protocol::Http2(http) => http.abandon(agenda),
@@ -435,7 +435,7 @@ impl Connection {
 
     /// Takes the next thing to do off its output.
     #[inline]
-    pub(crate) fn step(&mut self, shared: &mut Shared) -> Step {
+    pub fn step(&mut self, shared: &mut Shared) -> Step {
         match &mut self.protocol {
             Protocol::Http1(http) => http.step(self.socket, &mut shared.site.agenda),
             Protocol::WebSocket(websocket) => websocket.out().step(),
@@ -445,7 +445,7 @@ impl Connection {
     }
 
     /// The time of a [`Step::Sleep`] is over, or of [`Overdue::Wake`] has come.
-    pub(crate) fn wake(&mut self, shared: &mut Shared) {
+    pub fn wake(&mut self, shared: &mut Shared) {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().wake(),
             Protocol::WebSocket(websocket) => websocket.out().wake(),
@@ -456,7 +456,7 @@ impl Connection {
 
     /// Whether the buffer that gathers its output has no memory yet.
     #[inline]
-    pub(crate) fn wants_buffer(&self) -> bool {
+    pub fn wants_buffer(&self) -> bool {
         match &self.protocol {
             Protocol::Http1(http) => http.wants_buffer(),
             Protocol::WebSocket(websocket) => websocket.wants_buffer(),
@@ -467,7 +467,7 @@ impl Connection {
 
     /// Gives it an empty buffer with memory.
     #[inline]
-    pub(crate) fn give_buffer(&mut self, buffer: Vec<u8>) {
+    pub fn give_buffer(&mut self, buffer: Vec<u8>) {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().give_buffer(buffer),
             Protocol::WebSocket(websocket) => websocket.out().give_buffer(buffer),
@@ -478,7 +478,7 @@ impl Connection {
 
     /// Takes the buffer back if nothing is in it.
     #[inline]
-    pub(crate) fn take_unused_buffer(&mut self) -> Option<Vec<u8>> {
+    pub fn take_unused_buffer(&mut self) -> Option<Vec<u8>> {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().take_unused_buffer(),
             Protocol::WebSocket(websocket) => websocket.out().take_unused_buffer(),
@@ -489,7 +489,7 @@ impl Connection {
 
     /// Whether reading should go on: it stops while output has piled up.
     #[inline]
-    pub(crate) fn reads(&self) -> bool {
+    pub fn reads(&self) -> bool {
         match &self.protocol {
             Protocol::Http1(http) => http.reads(),
             Protocol::WebSocket(websocket) => websocket.reads(),
@@ -500,7 +500,7 @@ impl Connection {
 
     /// Whether it would send more if it had a buffer.
     #[inline]
-    pub(crate) fn wants_to_send(&self) -> bool {
+    pub fn wants_to_send(&self) -> bool {
         match &self.protocol {
             Protocol::Http1(_) | Protocol::WebSocket(_) | Protocol::Raw(_) => false,
             Protocol::Http2(http) => http.has_turns(),
@@ -510,7 +510,7 @@ impl Connection {
     /// When it is to be looked at again, besides when it has idled for too long. Usually that is
     /// [`Time::NEVER`].
     #[inline]
-    pub(crate) fn due(&self, timeouts: &Timeouts) -> Time {
+    pub fn due(&self, timeouts: &Timeouts) -> Time {
         match &self.protocol {
             Protocol::Http1(http) => {
                 let head = http.head_since() + timeouts.head;
@@ -527,7 +527,7 @@ impl Connection {
 
     /// How it is to be closed, if it is time.
     #[inline]
-    pub(crate) fn finished(&self, shared: &Shared) -> Option<Ending> {
+    pub fn finished(&self, shared: &Shared) -> Option<Ending> {
         match &self.protocol {
             Protocol::Http1(http) => http.finished(shared),
             Protocol::WebSocket(websocket) => websocket.finished(),
@@ -548,7 +548,7 @@ impl Connection {
     /// Bytes of memory that the client makes it hold: what has come of bodies and messages, what
     /// was received and not read, and answers that are not taken.
     #[inline]
-    pub(crate) fn memory(&self) -> usize {
+    pub fn memory(&self) -> usize {
         let protocol = match &self.protocol {
             Protocol::Http1(http) => http.memory(),
             Protocol::WebSocket(websocket) => websocket.memory(),
@@ -560,7 +560,7 @@ impl Connection {
 
     /// What all connections hold, of which this one was a part as it was last looked after.
     #[inline]
-    pub(crate) fn account(&mut self, all_bytes: usize) -> usize {
+    pub fn account(&mut self, all_bytes: usize) -> usize {
         let held = u32::try_from(self.memory()).unwrap_or(u32::MAX);
         let before = std::mem::replace(&mut self.held_bytes, held);
         debug_assert!(
@@ -572,7 +572,7 @@ impl Connection {
 
     /// Gives up what takes memory, and says so. False where there is nothing to say it to: the
     /// client does not even take what was said before.
-    pub(crate) fn relieve(&mut self, shared: &mut Shared) -> bool {
+    pub fn relieve(&mut self, shared: &mut Shared) -> bool {
         match &mut self.protocol {
             Protocol::Http1(http) => http.relieve(self.socket, shared),
             Protocol::WebSocket(websocket) => websocket.relieve(),
@@ -582,18 +582,18 @@ impl Connection {
     }
 
     /// It ends, as soon as the client has fallen silent.
-    pub(crate) fn linger(&mut self, now: Time) {
+    pub fn linger(&mut self, now: Time) {
         self.since = now;
         self.linger_until = now.plus(LINGER_NS);
     }
 
     /// Whether it only waits for the client to fall silent.
-    pub(crate) fn lingers(&self) -> bool {
+    pub fn lingers(&self) -> bool {
         self.linger_until != Time::NEVER
     }
 
     /// Its timer is due at `now`: the time limit in force, and what happens then.
-    pub(crate) fn look(&mut self, timeouts: &Timeouts, now: Time) -> (Time, Overdue) {
+    pub fn look(&mut self, timeouts: &Timeouts, now: Time) -> (Time, Overdue) {
         match &mut self.protocol {
             Protocol::Http1(http) => http.looked(now),
             Protocol::WebSocket(websocket) => websocket.looked(now),
@@ -604,7 +604,7 @@ impl Connection {
     }
 
     /// The time limit in force, and what happens then.
-    pub(crate) fn limit(&self, timeouts: &Timeouts) -> (Time, Overdue) {
+    pub fn limit(&self, timeouts: &Timeouts) -> (Time, Overdue) {
         let limit = self.patience(timeouts);
         match &self.protocol {
             Protocol::Http2(http) if !self.lingers() && http.due() <= limit.0 => {

@@ -7,8 +7,8 @@
 use proto::http2::Head;
 
 use super::answering::{Fields, whole_body};
-use crate::answer::may_be_said;
-use crate::response::Response;
+use exchange::answer::may_be_said;
+use exchange::response::Response;
 
 /// So many answers are kept; a further one takes the place of the oldest.
 const KEPT_MAX: usize = 16;

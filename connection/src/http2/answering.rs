@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use proto::http2::server::{Server, Unsent};
 
-use crate::answer::{bodiless, may_be_said};
+use exchange::answer::{bodiless, may_be_said};
 #[cfg(feature = "tower")]
-use crate::headers;
-use crate::pattern::{PERIOD, PLAIN};
-use crate::response::{Body, Field, Response};
+use exchange::headers;
+use exchange::pattern::{PERIOD, PLAIN};
+use exchange::response::{Body, Field, Response};
 
 /// A service that sends in pieces is asked for more while no more than this waits.
 const PIECES_LOW: usize = 64 * 1024;

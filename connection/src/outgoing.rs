@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use engine::Token;
 
-use crate::answer::{Form, Framing, Rest};
-use crate::pattern::{Slice, Stream};
-use crate::response::Field;
+use exchange::answer::{Form, Framing, Rest};
+use exchange::pattern::{Slice, Stream};
+use exchange::response::Field;
 use service::{Dialogue, Ticket};
 
 /// Output above this stops reading: the client has to take answers before it may ask for more.
@@ -128,7 +128,7 @@ pub(crate) enum Finished {
 
 /// What is to be done next.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub enum Step {
     /// Nothing can be sent now.
     Nothing,
     /// Send these bytes.

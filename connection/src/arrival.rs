@@ -2,7 +2,7 @@
 
 use measure::time::Time;
 
-use crate::config::Timeouts;
+use service::Timeouts;
 
 /// A body that comes at least so fast may take longer than its time limit says.
 const BODY_BYTES_PER_SECOND: u64 = 1000;

@@ -4,9 +4,9 @@ use proto::http2::ErrorCode;
 
 use super::streams::{Dribble, State};
 use super::{Http2, answering};
-use crate::connection::{Ending, Shared};
-use crate::fault::{Fault, Http2Fault};
-use crate::response::{Response, TEXT};
+use crate::{Ending, Shared};
+use exchange::fault::{Fault, Http2Fault};
+use exchange::response::{Response, TEXT};
 
 impl Http2 {
     #[cold]

@@ -9,7 +9,7 @@ use proto::grpc::{self, Event, Messages, Status, call};
 use proto::http2::server::{Server, Unsent};
 use proto::http2::{ErrorCode, Head};
 
-use crate::grpc::{Call, Metadata, Replies};
+use exchange::grpc::{Call, Metadata, Replies};
 
 /// A call that has more than so many bytes to say hears nothing more until they are taken.
 const UNTAKEN_BYTES_MAX: usize = 64 * 1024;

@@ -1,12 +1,12 @@
 //! What goes wrong on purpose.
 
 use super::{Form, Talk};
-use crate::answer;
-use crate::connection::outgoing::Then;
-use crate::connection::outgoing::{Beat, Dribble};
-use crate::connection::{Ending, Shared};
-use crate::fault::Fault;
-use crate::response::Response;
+use crate::outgoing::Then;
+use crate::outgoing::{Beat, Dribble};
+use crate::{Ending, Shared};
+use exchange::answer;
+use exchange::fault::Fault;
+use exchange::response::Response;
 use service::Ticket;
 
 impl Talk {

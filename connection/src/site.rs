@@ -6,47 +6,52 @@ use proto::http1::server::Limits;
 use proto::http1::{HeadMemo, response};
 use proto::websocket::Scratch;
 
-use crate::answer::Kept;
+use exchange::answer::Kept;
 use service::{Agenda, Counts, Peers};
 
 /// Memory of a WebSocket message is kept for the next up to so many bytes.
 const MESSAGE_BYTES_MAX: usize = 2 << 20;
 
 /// See the module.
-pub(crate) struct Site {
-    pub(crate) memo: HeadMemo,
-    pub(crate) kept: Kept,
+pub struct Site {
+    /// The last head, which the next one is most often equal to.
+    pub memo: HeadMemo,
+    /// Answers that are encoded already.
+    pub kept: Kept,
     /// Room to unmask in.
-    pub(crate) scratch: Scratch,
+    pub scratch: Scratch,
     /// Memory for the next WebSocket message.
-    pub(crate) message: Vec<u8>,
-    pub(crate) counts: Counts,
-    pub(crate) agenda: Agenda,
-    pub(crate) peers: Peers,
+    pub message: Vec<u8>,
+    /// What was counted.
+    pub counts: Counts,
+    /// What services have asked for, and what they are to be told.
+    pub agenda: Agenda,
+    /// Who the clients are.
+    pub peers: Peers,
     /// What a client may ask for.
-    pub(crate) limits: Limits,
+    pub limits: Limits,
     /// The server stops: answers say `Connection: close`.
-    pub(crate) draining: bool,
+    pub draining: bool,
     /// The time of this turn.
-    pub(crate) now: Time,
+    pub now: Time,
     /// The value of `Date` fields.
-    pub(crate) date: [u8; 29],
+    pub date: [u8; 29],
     date_until: Time,
     wall: Wall,
 }
 
 /// Where the date comes from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Wall {
+pub enum Wall {
     /// This host's clock.
     Host,
     /// Always the same second since 1970, for tests that must repeat.
-    #[cfg(any(test, fuzzing))]
     Fixed(u64),
 }
 
 impl Site {
-    pub(crate) fn new(now: Time, wall: Wall, limits: Limits) -> Site {
+    /// One whose first turn is at `now`.
+    pub fn new(now: Time, wall: Wall, limits: Limits) -> Site {
         let mut site = Site {
             memo: HeadMemo::new(),
             kept: Kept::default(),
@@ -68,7 +73,7 @@ impl Site {
 
     /// A turn begins at `now`. Says whether the date is another one from here on.
     #[inline]
-    pub(crate) fn turn(&mut self, now: Time) -> bool {
+    pub fn turn(&mut self, now: Time) -> bool {
         self.now = now;
         let is_over = now >= self.date_until;
         if is_over {
@@ -80,7 +85,6 @@ impl Site {
     fn renew_date(&mut self) {
         let nanoseconds = match self.wall {
             Wall::Host => time::unix_nanoseconds(),
-            #[cfg(any(test, fuzzing))]
             Wall::Fixed(seconds) => u128::from(seconds) * 1_000_000_000,
         };
         let (seconds, into) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
@@ -94,14 +98,14 @@ impl Site {
     }
 
     /// From now on every answer ends its connection.
-    pub(crate) fn drain(&mut self) {
+    pub fn drain(&mut self) {
         self.draining = true;
         self.kept.forget();
     }
 
     /// Takes the memory of a WebSocket message back, which is empty.
     #[inline]
-    pub(crate) fn keep_message_memory(&mut self, memory: Vec<u8>) {
+    pub fn keep_message_memory(&mut self, memory: Vec<u8>) {
         debug_assert!(
             memory.is_empty(),
             "a part of somebody's message would begin another's"

@@ -116,6 +116,10 @@ impl Http1 {
                     if talk.out.upgrade().is_some() {
                         return self.held.extend_from_slice(input);
                     }
+                    if serving.draining {
+                        // Its body was on its way when the server was told to stop.
+                        talk.ending.get_or_insert(Ending::Graceful);
+                    }
                 }
                 Ok(None) => break,
                 Err(rejection) => talk.reject(rejection, socket, serving),
@@ -236,13 +240,13 @@ impl Http1 {
             return;
         }
         streamed.paused = paused;
-        let invited = !paused && std::mem::take(&mut streamed.expected);
         body.arrival = match paused {
             true => Arrival::NONE,
             false => Arrival::begin(now),
         };
         // Behind an answer that has begun it would be a part of that.
-        if invited && self.talk.out.awaited(number).is_some() {
+        if !paused && streamed.expected && self.talk.out.awaited(number).is_some() {
+            streamed.expected = false;
             self.talk.invite(number);
         }
     }
@@ -430,6 +434,12 @@ impl Talk {
         agenda.closed(ticket);
     }
 
+    /// Whether a client still waits to be told that it may send the body of its request.
+    fn is_uninvited(&self, number: u32) -> bool {
+        let streamed = self.body.as_ref().and_then(|body| body.streamed);
+        streamed.is_some_and(|streamed| streamed.asked.number == number && streamed.expected)
+    }
+
     /// Tells the client to send its body, before the answer to request `number`, which is the last.
     fn invite(&mut self, number: u32) {
         if let Some((asked, form, true)) = self.out.awaited(number) {
@@ -596,7 +606,9 @@ impl Talk {
             });
         }
         self.body = Some(incoming);
-        let keep_alive = form.keep_alive && (goes_on || !expected);
+        // Who isn't told to send a body may send it all the same, or not: nobody can tell where the
+        // next request begins (RFC 9110 §10.1.1).
+        let keep_alive = form.keep_alive && (!expected || matches!(reply, Reply::Later));
         self.reply(reply, Form { keep_alive, ..form }, ticket, serving);
     }
 
@@ -633,6 +645,8 @@ impl Talk {
                 self.ending.get_or_insert(Ending::Graceful);
             }
         } else if let Some(form) = incoming.form {
+            let keep_alive = form.keep_alive && !serving.draining;
+            let form = Form { keep_alive, ..form };
             self.number = self.number.wrapping_add(1);
             let (reply, tag) = serving.answer(&mut incoming, socket, self.number);
             let ticket = Ticket::new(socket, self.number, tag);
@@ -719,7 +733,8 @@ impl Talk {
             return;
         };
         let ticket = asked.ticket(ticket.socket);
-        let keep_alive = form.keep_alive && !(last && self.ending.is_some());
+        let ends = last && (self.ending.is_some() || shared.draining);
+        let keep_alive = form.keep_alive && !ends && !self.is_uninvited(ticket.number);
         self.complete_as(response, ticket, Form { keep_alive, ..form }, shared);
     }
 

@@ -230,8 +230,8 @@ impl fmt::Display for StartError {
             ),
             StartError::Memory(least) => write!(
                 f,
-                "the memory limit doesn't fit one body per thread: raise it to at least {least} \
-                 bytes, or lower the body limit"
+                "the memory limit doesn't fit one body per thread: lower the body limit, or raise \
+                 the memory limit to at least {least} bytes"
             ),
             StartError::Taken(Address::Tcp(address)) => write!(
                 f,
@@ -399,7 +399,9 @@ fn sockets(config: &Config, kind: Kind) -> usize {
     let wanted = config
         .limits
         .connections
-        .map_or(CONNECTIONS_MAX_DEFAULT, |most| most as u64 + 1);
+        .map_or(CONNECTIONS_MAX_DEFAULT, |most| {
+            (most as u64).saturating_add(1)
+        });
     share.min(wanted).max(2) as usize
 }
 
@@ -472,6 +474,17 @@ fn serve<D: Driver + 'static, S: Service + 'static>(
     }
 }
 
+/// Ends the other workers, too, if one panics.
+struct Alarm<'a>(&'a Stop);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.request(Signal::Terminate);
+        }
+    }
+}
+
 fn serve_on<D: Driver + 'static, S: Service + 'static>(
     driver: D,
     job: Job,
@@ -494,6 +507,7 @@ fn serve_on<D: Driver + 'static, S: Service + 'static>(
         return Ok(Summary::default());
     };
     let _ = begun.send(Ok(worker.address().clone()));
+    let _unless_it_panics = Alarm(&stop);
     worker
         .run()
         .inspect_err(|_| stop.request(Signal::Terminate))

@@ -321,7 +321,7 @@ fn handlers_that_panic_as_the_drain_drops_them_are_counted() {
 fn a_connection_whose_upgrade_is_not_granted_ends() {
     for server in Watched::each(app) {
         let mut stream = server.connect();
-        let asked = "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: another\r\n\r\n";
+        let asked = "GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: another\r\n\r\n";
         let more = post_of("/hold", 4 << 10);
         stream
             .write_all(&[asked.as_bytes(), &more].concat())

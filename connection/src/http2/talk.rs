@@ -536,7 +536,8 @@ impl Talk {
         if mine <= MEMORY_FREE_BYTES {
             return false;
         }
-        let most = MEMORY_BYTES_MAX.max(2 * shared.limits.body_bytes as usize);
+        let body_bytes = usize::try_from(shared.limits.body_bytes).unwrap_or(usize::MAX);
+        let most = MEMORY_BYTES_MAX.max(body_bytes.saturating_mul(2));
         let all: usize = self.streams.iter().map(|(_, s)| s.memory()).sum();
         all > most
     }

@@ -9,6 +9,9 @@ const OWN_MIN: u32 = 64;
 /// its connection out of the backlog already, and drops it. One turn seldom brings as many.
 const LEFT_MIN: u32 = 32;
 
+/// A table with fewer places would have too few for the kernel to choose from.
+pub(super) const PLACES_MIN: u32 = 2 * (OWN_MIN + LEFT_MIN);
+
 /// Places in the file table. The lower ones are chosen here, for sockets that this driver makes.
 /// Once it listens, the kernel chooses among the upper ones, for connections that it accepts.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use super::buffers::ReceiveBuffers;
 use super::features::{Feature, Features};
-use super::files::Files;
+use super::files::{Files, PLACES_MIN};
 use super::ring::{File, Ring};
 use super::socket::{Kind, Phase, SLOTS_MAX, tag_number, untag};
 use super::{ADDRESSES, Uring};
@@ -108,6 +108,14 @@ fn open_files(
     let sockets = sockets as u64;
     // A table of files may not exceed the limit of open files either.
     let limit = descriptors::raise_limit(sockets + PLACES_SPARE).min(PLACES_MAX);
+    if limit < u64::from(PLACES_MIN) {
+        return Err(OpenError {
+            what: format!(
+                "the open-files limit is {limit}, and accepting needs {PLACES_MIN} at least"
+            ),
+            remedy: "raise it (`ulimit -n`), or use --engine epoll".into(),
+        });
+    }
     // One place at least for accepting, so that a full driver can still tell that it is full.
     if sockets >= limit {
         return Err(OpenError {

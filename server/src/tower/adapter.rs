@@ -5,18 +5,17 @@
 //! requests that follow each other allocate only what they carry.
 
 use std::error::Error;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Polling, Poll, Waker as TaskWaker};
 
 use engine::{Token, Waker};
-use http::header::{CONNECTION, HeaderMap, HeaderValue};
+use http::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderValue};
 use measure::time::Time;
 use tower_service::Service as TowerService;
 
 use super::body::{Body, BodyError, Inbox};
-use super::pump::{Pumped, Shape, Trailers, caught, first, poll};
+use super::pump::{Pumped, Shape, Trailers, caught, first, guarded, poll};
 use super::queue::{Bell, Queue};
 #[cfg(feature = "tokio")]
 use super::upgrade::{self, Pipe, Talk};
@@ -96,6 +95,8 @@ struct Answering {
     room: bool,
     /// What the body gave when it was looked at for the head.
     ahead: Option<Pumped>,
+    /// Bytes that are left of its announced length. Over HTTP/2 a body has an end of its own.
+    left: Option<u64>,
     trailers: Trailers,
 }
 
@@ -185,12 +186,12 @@ where
         }
         // What handlers do when they are dropped is theirs.
         let stage = std::mem::replace(&mut task.stage, Stage::Free);
-        let dropped = catch_unwind(AssertUnwindSafe(|| {
+        let dropped = guarded(|| {
             drop(stage);
             task.handler.set(None);
             task.body.set(None);
-        }));
-        if dropped.is_err() {
+        });
+        if dropped.is_none() {
             context.panicked();
         }
         task.name = Box::default();
@@ -210,7 +211,7 @@ where
             let panicked = match self.drive(slot) {
                 Driven::Pending => false,
                 Driven::Failed(panicked) => panicked,
-                Driven::Answer(answer) => catch_unwind(AssertUnwindSafe(|| drop(answer))).is_err(),
+                Driven::Answer(answer) => guarded(|| drop(answer)).is_none(),
             };
             if panicked {
                 context.panicked();
@@ -231,7 +232,7 @@ where
         let task = &mut self.tasks[slot as usize];
         task.bell.hush();
         let mut polling = Polling::from_waker(&task.waker);
-        let driven = catch_unwind(AssertUnwindSafe(|| {
+        let driven = guarded(|| {
             if let Stage::Readying(service, _) = &mut task.stage {
                 match service.poll_ready(&mut polling) {
                     Poll::Pending => return Driven::Pending,
@@ -251,7 +252,7 @@ where
                 Poll::Ready(Ok(answer)) => Driven::Answer(answer),
                 Poll::Ready(Err(error)) => failed(error),
             }
-        }));
+        });
         driven.unwrap_or(Driven::Failed(true))
     }
 
@@ -260,7 +261,7 @@ where
         let task = &mut self.tasks[slot as usize];
         let mut polling = Polling::from_waker(&task.waker);
         let service = &mut self.service;
-        let begin = AssertUnwindSafe(|| {
+        let begin = || {
             match service.poll_ready(&mut polling) {
                 Poll::Ready(Ok(())) => {
                     task.handler.set(Some(service.call(request)));
@@ -277,11 +278,11 @@ where
                     true
                 }
             }
-        });
-        match catch_unwind(begin) {
-            Ok(true) => self.drive(slot),
-            Ok(false) => Driven::Failed(false),
-            Err(_) => Driven::Failed(true),
+        };
+        match guarded(begin) {
+            Some(true) => self.drive(slot),
+            Some(false) => Driven::Failed(false),
+            None => Driven::Failed(true),
         }
     }
 
@@ -313,8 +314,8 @@ where
         context: &mut Context<'_>,
     ) -> Response {
         let task = &mut self.tasks[slot as usize];
-        match catch_unwind(AssertUnwindSafe(|| task.begin_answer(answer))) {
-            Ok((response, true)) => {
+        match guarded(|| task.begin_answer(answer)) {
+            Some((response, true)) => {
                 if let Stage::Answering(answering) = &task.stage {
                     let bytes = answering.ahead_bytes();
                     task.bytes += bytes;
@@ -322,11 +323,11 @@ where
                 }
                 response
             }
-            Ok((response, false)) => {
+            Some((response, false)) => {
                 self.release(slot, BodyError::Answered, context);
                 response
             }
-            Err(_) => self.fail(slot, true, context),
+            None => self.fail(slot, true, context),
         }
     }
 
@@ -341,7 +342,7 @@ where
         };
         task.bell.hush();
         let mut polling = Polling::from_waker(&task.waker);
-        while answering.room {
+        while answering.room || answering.left == Some(0) {
             let polled = match answering.ahead.take() {
                 Some(ahead) => {
                     let bytes = ahead.bytes();
@@ -349,6 +350,8 @@ where
                     self.queue.let_go(bytes);
                     ahead
                 }
+                // All that was announced is there, whether or not the body ends.
+                None if answering.left == Some(0) => Pumped::End,
                 None => caught(|| poll(body.as_mut(), &mut polling)),
             };
             let trailers = match polled {
@@ -356,6 +359,9 @@ where
                 Pumped::Piece(piece) if piece.is_empty() => continue,
                 Pumped::Piece(piece) => {
                     answering.room = false;
+                    answering.left = answering
+                        .left
+                        .and_then(|left| left.checked_sub(piece.len() as u64));
                     context.send_shared(ticket, piece);
                     continue;
                 }
@@ -476,6 +482,7 @@ where
                     self.stage = Stage::Answering(Answering {
                         room: false,
                         ahead,
+                        left: announced(&parts.headers, length).filter(|_| !shape.http2),
                         trailers: Trailers::of(&parts.headers, shape),
                     });
                 }
@@ -521,7 +528,10 @@ where
             return response.into();
         };
         #[cfg(feature = "tokio")]
-        if let (true, false, Some(head)) = (converted.upgrades, streams, request.head()) {
+        if let (true, Some(head)) = (
+            converted.upgrades && !streams && request.body().is_empty(),
+            request.head(),
+        ) {
             return self.hand_over(slot, head, context);
         }
         let task = &mut self.tasks[slot as usize];
@@ -688,8 +698,7 @@ where
 {
     /// Hands the connection of a request that asks for an upgrade to hyper.
     fn hand_over(&mut self, slot: u32, head: &[u8], context: &mut Context<'_>) -> Reply {
-        let cloned = catch_unwind(AssertUnwindSafe(|| self.service.clone()));
-        let Ok(service) = cloned else {
+        let Some(service) = guarded(|| self.service.clone()) else {
             return self.fail(slot, true, context).into();
         };
         let task = &mut self.tasks[slot as usize];
@@ -711,11 +720,11 @@ where
         task.bell.hush();
         let mut polling = Polling::from_waker(&task.waker);
         if let Some(talking) = talk {
-            let polled = catch_unwind(AssertUnwindSafe(|| talking.as_mut().poll(&mut polling)));
-            if polled.is_err() {
+            let polled = guarded(|| talking.as_mut().poll(&mut polling));
+            if polled.is_none() || pipe.take_panicked() {
                 context.panicked();
             }
-            if !matches!(polled, Ok(Poll::Pending)) {
+            if !matches!(polled, Some(Poll::Pending)) {
                 *talk = None; // If it gave the connection to nobody, that ends it.
             }
         }
@@ -733,6 +742,14 @@ where
         }
         self.look(slot, None);
     }
+}
+
+/// How long a body is by its answer's head or by itself (RFC 9112 §6.3).
+fn announced(head: &HeaderMap, length: Option<u64>) -> Option<u64> {
+    let said = head
+        .get(CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok());
+    length.or_else(|| said?.parse().ok())
 }
 
 fn failed<R>(error: impl Into<Box<dyn Error + Send + Sync>>) -> Driven<R> {

@@ -167,6 +167,8 @@ struct State {
     paused: bool,
     /// It may.
     resumes: bool,
+    /// The client waits to be told that it may send it.
+    uninvited: bool,
     /// Nobody reads it any more.
     abandoned: bool,
 }
@@ -184,6 +186,7 @@ impl Inbox {
         let state = State {
             left: length,
             paused,
+            uninvited: paused,
             ..State::default()
         };
         Inbox {
@@ -279,6 +282,7 @@ impl Inbox {
         if rings {
             state.paused = false;
             state.resumes = true;
+            state.uninvited = false;
         }
         let polled = match (piece, state.trailers.take()) {
             (Some(piece), trailers) => {
@@ -313,12 +317,13 @@ impl Inbox {
         polled
     }
 
-    /// Nobody reads it any more. The rest comes, and is thrown away.
+    /// Nobody reads it any more. The rest comes and is thrown away, unless nobody has asked for it.
     fn abandon(&self) {
         let mut state = self.state();
         state.abandoned = true;
         self.empty(&mut state);
-        let rings = std::mem::take(&mut state.paused) && state.end.is_none();
+        let rings = state.paused && !state.uninvited && state.end.is_none();
+        state.paused &= !rings;
         state.resumes |= rings;
         drop(state);
         if rings {

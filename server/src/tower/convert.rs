@@ -37,11 +37,12 @@ pub(super) fn request(request: &Request<'_>, body: Body, peer: Peer) -> Option<C
     let text = Text::of(text);
     *converted.uri_mut() = uri(request, text.share(request.target()))?;
     let mut headers = HeaderMap::try_with_capacity(fields_max).ok()?;
-    let (mut upgrades, mut takes_trailers) = (false, false);
+    let (mut upgrades, mut connection_upgrades, mut takes_trailers) = (false, false, false);
     for (name, value) in request.fields() {
         let name = HeaderName::from_bytes(name).ok()?;
         match name {
             header::TE => takes_trailers |= has_token(value, "trailers"),
+            header::CONNECTION => connection_upgrades |= has_token(value, "upgrade"),
             header::UPGRADE => upgrades |= !value.eq_ignore_ascii_case(b"h2c"),
             _ => {}
         }
@@ -51,7 +52,7 @@ pub(super) fn request(request: &Request<'_>, body: Body, peer: Peer) -> Option<C
     *converted.headers_mut() = headers;
     Some(Converted {
         request: converted,
-        upgrades: upgrades && request.version() == Version::Http11,
+        upgrades: upgrades && connection_upgrades && request.version() == Version::Http11,
         takes_trailers,
     })
 }

@@ -1,6 +1,7 @@
 //! What the body of an answer gives: pieces, and the trailers that may follow them.
 
 use std::error::Error;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context as Polling, Poll, Waker};
@@ -136,5 +137,16 @@ where
 
 /// What came of looking at a body.
 pub(super) fn caught(look: impl FnOnce() -> Pumped) -> Pumped {
-    catch_unwind(AssertUnwindSafe(look)).unwrap_or(Pumped::Panicked)
+    guarded(look).unwrap_or(Pumped::Panicked)
+}
+
+/// Runs code of the application; `None` if it panics. What it panics with may itself panic as it's
+/// dropped.
+pub(super) fn guarded<R>(code: impl FnOnce() -> R) -> Option<R> {
+    let panicked = match catch_unwind(AssertUnwindSafe(code)) {
+        Ok(result) => return Some(result),
+        Err(panicked) => panicked,
+    };
+    catch_unwind(AssertUnwindSafe(|| drop(panicked))).unwrap_or_else(mem::forget);
+    None
 }

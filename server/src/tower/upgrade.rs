@@ -6,22 +6,25 @@
 //! connection, reads and writes; the worker fills and empties it.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::error::Error;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::{Buf, Bytes, BytesMut};
 use http::header::{CONNECTION, HeaderValue};
 use http::{Request, Response, StatusCode};
+use http_body::{Frame, SizeHint};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use tower_service::Service;
 
 use super::body::{Body, PIECE_BYTES};
+use super::pump::guarded;
 use super::queue::Bell;
 use service::Peer;
 
@@ -39,32 +42,84 @@ where
     B: http_body::Body + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
+    let handled = Arc::clone(&pipe);
     let answer = service_fn(move |request: Request<hyper::body::Incoming>| {
-        let mut service = service.clone();
+        let mut request = request.map(Body::of_hyper);
+        if peer != Peer::default() {
+            request.extensions_mut().insert(peer);
+        }
+        let (service, pipe) = (service.clone(), Arc::clone(&handled));
         async move {
-            poll_fn(|context| service.poll_ready(context)).await?;
-            let mut request = request.map(Body::of_hyper);
-            if peer != Peer::default() {
-                request.extensions_mut().insert(peer);
-            }
-            let mut response = service.call(request).await?;
+            let mut response = answered(service, request, &pipe).await;
             // What isn't upgraded ends, since hyper knows none of the limits that further requests
             // have. Told to keep no connection, it would say `close` in a 101, too.
             if response.status() != StatusCode::SWITCHING_PROTOCOLS {
                 let close = HeaderValue::from_static("close");
                 response.headers_mut().append(CONNECTION, close);
             }
-            Ok::<_, T::Error>(response)
+            Ok::<_, Infallible>(response)
         }
     });
     let mut builder = http1::Builder::new();
-    let builder = builder.header_read_timeout(None).half_close(true);
+    let builder = builder.header_read_timeout(None);
     let connection = builder.serve_connection(Socket(pipe), answer);
     Box::pin(async move {
         if let Err(error) = connection.with_upgrades().await {
             tracing::debug!("a connection that asked for an upgrade ended: {error}");
         }
     })
+}
+
+/// What the service answers; 500 where it fails or panics.
+async fn answered<T, B>(mut service: T, request: Request<Body>, pipe: &Pipe) -> Response<Perhaps<B>>
+where
+    T: Service<Request<Body>, Response = Response<B>>,
+    T::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let answer = async {
+        poll_fn(|context| service.poll_ready(context)).await?;
+        service.call(request).await
+    };
+    let mut answer = pin!(answer);
+    let polled = poll_fn(|context| match guarded(|| answer.as_mut().poll(context)) {
+        Some(polled) => polled.map(Some),
+        None => Poll::Ready(None),
+    });
+    match polled.await {
+        Some(Ok(response)) => return response.map(|body| Perhaps(Some(Box::pin(body)))),
+        Some(Err(error)) => tracing::error!("the service failed: {}", error.into()),
+        None => pipe.state().panicked = true,
+    }
+    let mut response = Response::new(Perhaps(None));
+    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+    response
+}
+
+/// The body of an answer, if it has one.
+struct Perhaps<B>(Option<Pin<Box<B>>>);
+
+impl<B: http_body::Body> http_body::Body for Perhaps<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        match &mut self.0 {
+            Some(body) => body.as_mut().poll_frame(context),
+            None => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.as_ref().is_none_or(|body| body.is_end_stream())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let body = self.0.as_ref();
+        body.map_or_else(|| SizeHint::with_exact(0), |body| body.size_hint())
+    }
 }
 
 /// The bytes of a connection between its worker and whoever has it, on any thread.
@@ -93,6 +148,8 @@ struct State {
     writer: Option<Waker>,
     /// Nothing more is written.
     finished: bool,
+    /// A handler has panicked that wasn't counted yet.
+    panicked: bool,
 }
 
 impl State {
@@ -149,14 +206,10 @@ impl Pipe {
         wake(&mut state.reader);
     }
 
-    /// The connection is gone. Whoever has it finds its end behind an end of his own, else an
-    /// error.
+    /// The connection is gone. Whoever has it finds an error, unless both have ended it.
     pub(super) fn lose(&self) {
         let mut state = self.state();
-        match state.finished {
-            true => state.ended = true,
-            false => state.gone = true,
-        }
+        state.gone = !(state.finished && state.ended);
         let held = state.held_bytes();
         self.bell.queue().let_go(held);
         state.coming = VecDeque::new();
@@ -164,6 +217,11 @@ impl Pipe {
         state.going = BytesMut::new();
         wake(&mut state.reader);
         wake(&mut state.writer);
+    }
+
+    /// Whether a handler has panicked since this was last asked.
+    pub(super) fn take_panicked(&self) -> bool {
+        std::mem::take(&mut self.state().panicked)
     }
 
     /// What it takes.
@@ -249,10 +307,11 @@ impl Write for Socket {
             state.writer = Some(context.waker().clone());
             return Poll::Pending;
         }
-        state.going.extend_from_slice(bytes);
-        self.0.bell.queue().hold(bytes.len());
+        let taken = bytes.len().min(WAITING_BYTES_HIGH - state.going.len());
+        state.going.extend_from_slice(&bytes[..taken]);
+        self.0.bell.queue().hold(taken);
         self.0.bell.ring();
-        Poll::Ready(Ok(bytes.len()))
+        Poll::Ready(Ok(taken))
     }
 
     /// What is written is on its way.

@@ -323,7 +323,7 @@ mod in_a_runtime {
                 .route_service("/this", this)
         };
         let servers = Servers::of(app);
-        for target in ["/this", "/files/site.rs", "/files/tower/queue.rs"] {
+        for target in ["/this", "/files/start.rs", "/files/tower/queue.rs"] {
             servers.both(&Ask::get(target), 200);
             servers.both(&Ask::new("HEAD", target), 200);
             servers.both(&Ask::get(target).field("range", "bytes=3-10"), 206);
@@ -332,6 +332,6 @@ mod in_a_runtime {
         servers.both(&Ask::get("/files/none"), 404);
         servers.both(&Ask::get("/files/../Cargo.toml"), 404);
         servers.both(&Ask::get("/files/tower"), 307);
-        servers.both(&Ask::post("/files/site.rs", ""), 405);
+        servers.both(&Ask::post("/files/start.rs", ""), 405);
     }
 }

@@ -15,6 +15,7 @@ mod skip;
 mod answers;
 mod connections;
 mod corners;
+mod endings;
 mod extractors;
 mod failures;
 mod handlers;
@@ -236,6 +237,13 @@ impl Ours {
     /// Ends it, and says what it did.
     pub(crate) fn end(mut self) -> Summary {
         self.stop().expect("it's ended once")
+    }
+
+    /// Tells it to end, and doesn't wait.
+    pub(crate) fn ask_to_stop(&self) {
+        if let Some(running) = &self.running {
+            running.stop();
+        }
     }
 
     fn stop(&mut self) -> Option<Summary> {

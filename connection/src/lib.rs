@@ -1,6 +1,6 @@
 //! One connection: its protocol, and what the worker has to know to drive it.
 //!
-//! What a connection speaks is a value, [`Protocol`], matched once for each chunk of input and each
+//! What a connection speaks is a value, `Protocol`, matched once for each chunk of input and each
 //! question of the worker. A protocol is a file here that answers these questions.
 //!
 //! Nothing here calls a driver or reads a clock; the worker asks and acts. A connection is small

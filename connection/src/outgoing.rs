@@ -137,7 +137,7 @@ pub enum Step {
     Byte(u8),
     /// Send this part of the pattern.
     Slice(Slice),
-    /// Call [`Outgoing::wake`] after so long.
+    /// Wake the connection after so long.
     Sleep(Duration),
 }
 

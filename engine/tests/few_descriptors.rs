@@ -1,5 +1,5 @@
-//! What a process with a very low limit of open files uses. In a test binary of its own, because the
-//! limit is that of the whole process.
+//! What a process with a very low limit of open files uses. In a test binary of its own, because
+//! the limit is that of the whole process.
 
 use engine::{EngineChoice, Kind, decide};
 use rustix::process::{Resource, Rlimit, setrlimit};

@@ -184,9 +184,11 @@ fn parse(
             "--http2" => protocol = Protocol::Http2,
             "--upstream" => {
                 let value = arguments.next().ok_or("--upstream takes an IP:PORT")?;
-                let address = value
-                    .parse()
-                    .map_err(|_| format!("--upstream {value}: say it as 127.0.0.1:9000"))?;
+                let address = value.parse().map_err(|_| {
+                    format!(
+                        "--upstream {value}: give an IP address and a port, such as 127.0.0.1:9000"
+                    )
+                })?;
                 addresses.push(Address::Tcp(address));
             }
             _ => {

@@ -79,9 +79,9 @@ pub struct Limits {
     /// tower also what handlers haven't read, requests that wait for their handlers, and what is on
     /// its way on upgraded connections. Each worker has an equal share, and gives up those that
     /// take most where they take more: 503, `RESOURCE_EXHAUSTED`, close code 1013, or a reset.
-    /// What is on its way to and from upstreams counts, too. A server that couldn't hold one body for
-    /// each worker doesn't start. `None` takes 512 MiB, or four bodies for each worker where that
-    /// is more.
+    /// What is on its way to and from upstreams counts, too. A server that couldn't hold one body
+    /// for each worker doesn't start. `None` takes 512 MiB, or four bodies for each worker where
+    /// that is more.
     pub memory_bytes: Option<u64>,
 }
 

@@ -3,22 +3,28 @@
 use std::path::Path;
 
 use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 
 /// All certificates of a PEM file.
 pub(super) fn certificates_in(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let unreadable = |why: &dyn std::fmt::Display| {
-        format!(
-            "can't read certificates from {} ({why}): give a PEM file with BEGIN CERTIFICATE",
-            path.display()
-        )
-    };
-    let found = CertificateDer::pem_file_iter(path).map_err(|why| unreadable(&why))?;
-    let found: Vec<_> = found
-        .collect::<Result<_, _>>()
-        .map_err(|why| unreadable(&why))?;
+    let read = |path| CertificateDer::pem_file_iter(path)?.collect::<Result<Vec<_>, _>>();
+    let found = read(path).map_err(|why| unreadable("certificates", path, &why))?;
     if found.is_empty() {
-        return Err(unreadable(&"it has none"));
+        let path = path.display();
+        return Err(format!(
+            "{path} has no certificate: give a PEM file with BEGIN CERTIFICATE"
+        ));
     }
     Ok(found)
+}
+
+/// Why `what` isn't read from a file, and what to give instead where the file is there.
+pub(super) fn unreadable(what: &str, path: &Path, why: &pem::Error) -> String {
+    let path = path.display();
+    match why {
+        pem::Error::Io(why) => format!("can't read {what} from {path}: {why}"),
+        why => format!(
+            "can't read {what} from {path} ({why}): give a PEM file, with an unencrypted key"
+        ),
+    }
 }

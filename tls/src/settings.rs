@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
-use super::pem::certificates_in;
+use super::pem::{certificates_in, unreadable};
 use super::sessions::Sessions;
 use super::{Alpn, Trust};
 
@@ -247,12 +247,7 @@ fn self_signed(
 }
 
 fn key_in(path: &Path) -> Result<PrivateKeyDer<'static>, String> {
-    PrivateKeyDer::from_pem_file(path).map_err(|why| {
-        format!(
-            "can't read a key from {} ({why}): give a PEM file with an unencrypted PRIVATE KEY",
-            path.display()
-        )
-    })
+    PrivateKeyDer::from_pem_file(path).map_err(|why| unreadable("a key", path, &why))
 }
 
 fn mismatch(chain: &Path, key: &Path, why: &rustls::Error) -> String {

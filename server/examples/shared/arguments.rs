@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use ringside_server::{Address, Config, Running, Stop};
 
-const USAGE: &str = "[--addr IP:PORT] [--threads N]";
+const USAGE: &str = "[--addr IP:PORT] [--threads N]; without them 127.0.0.1:8080 and one";
 
 /// A configuration as these arguments say: `--addr IP:PORT`, `--threads N`. With `--help` it says
 /// so, and that is all.
@@ -20,9 +20,11 @@ pub(crate) fn config(
         let value = arguments.next();
         match (&*flag, value) {
             ("--addr", Some(address)) => {
-                let address = address
-                    .parse()
-                    .map_err(|_| format!("--addr {address}: say it as 127.0.0.1:8080"))?;
+                let address = address.parse().map_err(|_| {
+                    format!(
+                        "--addr {address}: give an IP address and a port, such as 127.0.0.1:8080"
+                    )
+                })?;
                 config.address = Address::Tcp(address);
             }
             ("--threads", Some(threads)) => {

@@ -2,7 +2,7 @@
 //!
 //! [`start`] takes what makes a [`tower_service::Service`] of requests and responses as the crate
 //! `http` has them; each worker has one of its own, on its own thread. An axum application runs by
-//! changing its last line:
+//! changing the end of its `main`:
 //!
 //! ```
 //! use axum::{Router, routing::get};

@@ -1,6 +1,6 @@
 //! Where answers, bodies and connections end that end in an unusual way: what isn't wanted of a
-//! request, what never ends of an answer, who leaves while an upgrade is asked for, and a server that
-//! is told to stop in the middle.
+//! request, what never ends of an answer, who leaves while an upgrade is asked for, and a server
+//! that is told to stop in the middle.
 
 use std::convert::Infallible;
 use std::future;

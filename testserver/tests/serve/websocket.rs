@@ -227,12 +227,15 @@ fn frames_may_follow_the_upgrade_at_once_and_answers_may_precede_it() {
         client.expect(TEXT, b"at once");
         client.expect(CLOSE, b"");
         assert!(client.is_over());
-        // An answer that is still waited for cannot have frames behind it.
+        // No frame may come before an answer that is still waited for, so the upgrade waits, too.
         let mut client = server.connect();
-        client.send(get("/delay/50ms") + &upgrade("/ws") + &get("/"));
+        let pipelined = get("/delay/50ms") + &upgrade("/ws");
+        client.send([pipelined.as_bytes(), &frames].concat());
         assert_eq!(client.answer().text(), "late\n");
-        assert_eq!(client.answer().status, 400);
-        assert_eq!(client.answer().text(), "Hello, World!");
+        client.expect_upgrade();
+        client.expect(TEXT, b"at once");
+        client.expect(CLOSE, b"");
+        assert!(client.is_over());
     });
 }
 

@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
-use super::pem::{certificates_in, unreadable};
+use super::pem::{KEY, certificates_in, unreadable};
 use super::sessions::Sessions;
 use super::{Alpn, Trust};
 
@@ -247,7 +247,7 @@ fn self_signed(
 }
 
 fn key_in(path: &Path) -> Result<PrivateKeyDer<'static>, String> {
-    PrivateKeyDer::from_pem_file(path).map_err(|why| unreadable("a key", path, &why))
+    PrivateKeyDer::from_pem_file(path).map_err(|why| unreadable(KEY, path, &why))
 }
 
 fn mismatch(chain: &Path, key: &Path, why: &rustls::Error) -> String {

@@ -654,11 +654,14 @@ fn bad_files_and_names_are_told_in_sentences() {
     };
     let text = client(&|settings| settings.trust = Trust::File(missing.clone()));
     assert!(
-        text.contains("at-all.pem") && text.contains("give a PEM file"),
+        text.contains("at-all.pem") && text.contains("No such file"),
         "{text}"
     );
     let text = client(&|settings| settings.trust = Trust::File(empty.clone()));
-    assert!(text.contains("it has none"), "{text}");
+    assert!(
+        text.contains("has no certificate: give a PEM file"),
+        "{text}"
+    );
     let text = client(&|settings| settings.identity = Some((chain.clone(), empty.clone())));
     assert!(text.contains("PRIVATE KEY"), "{text}");
     let text = client(&|settings| settings.identity = Some((chain.clone(), other_key.clone())));

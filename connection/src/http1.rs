@@ -377,14 +377,18 @@ impl Talk {
 
     #[inline]
     fn is_paused(&self) -> bool {
-        let streamed = self.body.as_ref().and_then(|body| body.streamed);
-        streamed.is_some_and(|streamed| streamed.paused)
+        self.streamed().is_some_and(|streamed| streamed.paused)
     }
 
     /// Whether a body is coming that a service is told of.
     fn streams(&self) -> bool {
-        let streamed = self.body.as_ref().and_then(|body| body.streamed);
-        streamed.is_some_and(|streamed| !streamed.paused)
+        self.streamed().is_some_and(|streamed| !streamed.paused)
+    }
+
+    /// The body that is coming and that a service is told of.
+    #[inline]
+    fn streamed(&self) -> Option<Streamed> {
+        self.body.as_ref()?.streamed
     }
 
     /// The body that a service is told of; it isn't from here on.
@@ -436,8 +440,8 @@ impl Talk {
 
     /// Whether a client still waits to be told that it may send the body of its request.
     fn is_uninvited(&self, number: u32) -> bool {
-        let streamed = self.body.as_ref().and_then(|body| body.streamed);
-        streamed.is_some_and(|streamed| streamed.asked.number == number && streamed.expected)
+        let of_it = |streamed: Streamed| streamed.asked.number == number && streamed.expected;
+        self.streamed().is_some_and(of_it)
     }
 
     /// Tells the client to send its body, before the answer to request `number`, which is the last.

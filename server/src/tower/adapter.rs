@@ -528,10 +528,11 @@ where
             return response.into();
         };
         #[cfg(feature = "tokio")]
-        if let (true, Some(head)) = (
-            converted.upgrades && !streams && request.body().is_empty(),
-            request.head(),
-        ) {
+        if converted.upgrades
+            && !streams
+            && request.body().is_empty()
+            && let Some(head) = request.head()
+        {
             return self.hand_over(slot, head, context);
         }
         let task = &mut self.tasks[slot as usize];

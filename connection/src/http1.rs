@@ -649,7 +649,7 @@ impl Talk {
                 self.ending.get_or_insert(Ending::Graceful);
             }
         } else if let Some(form) = incoming.form {
-            let keep_alive = form.keep_alive && !serving.draining;
+            let keep_alive = form.keep_alive && !serving.is_ending();
             let form = Form { keep_alive, ..form };
             self.number = self.number.wrapping_add(1);
             let (reply, tag) = serving.answer(&mut incoming, socket, self.number);
@@ -737,7 +737,7 @@ impl Talk {
             return;
         };
         let ticket = asked.ticket(ticket.socket);
-        let ends = last && (self.ending.is_some() || shared.draining);
+        let ends = last && (self.ending.is_some() || shared.is_ending());
         let keep_alive = form.keep_alive && !ends && !self.is_uninvited(ticket.number);
         self.complete_as(response, ticket, Form { keep_alive, ..form }, shared);
     }
@@ -775,6 +775,6 @@ fn form(request: &server::Request<'_>, shared: &Shared) -> Form {
     Form {
         version: request.version,
         head_only: request.method == b"HEAD",
-        keep_alive: request.keep_alive && !shared.draining,
+        keep_alive: request.keep_alive && !shared.is_ending(),
     }
 }

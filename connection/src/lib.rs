@@ -344,6 +344,18 @@ impl Connection {
         }
     }
 
+    /// The worker will give its connections up: a client over HTTP/2 is told to begin nothing more.
+    pub fn announce_going(&mut self) {
+        if let Protocol::Http2(http) = &mut self.protocol {
+            http.announce_going();
+        }
+    }
+
+    /// Whether it speaks HTTP/2.
+    pub fn is_http2(&self) -> bool {
+        matches!(self.protocol, Protocol::Http2(_))
+    }
+
     /// What was under way came too slowly.
     pub fn time_out<S: Service>(&mut self, timeouts: &Timeouts, serving: &mut Serving<S>) {
         self.settle_on_http1(serving);

@@ -32,6 +32,9 @@ pub struct Site {
     pub limits: Limits,
     /// The server stops: answers say `Connection: close`.
     pub draining: bool,
+    /// The worker gives its connections up one by one: answers say `Connection: close`, and nothing
+    /// else has changed.
+    pub retiring: bool,
     /// The time of this turn.
     pub now: Time,
     /// The value of `Date` fields.
@@ -62,6 +65,7 @@ impl Site {
             peers: Peers::default(),
             limits,
             draining: false,
+            retiring: false,
             now,
             date: [0; 29],
             date_until: now,
@@ -95,6 +99,18 @@ impl Site {
             "the date would be formatted anew in every turn"
         );
         self.kept.renew(&self.date);
+    }
+
+    /// From now on every answer over HTTP/1 ends its connection.
+    pub fn retire(&mut self) {
+        self.retiring = true;
+        self.kept.forget();
+    }
+
+    /// Whether every answer over HTTP/1 ends its connection.
+    #[inline]
+    pub fn is_ending(&self) -> bool {
+        self.draining || self.retiring
     }
 
     /// From now on every answer ends its connection.

@@ -81,6 +81,7 @@ fn serve(mut driver: impl Driver, tell: mpsc::Sender<(Address, Waker)>) {
         peers: false,
         backlog: 4096,
         options,
+        inherited: None,
     };
     let listener = driver.listen(&listen).expect("a listener");
     let address = driver.local_address(listener).expect("an address");

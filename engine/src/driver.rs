@@ -42,8 +42,8 @@ use measure::time::Time;
 
 use crate::completions::Completions;
 pub use crate::operations::{
-    Address, Close, Completion, Event, Fault, Lent, Listen, Payload, QUIET_BYTES_MAX, Refused,
-    Share, SocketOptions, Template, Token, TunnelFault,
+    Address, Close, Completion, Event, Fault, Lent, Listen, Listening, Payload, QUIET_BYTES_MAX,
+    Refused, Share, SocketOptions, Template, Token, TunnelFault,
 };
 use crate::secured::Secured;
 use crate::waker::Waker;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -105,7 +106,39 @@ pub struct Listen {
     /// Whether `Driver::peer_address` knows its connections. That costs memory for each, and on
     /// io_uring an operation for each accept, so only who asks pays for it.
     pub peers: bool,
+    /// A socket that listens already, to be used in the place of a new one. Its address is its own,
+    /// and it goes on listening when the driver has closed what it made of it.
+    pub inherited: Option<Listening>,
 }
+
+/// A socket that listens, whoever accepts on it. Clones are the same socket.
+#[derive(Clone, Debug)]
+pub struct Listening {
+    pub(crate) descriptor: Arc<OwnedFd>,
+    pub(crate) address: Address,
+}
+
+impl Listening {
+    /// Where it listens.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+}
+
+impl AsFd for Listening {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+/// Whether they are clones of the same.
+impl PartialEq for Listening {
+    fn eq(&self, other: &Listening) -> bool {
+        Arc::ptr_eq(&self.descriptor, &other.descriptor)
+    }
+}
+
+impl Eq for Listening {}
 
 /// Bytes to be sent, at most once `Driver::register`ed, as often as wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

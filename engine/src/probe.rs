@@ -47,6 +47,7 @@ fn exchange(driver: &mut impl Driver) -> Result<(), String> {
         peers: false,
         backlog: 4,
         options: options.clone(),
+        inherited: None,
     };
     let listener = match driver.listen(&listen) {
         // No loopback here, so nothing can be said against the driver.

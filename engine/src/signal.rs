@@ -15,7 +15,7 @@ use std::fmt;
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::waker::Waker;
@@ -62,6 +62,7 @@ struct Shared {
     /// 0 while nothing is requested, else 1 and 2 for the signals in their order above.
     requested: AtomicU8,
     interrupts: AtomicU32,
+    retiring: AtomicBool,
     /// How many threads are walking through `wakers`; a waker is freed only at zero.
     walking: AtomicU32,
     /// Each null or from `Box::into_raw`.
@@ -80,6 +81,7 @@ impl Stop {
             shared: Arc::new(Shared {
                 requested: AtomicU8::new(0),
                 interrupts: AtomicU32::new(0),
+                retiring: AtomicBool::new(false),
                 walking: AtomicU32::new(0),
                 wakers: [const { AtomicPtr::new(ptr::null_mut()) }; WAKERS_MAX],
             }),
@@ -118,6 +120,18 @@ impl Stop {
         self.shared.request(signal);
     }
 
+    /// Asks servers to give their listening sockets up to others who accept on them, and to end when
+    /// their clients have been served, of whom none is to notice.
+    pub fn retire(&self) {
+        self.shared.retiring.store(true, SeqCst);
+        self.shared.wake();
+    }
+
+    /// Whether [`Stop::retire`] was called.
+    pub fn is_retiring(&self) -> bool {
+        self.shared.retiring.load(SeqCst)
+    }
+
     /// Has `waker` used when the end is requested; at once if it was already. The registration
     /// lasts as long as the value returned. `None` where [`WAKERS_MAX`] are registered.
     pub fn register(&self, waker: Waker) -> Option<Registration> {
@@ -133,7 +147,7 @@ impl Stop {
         };
         // A request that came before the waker stood in its slot did not see it. In the total order
         // of these operations either that request saw the slot or this load sees the request.
-        if self.requested().is_some() {
+        if self.requested().is_some() || self.is_retiring() {
             // SAFETY: only dropping the registration, which this function still owns, frees it.
             unsafe { &*waker }.wake();
         }
@@ -172,6 +186,11 @@ impl Shared {
         let _ = self
             .requested
             .compare_exchange(0, signal as u8 + 1, SeqCst, SeqCst);
+        self.wake();
+    }
+
+    /// Wakes all who are registered.
+    fn wake(&self) {
         self.walking.fetch_add(1, SeqCst);
         for slot in &self.wakers {
             let waker = slot.load(SeqCst);
@@ -248,6 +267,17 @@ mod tests {
         stop.request(Signal::Interrupt);
         assert!(stays.take_flag());
         assert!(!leaves.take_flag());
+    }
+
+    #[test]
+    fn who_is_to_retire_is_woken_and_the_end_is_not_requested() {
+        let stop = Stop::new();
+        let (early, late) = (Waker::flag(), Waker::flag());
+        let _early = stop.register(early.clone());
+        stop.clone().retire();
+        let _late = stop.register(late.clone());
+        assert!(early.take_flag() && late.take_flag());
+        assert!(stop.is_retiring() && stop.requested().is_none());
     }
 
     #[test]

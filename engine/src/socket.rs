@@ -19,7 +19,7 @@ use rustix::net::{
     getsockname, listen, socket_with,
 };
 
-use crate::driver::{Address, Listen, Share, SocketOptions};
+use crate::driver::{Address, Listen, Listening, Share, SocketOptions};
 
 /// Whether operations on a new socket may sleep. io_uring wants `Blocking`: it takes `O_NONBLOCK`
 /// to mean that an operation shall fail with `EAGAIN` instead of waiting in the ring.
@@ -53,6 +53,9 @@ pub(crate) fn outgoing(
 ///
 /// A path that a dead process left behind is taken over, one on which somebody listens is not.
 pub(crate) fn listener(what: &Listen, mode: Mode) -> Result<(OwnedFd, Address), Errno> {
+    if let Some(inherited) = &what.inherited {
+        return another(inherited, what, mode);
+    }
     let socket = new(family(&what.address), mode)?;
     apply(&socket, &what.address, &what.options)?;
     let backlog = i32::try_from(what.backlog).unwrap_or(i32::MAX);
@@ -74,6 +77,16 @@ pub(crate) fn listener(what: &Listen, mode: Mode) -> Result<(OwnedFd, Address), 
     }
 }
 
+/// Another descriptor of a socket that listens already.
+fn another(inherited: &Listening, what: &Listen, mode: Mode) -> Result<(OwnedFd, Address), Errno> {
+    let socket = rustix::io::fcntl_dupfd_cloexec(inherited, 3)?;
+    let address = inherited.address().clone();
+    apply(&socket, &address, &what.options)?;
+    // This is the socket's, and not the descriptor's: all who accept on it have to want the same.
+    rustix::io::ioctl_fionbio(&socket, mode == Mode::Nonblocking)?;
+    Ok((socket, address))
+}
+
 /// The address in the form that the kernel reads.
 pub(crate) fn encode(address: &Address) -> Result<SocketAddrAny, Errno> {
     Ok(match address {
@@ -84,8 +97,12 @@ pub(crate) fn encode(address: &Address) -> Result<SocketAddrAny, Errno> {
     })
 }
 
-/// Removes the path of a listener that ends. Nothing to do for TCP.
-pub(crate) fn forget(address: &Address) {
+/// Removes the path of a listener that ends. Nothing to do for TCP, and for one that is somebody
+/// else's.
+pub(crate) fn forget(address: &Address, inherited: bool) {
+    if inherited {
+        return;
+    }
     if let Address::Unix(path) = address {
         // Somebody may have removed it already, and then it is gone, as wanted.
         let _ = std::fs::remove_file(path);
@@ -215,6 +232,7 @@ mod tests {
             peers: false,
             backlog: 16,
             options: SocketOptions::default(),
+            inherited: None,
         }
     }
 
@@ -257,7 +275,7 @@ mod tests {
         );
         drop(first);
         assert!(listener(&on(address.clone()), Mode::Blocking).is_ok());
-        forget(&address);
+        forget(&address, false);
     }
 
     #[test]

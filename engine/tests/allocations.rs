@@ -57,6 +57,7 @@ fn steady_echo(mut driver: impl Driver) -> u64 {
         peers: false,
         backlog: 128,
         options: options.clone(),
+        inherited: None,
     };
     let listener = driver.listen(&listen).expect("a listener");
     let address = driver.local_address(listener).expect("its address");
@@ -167,6 +168,7 @@ fn an_idle_connection_over_tls_holds_little() {
         peers: false,
         backlog: 1024,
         options: options.clone(),
+        inherited: None,
     };
     let listener = driver.listen(&listen).expect("a listener");
     let address = driver.local_address(listener).expect("its address");

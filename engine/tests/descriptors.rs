@@ -32,6 +32,7 @@ fn without_descriptors_epoll_refuses_to_connect_and_takes_waiting_connections_la
         peers: false,
         backlog: 16,
         options: options.clone(),
+        inherited: None,
     };
     let listener = driver.listen(&listen).expect("a listener");
     let address = driver.local_address(listener).expect("its address");

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use engine::{Address, EngineChoice};
+use engine::{Address, EngineChoice, Listening};
 use tls::Certificate;
 
 use service::{LiveCounts, Timeouts};
@@ -13,6 +13,10 @@ pub struct Config {
     /// Where to listen. Port 0 lets the kernel choose, see
     /// [`Running::address`](crate::Running::address).
     pub address: Address,
+    /// Sockets that listen already, in the place of [`Config::address`]: one for each worker, or
+    /// fewer, which they share. They go on listening when the server has ended, for as long as
+    /// somebody else has them; see [`Stop::retire`](crate::Stop::retire).
+    pub listening: Vec<Listening>,
     /// Which engine drives the sockets.
     pub engine: EngineChoice,
     /// Workers, each with its own thread, driver and listener. A Unix socket takes exactly one,
@@ -41,6 +45,7 @@ impl Config {
     pub fn new(address: Address) -> Config {
         Config {
             address,
+            listening: Vec::new(),
             engine: EngineChoice::Auto,
             threads: 1,
             cpus: Vec::new(),

@@ -9,7 +9,9 @@ use std::thread::{self, JoinHandle};
 use engine::choice::{self, Kind};
 use engine::descriptors;
 use engine::signal::{Signal, Stop};
-use engine::{Address, Broken, Driver, Fault, Listen, OpenError, Refused, Share, SocketOptions};
+use engine::{
+    Address, Broken, Driver, Fault, Listen, Listening, OpenError, Refused, Share, SocketOptions,
+};
 use engine::{epoll, uring};
 use measure::cpu::{self, PinError};
 use tls::{Alpn, ServerSettings, ServerTls, Tls};
@@ -163,6 +165,12 @@ impl Running {
         self.stop.request(Signal::Terminate);
     }
 
+    /// Has the server give its listening sockets up to others who accept on them, and end when its
+    /// clients have been served: see [`Stop::retire`].
+    pub fn retire(&self) {
+        self.stop.retire();
+    }
+
     /// Waits until the server has ended.
     ///
     /// # Errors
@@ -290,7 +298,9 @@ fn check(config: &Config) -> Result<(), StartError> {
                 .body_bytes
                 .saturating_mul(config.threads as u64),
         )),
-        Address::Unix(_) if config.threads > 1 => Err(StartError::UnixThreads(config.threads)),
+        Address::Unix(_) if config.threads > 1 && config.listening.is_empty() => {
+            Err(StartError::UnixThreads(config.threads))
+        }
         _ => Ok(()),
     }
 }
@@ -372,6 +382,7 @@ pub(crate) fn settings(
             backlog: config.backlog,
             options: SocketOptions::default(),
             peers: config.peers,
+            inherited: inherited(config, index),
         },
         limits: http1::server::Limits {
             head_bytes,
@@ -386,6 +397,12 @@ pub(crate) fn settings(
         full: full.clone(),
         live: config.live.as_ref().map(LiveCounts::place),
     }
+}
+
+/// The socket that a worker accepts on, if others have opened it.
+fn inherited(config: &Config, index: usize) -> Option<Listening> {
+    let all = &config.listening;
+    (!all.is_empty()).then(|| all[index % all.len()].clone())
 }
 
 /// How many sockets each driver is opened for: io_uring's direct descriptors are limited by

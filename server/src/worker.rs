@@ -8,6 +8,7 @@
 //! All time limits of a connection share one timer, which looks when it is due whether the limit
 //! has moved on. So traffic sets no timers.
 
+mod retiring;
 #[cfg(test)]
 mod tests;
 mod turning;
@@ -95,6 +96,8 @@ enum Alarm {
     Listen,
     /// The drain is over.
     DrainOver,
+    /// Connections of a worker that retires may have been silent for long enough.
+    Retired,
     /// Something is due in the pools of upstreams.
     Upstreams,
 }
@@ -277,9 +280,11 @@ impl<D: Driver, S: Service> Worker<D, S> {
             Some(Alpn::Http11) => connection.speak_http1(),
             None => {}
         }
-        if self.serving.draining {
+        if self.serving.draining && !self.serving.retiring {
             connection.drain(&mut self.serving);
             list(&mut self.listed, &mut connection);
+        } else if self.serving.draining {
+            self.look_when_silent(now);
         }
         let slot = socket.slot();
         if slot >= self.connections.len() {
@@ -313,7 +318,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
     }
 
     fn listen_again(&mut self) {
-        if self.serving.draining || self.listener.is_some() {
+        if self.serving.is_ending() || self.listener.is_some() {
             return;
         }
         match self.driver.listen(&self.settings.listen) {
@@ -345,6 +350,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
                 Alarm::Service(ticket) => self.serving.due(ticket),
                 Alarm::Listen => self.listen_again(),
                 Alarm::DrainOver => self.cut_all(),
+                Alarm::Retired => self.retired(),
                 Alarm::Upstreams => self.upstream_tick(),
             }
         }

@@ -411,6 +411,13 @@ impl Http2 {
         self.machine.go_away(code, &mut self.out);
     }
 
+    /// Says that it will go, and goes on.
+    pub(super) fn announce_going(&mut self) {
+        if !self.going_away {
+            self.machine.announce_going(&mut self.out);
+        }
+    }
+
     /// The client will send no more. What it asked for is still answered.
     pub(super) fn peer_ended(&mut self, agenda: &mut Agenda) {
         self.peer_ended = true;

@@ -81,7 +81,7 @@ pub struct Epoll {
     poller: Poller,
     waker: Waker,
     sockets: Slots<Option<Socket>>,
-    listeners: Vec<(Token, Address)>,
+    listeners: Vec<(Token, Address, bool)>,
     peers: Peers,
     /// A listener has connections for which there was no slot or no descriptor.
     accept_waits: bool,
@@ -233,12 +233,13 @@ impl Driver for Epoll {
         let mut socket = Socket::new(descriptor, Stage::Listening, watches_output);
         socket.peers = listen.peers;
         let token = self.add(socket)?;
-        self.listeners.push((token, address));
+        let inherited = listen.inherited.is_some();
+        self.listeners.push((token, address, inherited));
         Ok(token)
     }
 
     fn local_address(&self, socket: Token) -> Option<Address> {
-        let listener = self.listeners.iter().find(|(token, _)| *token == socket)?;
+        let listener = self.listeners.iter().find(|(token, ..)| *token == socket)?;
         Some(listener.1.clone())
     }
 
@@ -426,9 +427,13 @@ impl Epoll {
     }
 
     fn forget_listener(&mut self, token: Token) {
-        if let Some(position) = self.listeners.iter().position(|(known, _)| *known == token) {
-            let (_, address) = self.listeners.swap_remove(position);
-            socket::forget(&address);
+        if let Some(position) = self
+            .listeners
+            .iter()
+            .position(|(known, ..)| *known == token)
+        {
+            let (_, address, inherited) = self.listeners.swap_remove(position);
+            socket::forget(&address, inherited);
         }
     }
 
@@ -454,8 +459,8 @@ impl Epoll {
 
 impl Drop for Epoll {
     fn drop(&mut self) {
-        for (_, address) in &self.listeners {
-            socket::forget(address);
+        for (_, address, inherited) in &self.listeners {
+            socket::forget(address, *inherited);
         }
     }
 }

@@ -24,6 +24,7 @@ fn listen() -> Listen {
         peers: false,
         backlog: 64,
         options,
+        inherited: None,
     }
 }
 

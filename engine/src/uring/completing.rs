@@ -166,7 +166,7 @@ impl Uring {
         if completed.result >= 0 {
             let file = File(completed.result as u32);
             self.files.accepted(file);
-            if self.sockets.get(listener).is_some() {
+            if self.sockets.get(listener).is_some() || self.accepts[position].lets_in {
                 let peer = self.accepted_peer(position);
                 let accepted = Parked {
                     listener,
@@ -355,6 +355,7 @@ mod tests {
             peers: false,
             backlog: 16,
             options: SocketOptions::default(),
+            inherited: None,
         };
         let listener = uring.listen(&listen).expect("a listener");
         let address = uring.local_address(listener).expect("its address");

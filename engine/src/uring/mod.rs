@@ -166,6 +166,7 @@ pub struct Uring {
 struct Listener {
     token: Token,
     address: Address,
+    inherited: bool,
 }
 
 /// An accept of one listener: its only one, which brings many connections, or one of
@@ -176,6 +177,8 @@ struct Accept {
     /// Where the kernel writes that address; nothing for who brings many. A vector, because it
     /// stays in place when its owner is moved.
     name: Vec<Name>,
+    /// Its listener was closed gracefully: what the kernel has accepted by then is still let in.
+    lets_in: bool,
 }
 
 /// A connection that was accepted by a listener, and where its peer is if that was asked for.
@@ -227,7 +230,11 @@ impl Driver for Uring {
         let (descriptor, address) =
             sockets::listener(listen, sockets::Mode::Blocking).map_err(refused)?;
         let token = self.adopt(descriptor, Phase::Listening)?;
-        self.listeners.push(Listener { token, address });
+        self.listeners.push(Listener {
+            token,
+            address,
+            inherited: listen.inherited.is_some(),
+        });
         if let Some((first, count)) = self.files.share(self.sockets.limit() as u32) {
             self.ring.let_kernel_choose(first, count).map_err(refused)?;
         }
@@ -285,7 +292,7 @@ impl Driver for Uring {
         let (phase, receiving) = (state.phase, state.receiving);
         let sending = state.sending.is_some();
         match phase {
-            Phase::Listening => self.end_listening(socket),
+            Phase::Listening => self.end_listening(socket, how),
             Phase::Connecting => self.cancel(Kind::Connect, socket),
             _ if receiving => self.cancel(Kind::Receive, socket),
             _ => {}
@@ -462,7 +469,7 @@ impl Uring {
 impl Drop for Uring {
     fn drop(&mut self) {
         for listener in &self.listeners {
-            sockets::forget(&listener.address);
+            sockets::forget(&listener.address, listener.inherited);
         }
         if !self.cancel_all() {
             mem::forget(Rc::clone(self.buffers.pool()));

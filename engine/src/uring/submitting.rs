@@ -148,6 +148,7 @@ impl Uring {
                 listener,
                 state: Accepting::Waiting,
                 name: named.then(Name::new).into_iter().collect(),
+                lets_in: false,
             };
             let position = match self.accepts.iter().position(idle) {
                 Some(position) => {
@@ -224,12 +225,14 @@ impl Uring {
     }
 
     /// Ends the accepts of a listener that is about to be closed, and all else that it has.
-    pub(super) fn end_listening(&mut self, listener: Token) {
+    pub(super) fn end_listening(&mut self, listener: Token, how: Close) {
+        let lets_in = how == Close::Graceful;
         for position in 0..self.accepts.len() {
             let accept = &mut self.accepts[position];
             if accept.listener != listener {
                 continue;
             }
+            accept.lets_in = lets_in;
             match accept.state {
                 Accepting::UnderWay => {
                     let target = tag_number(Kind::Accept, position as u32);
@@ -240,7 +243,7 @@ impl Uring {
             }
         }
         for parked in std::mem::take(&mut self.parked) {
-            if parked.listener == listener {
+            if parked.listener == listener && !lets_in {
                 self.close_file(parked.file);
             } else {
                 self.parked.push_back(parked);
@@ -251,7 +254,8 @@ impl Uring {
             .iter()
             .position(|other| other.token == listener)
         {
-            crate::socket::forget(&self.listeners.swap_remove(position).address);
+            let ended = self.listeners.swap_remove(position);
+            crate::socket::forget(&ended.address, ended.inherited);
         }
     }
 }

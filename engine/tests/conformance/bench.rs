@@ -93,6 +93,7 @@ impl<D: Driver> Bench<D> {
             peers,
             backlog: 1024,
             options,
+            inherited: None,
         };
         let token = self.driver.listen(&listen).expect("a listener");
         let address = self
@@ -120,6 +121,7 @@ impl<D: Driver> Bench<D> {
             peers: false,
             backlog: 1,
             options: SocketOptions::default(),
+            inherited: None,
         };
         let deadline = self.driver.clock().plus(CASE_NS_MAX);
         loop {

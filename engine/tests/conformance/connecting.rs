@@ -190,6 +190,7 @@ pub fn a_taken_address_is_refused_unless_shared<D: Driver>(open: Open<'_, D>) {
         peers: false,
         backlog: 16,
         options: SocketOptions::default(),
+        inherited: None,
     };
     let refused = bench.driver.listen(&listen);
     assert!(
@@ -254,6 +255,7 @@ pub fn the_table_of_sockets_is_bounded<D: Driver>(open: Open<'_, D>) {
         peers: false,
         backlog: 16,
         options: options.clone(),
+        inherited: None,
     };
     assert_eq!(bench.driver.listen(&listen), Err(Refused::SocketsFull));
     // Its other end has to wait at the listener until there is room, and is then taken. A secured
@@ -346,6 +348,7 @@ pub fn peers_of_unix_listeners_have_no_address<D: Driver>(open: Open<'_, D>) {
         peers: true,
         backlog: 16,
         options: SocketOptions::default(),
+        inherited: None,
     };
     bench.driver.listen(&listen).expect("a listener");
     bench.connect(&address);
@@ -395,6 +398,7 @@ fn listen_on<D: Driver>(bench: &mut Bench<D>, address: &Address, backlog: u32) -
         peers: false,
         backlog,
         options,
+        inherited: None,
     };
     bench.driver.listen(&listen).expect("a listener")
 }

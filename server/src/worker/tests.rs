@@ -144,6 +144,7 @@ impl<S: Service> Stage<S> {
                 peers: false,
                 backlog: 64,
                 options: SocketOptions::default(),
+                inherited: None,
             },
             limits: Limits::default(),
             timeouts: Timeouts::default(),

@@ -74,6 +74,9 @@ impl<D: Driver, S: Service> Worker<D, S> {
         if self.stop.requested().is_some() && !self.serving.draining {
             self.drain();
         }
+        if self.stop.is_retiring() && !self.serving.is_ending() {
+            self.retire();
+        }
         self.serving.collect();
         self.serving.work();
         self.count_panics();

@@ -631,6 +631,7 @@ fn a_side_without_settings_is_refused() {
         peers: false,
         backlog: 1,
         options,
+        inherited: None,
     };
     let mut client = Tls::client(network.driver(&config), client_settings().build().unwrap());
     assert!(client.listen(&listen).is_err());

@@ -150,6 +150,7 @@ impl Stage {
             peers: false,
             backlog: 64,
             options: SocketOptions::default(),
+            inherited: None,
         };
         self.driver.listen(&listen).unwrap()
     }

@@ -329,6 +329,13 @@ impl Connection {
         frame::go_away(out, self.last_taken, code);
     }
 
+    /// Says that this side will go (RFC 9113 §6.8): streams are still taken.
+    pub(super) fn announce_going(&mut self, out: &mut Vec<u8>) {
+        if !self.closing {
+            frame::go_away(out, u32::MAX >> 1, ErrorCode::NO_ERROR);
+        }
+    }
+
     pub(super) fn memory_bytes(&self) -> usize {
         self.kept.capacity()
             + self.fragments.capacity()

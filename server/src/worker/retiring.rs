@@ -1,0 +1,71 @@
+//! Giving the listening socket up to others who accept on it, without a client that notices.
+//!
+//! 1. The listener is closed; what the kernel has accepted by then is still let in. Answers over
+//!    HTTP/1 say `Connection: close` from now on, and clients over HTTP/2 are told to begin nothing
+//!    more here, while what is on its way is still taken (RFC 9113 §6.8).
+//! 2. A second later, connections are drained as ever, but for those on which something came within
+//!    the last second: these have their turn when they have been silent for as long, or when they
+//!    have an answer. So a connection over HTTP/1 that is closed without an answer has been silent
+//!    for a second at least.
+//! 3. What is left after [`Timeouts::drain`](service::Timeouts::drain) is cut off.
+//!
+//! That second is also the time which handshakes of TLS have that were under way.
+
+use std::time::Duration;
+
+use engine::{Close, Driver};
+use measure::time::Time;
+use service::Service;
+
+use super::{Alarm, Worker, list};
+
+/// How long a connection has to have been silent, and how long is waited before any is drained.
+const SILENCE_NS: u64 = 1_000_000_000;
+
+impl<D: Driver, S: Service> Worker<D, S> {
+    /// The listening socket is others' from now on.
+    pub(super) fn retire(&mut self) {
+        let now = self.serving.now;
+        self.serving.retire();
+        if let Some(listener) = self.listener.take() {
+            let _ = self.driver.close(listener, Close::Graceful);
+        }
+        for connection in self.connections.iter_mut().flatten() {
+            connection.announce_going();
+            list(&mut self.listed, connection);
+        }
+        self.wheel
+            .insert(now + self.settings.timeouts.drain, Alarm::DrainOver);
+        self.wheel.insert(now.plus(SILENCE_NS), Alarm::Retired);
+    }
+
+    /// Has a connection that came late have its turn, too.
+    pub(super) fn look_when_silent(&mut self, now: Time) {
+        self.wheel.insert(now.plus(SILENCE_NS), Alarm::Retired);
+    }
+
+    /// Drains what has been silent, and looks again when the rest may have been.
+    pub(super) fn retired(&mut self) {
+        let now = self.serving.now;
+        let mut next = Time::NEVER;
+        if !self.serving.draining {
+            let left = self.settings.timeouts.drain;
+            let until = now + left.saturating_sub(Duration::from_nanos(SILENCE_NS));
+            self.serving.drain();
+            self.serving.service().stopping(until);
+            self.upstream_drain(false);
+        }
+        for connection in self.connections.iter_mut().flatten() {
+            let silent_at = connection.since.plus(SILENCE_NS);
+            if silent_at <= now || connection.is_http2() {
+                connection.drain(&mut self.serving);
+                list(&mut self.listed, connection);
+            } else {
+                next = next.min(silent_at);
+            }
+        }
+        if next != Time::NEVER {
+            self.wheel.insert(next, Alarm::Retired);
+        }
+    }
+}

@@ -4,14 +4,19 @@ use std::time::Duration;
 
 use engine::Address;
 use engine::signal::Stop;
+use master::Role;
 use measure::time::Time;
-use testserver::{Config, Limits, Summary, TaskLimits, Timeouts, Tls};
+use testserver::{Config, Limits, LiveCounts, Summary, TaskLimits, Timeouts, Tls};
 use tls::Certificate;
 
 use crate::args::serve::Serve;
 use crate::exit::{Exit, Failure};
 use crate::output::terminal;
 use crate::run::addresses;
+
+/// How long a worker process may take to end beyond its drain: it waits until its clients are
+/// silent first.
+const RETIRED_WITHIN: Duration = Duration::from_secs(5);
 
 /// How long the name in `--addr` may take.
 const RESOLVED_WITHIN: Duration = Duration::from_secs(30);
@@ -21,6 +26,9 @@ const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// Serves until SIGINT or SIGTERM.
 pub(crate) fn run(arguments: &Serve) -> Result<Exit, Failure> {
+    if let Some(processes) = arguments.processes {
+        return in_processes(arguments, processes);
+    }
     let config = config(arguments).map_err(Failure::usage)?;
     let tasks = tasks(arguments).map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
@@ -54,6 +62,53 @@ pub(crate) fn run(arguments: &Serve) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
+/// Serves in worker processes, or as one of them.
+fn in_processes(arguments: &Serve, processes: u32) -> Result<Exit, Failure> {
+    if processes == 0 {
+        return Err(Failure::usage(
+            "--processes 0 would serve nobody: use at least 1".to_string(),
+        ));
+    }
+    if arguments.tls && arguments.cert.is_none() {
+        return Err(Failure::usage(
+            "--processes with --tls needs --cert and --key: each worker would make a certificate \
+             of its own"
+                .to_string(),
+        ));
+    }
+    let role = master::role().map_err(Failure::running)?;
+    let mut config = config(arguments).map_err(Failure::usage)?;
+    let tasks = tasks(arguments).map_err(Failure::usage)?;
+    let worker = match role {
+        Role::Worker(worker) => worker,
+        Role::Master => {
+            let admin = arguments
+                .admin
+                .as_deref()
+                .map(|admin| address("--admin", admin));
+            let admin = admin.transpose().map_err(Failure::usage)?;
+            let settings = master::Settings {
+                backlog: arguments.backlog,
+                admin: admin.map(|(address, _)| address),
+                retire: arguments.drain_timeout + RETIRED_WITHIN,
+                ..master::Settings::new(config.address, processes as usize)
+            };
+            master::run(&settings, &terminal::say).map_err(Failure::running)?;
+            return Ok(Exit::Ok);
+        }
+    };
+    let live = LiveCounts::new();
+    let cpu = config.cpus.get(worker.place() % config.cpus.len().max(1));
+    config.cpus = cpu.copied().into_iter().collect();
+    config.listening = worker.listening();
+    config.live = Some(live.clone());
+    let stop = Stop::on_signals().map_err(Failure::signals)?;
+    let running = testserver::start_with(config, tasks, &stop).map_err(Failure::running)?;
+    worker.serves(&stop, live);
+    running.join().map_err(Failure::running)?;
+    Ok(Exit::Ok)
+}
+
 /// That a thread takes no more connections, which wait in the backlog and then time out.
 fn out_of_room(connections: usize) -> String {
     format!(
@@ -69,12 +124,12 @@ fn config(arguments: &Serve) -> Result<Config, String> {
     } else {
         cpus
     };
-    let (address, host) = address(&arguments.addr)?;
+    let (address, host) = address("--addr", &arguments.addr)?;
     let unix = matches!(address, Address::Unix(_));
     let threads = match arguments.threads {
         Some(0) => return Err("--threads 0 would serve nobody: use at least 1".to_string()),
         Some(threads) => threads as usize,
-        None if unix => 1,
+        None if unix || arguments.processes.is_some() => 1,
         None => cpus.len(),
     };
     if unix && threads > 1 {
@@ -82,6 +137,7 @@ fn config(arguments: &Serve) -> Result<Config, String> {
     }
     Ok(Config {
         address,
+        listening: Vec::new(),
         engine: arguments.engine,
         threads,
         cpus,
@@ -153,8 +209,8 @@ fn identity(arguments: &Serve, address: &Address, fingerprint: &str) -> String {
 }
 
 /// `HOST:PORT`, `:PORT` for every local address, or `unix:PATH`; and the host as it was written.
-fn address(text: &str) -> Result<(Address, String), String> {
-    let bad = |why: &str| format!("--addr {text:?}: {why}; write HOST:PORT or unix:PATH");
+fn address(flag: &str, text: &str) -> Result<(Address, String), String> {
+    let bad = |why: &str| format!("{flag} {text:?}: {why}; write HOST:PORT or unix:PATH");
     if let Some(path) = text.strip_prefix("unix:") {
         if path.is_empty() {
             return Err(bad("the path is missing"));
@@ -213,7 +269,7 @@ mod tests {
 
     #[test]
     fn places_to_listen_are_read() {
-        let read = |text: &str| address(text).unwrap().0.to_string();
+        let read = |text: &str| address("--addr", text).unwrap().0.to_string();
         assert_eq!(read("127.0.0.1:8080"), "127.0.0.1:8080");
         assert_eq!(read("[::1]:80"), "[::1]:80");
         assert_eq!(read(":80"), "0.0.0.0:80");
@@ -231,7 +287,9 @@ mod tests {
             "unix:",
         ] {
             assert!(
-                address(text).unwrap_err().contains("write HOST:PORT"),
+                address("--addr", text)
+                    .unwrap_err()
+                    .contains("write HOST:PORT"),
                 "{text}"
             );
         }

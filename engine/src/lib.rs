@@ -8,6 +8,7 @@ pub mod choice;
 pub mod completions;
 pub mod driver;
 pub mod epoll;
+pub mod inherited;
 mod lingering;
 mod listening;
 pub mod operations;

@@ -107,7 +107,7 @@ pub use start::{Running, StartError, start};
 pub use tasks::{TaskCounts, TaskLimits, Tasks, TasksFull};
 
 pub use engine::signal::{Signal, Stop};
-pub use engine::{Address, Broken, EngineChoice, EngineCounters, Listening, OpenError};
+pub use engine::{Address, Broken, EngineChoice, EngineCounters, Listening, OpenError, Share};
 pub use measure::cpu::PinError;
 pub use measure::time::Time;
 pub use tls::{Alpn, Certificate, Secured, ServerTls};

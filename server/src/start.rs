@@ -221,6 +221,13 @@ pub enum StartError {
     Thread(String),
 }
 
+impl StartError {
+    /// Why nobody could listen at `address`, by what bind(2) or listen(2) has said.
+    pub fn listening(address: &Address, error: &io::Error) -> StartError {
+        listen_error(address, error)
+    }
+}
+
 impl fmt::Debug for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

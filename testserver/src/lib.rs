@@ -14,7 +14,7 @@ mod route;
 mod services;
 
 pub use server::{Config, Counts, Limits, Rejections, Running, StartError, Stop, Summary};
-pub use server::{TaskLimits, Timeouts, Tls};
+pub use server::{LiveCounts, TaskLimits, Timeouts, Tls};
 
 use std::sync::Arc;
 

@@ -123,6 +123,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &["server"],
     },
     Crate {
+        name: "master",
+        holds: "servers as a master and worker processes: restarts, reloads, upgrades",
+        imports: &["engine", "measure", "server"],
+        test_imports: &["server"],
+    },
+    Crate {
         name: "testserver",
         holds: "what `ringside serve` answers: routes, faults, limited rates, calls of gRPC",
         imports: &["measure", "proto", "server"],
@@ -200,6 +206,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "engine",
             "lab",
             "load",
+            "master",
             "measure",
             "report",
             "studies",
@@ -238,6 +245,10 @@ pub(crate) const UNSAFE_CRATE: &str = "engine";
 
 /// The files that may hold `unsafe`, each with what it is for.
 pub(crate) const UNSAFE_FILES: &[(&str, &str)] = &[
+    (
+        "engine/src/inherited.rs",
+        "descriptors that the process was started with",
+    ),
     ("engine/src/pool.rs", "buffers cut out of one mapping"),
     ("engine/src/signal.rs", "a handler of signals"),
     (

@@ -34,7 +34,8 @@ Faults, for testing clients:
   /h2/starve      no answer and no flow-control credit (all /h2/ routes: HTTP/2 only)
   /ws/close/CODE  closes with CODE after the first message
   /ws/drop        resets instead            /ws/stall       never answers a message
-SIGINT and SIGTERM let exchanges in flight finish; a second SIGINT stops at once.
+SIGINT and SIGTERM let exchanges in flight finish; a second SIGINT stops at once. With --processes,
+SIGHUP has new workers take over, and SIGUSR2 a new master; neither loses a request.
 Exit codes: 0 stopped on request; 1 could not listen, or failed; 2 wrong usage.";
 
 /// Arguments of `ringside serve`.
@@ -68,6 +69,14 @@ pub(crate) struct Serve {
     /// Worker threads, each pinned to a CPU [default: one per allowed CPU]
     #[arg(short, long, value_name = "N", value_parser = values::small_count)]
     pub(crate) threads: Option<u32>,
+
+    /// Serve in N worker processes, one thread each, that a master restarts and reloads
+    #[arg(long, value_name = "N", conflicts_with = "threads", value_parser = values::small_count)]
+    pub(crate) processes: Option<u32>,
+
+    /// With --processes: /health and /metrics of all workers at HOST:PORT
+    #[arg(long, value_name = "ADDRESS", requires = "processes")]
+    pub(crate) admin: Option<String>,
 
     /// Threads for /task/N, which all workers share
     #[arg(long, value_name = "N", default_value = "2", value_parser = values::small_count)]

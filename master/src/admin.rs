@@ -1,0 +1,45 @@
+//! Answers `/health` and `/metrics` of a master.
+
+use ringside_server::{
+    Config, Context, EngineChoice, Listening, Reply, Request, Response, Running, Service,
+    StartError, Stop, start,
+};
+
+use crate::board::Board;
+
+/// Starts it on a thread of its own. It speaks epoll, which needs no memory of the kernel's to speak
+/// of.
+pub(crate) fn begin(listening: &Listening, board: &Board) -> Result<Running, StartError> {
+    let config = Config {
+        listening: vec![listening.clone()],
+        engine: EngineChoice::Epoll,
+        ..Config::new(listening.address().clone())
+    };
+    let board = board.clone();
+    start(config, move |_| Admin(board.clone()), &Stop::new())
+}
+
+struct Admin(Board);
+
+impl Service for Admin {
+    fn call(&mut self, request: &Request<'_>, _: &mut Context<'_>) -> Reply {
+        if !matches!(request.method(), b"GET" | b"HEAD") {
+            return Response::empty(405).with_field("Allow", "GET, HEAD").into();
+        }
+        let shown = self.0.shown();
+        match request.path() {
+            b"/health" => {
+                let status = if shown.is_up() { 200 } else { 503 };
+                let health = shown.health().into_bytes();
+                Response::of("application/json", health)
+                    .with_status(status)
+                    .into()
+            }
+            b"/metrics" => {
+                let metrics = shown.metrics().into_bytes();
+                Response::of("text/plain; version=0.0.4", metrics).into()
+            }
+            _ => Response::sentence(404, "there is /health and /metrics\n").into(),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! How things stand, for `/health` and `/metrics`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::channel::Counts;
+use crate::roster::{Id, Standing};
+
+/// What a master shows. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Board(Arc<Mutex<Shown>>);
+
+/// What is shown.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    pub(crate) standing: Standing,
+    pub(crate) workers: BTreeMap<Id, Row>,
+    /// What workers have counted that are gone.
+    pub(crate) gone: Counts,
+}
+
+/// One worker.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    pub(crate) place: usize,
+    pub(crate) pid: u32,
+    pub(crate) ready: bool,
+    pub(crate) ending: bool,
+    pub(crate) counts: Counts,
+}
+
+impl Board {
+    /// What is shown, to be read or changed.
+    pub(crate) fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shown {
+    /// A worker is gone. What it has counted stays.
+    pub(crate) fn leave(&mut self, id: Id) {
+        if let Some(row) = self.workers.remove(&id) {
+            self.gone.requests += row.counts.requests;
+            self.gone.accepted += row.counts.accepted;
+            self.gone.panics += row.counts.panics;
+        }
+    }
+
+    /// Whether anybody serves.
+    pub(crate) fn is_up(&self) -> bool {
+        self.standing.serving > 0
+    }
+
+    /// For `/health`, in JSON.
+    pub(crate) fn health(&self) -> String {
+        let standing = &self.standing;
+        let status = match (standing.serving, standing.places) {
+            (0, _) => "down",
+            (serving, places) if serving < places => "degraded",
+            _ => "ok",
+        };
+        let mut text = format!(
+            "{{\"status\":\"{status}\",\"processes\":{},\"serving\":{},\"backing_off\":{},\
+             \"restarts\":{},\"reloads\":{},\"failed_reloads\":{},\"reloading\":{},\"workers\":[",
+            standing.places,
+            standing.serving,
+            standing.backing_off,
+            standing.restarts,
+            standing.reloads,
+            standing.failed_reloads,
+            standing.reloading
+        );
+        for (at, row) in self.workers.values().enumerate() {
+            let comma = if at > 0 { "," } else { "" };
+            let state = match (row.ending, row.ready) {
+                (true, _) => "ending",
+                (false, true) => "serving",
+                (false, false) => "starting",
+            };
+            // A text takes whatever is written to it.
+            let _ = write!(
+                text,
+                "{comma}{{\"place\":{},\"pid\":{},\"state\":\"{state}\"}}",
+                row.place, row.pid
+            );
+        }
+        text.push_str("]}\n");
+        text
+    }
+
+    /// For `/metrics`, in the text format of Prometheus.
+    pub(crate) fn metrics(&self) -> String {
+        let mut all = self.gone;
+        for row in self.workers.values() {
+            all.requests += row.counts.requests;
+            all.accepted += row.counts.accepted;
+            all.open += row.counts.open;
+            all.panics += row.counts.panics;
+        }
+        let standing = &self.standing;
+        let mut text = String::new();
+        for (name, kind, help, value) in [
+            (
+                "processes",
+                "gauge",
+                "Worker processes that there should be.",
+                standing.places as u64,
+            ),
+            (
+                "processes_serving",
+                "gauge",
+                "Places in which a worker serves.",
+                standing.serving as u64,
+            ),
+            (
+                "processes_ending",
+                "gauge",
+                "Workers that end.",
+                standing.ending as u64,
+            ),
+            (
+                "restarts_total",
+                "counter",
+                "Workers that died and were replaced.",
+                standing.restarts,
+            ),
+            (
+                "reloads_total",
+                "counter",
+                "Reloads that took over.",
+                standing.reloads,
+            ),
+            (
+                "reloads_failed_total",
+                "counter",
+                "Reloads that were given up.",
+                standing.failed_reloads,
+            ),
+            (
+                "requests_total",
+                "counter",
+                "Requests whose head was read, by all workers.",
+                all.requests,
+            ),
+            (
+                "connections_total",
+                "counter",
+                "Connections accepted, by all workers.",
+                all.accepted,
+            ),
+            (
+                "connections_open",
+                "gauge",
+                "Connections that are open, of all workers.",
+                all.open,
+            ),
+            (
+                "panics_total",
+                "counter",
+                "Handlers that panicked, in all workers.",
+                all.panics,
+            ),
+        ] {
+            let _ = writeln!(
+                text,
+                "# HELP ringside_{name} {help}\n# TYPE ringside_{name} {kind}\nringside_{name} {value}"
+            );
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_workers_counted_stays_when_they_are_gone() {
+        let mut shown = Shown::default();
+        let counts = Counts {
+            requests: 5,
+            accepted: 2,
+            open: 1,
+            panics: 0,
+        };
+        for id in [1, 2] {
+            let row = Row {
+                place: id as usize - 1,
+                pid: 100,
+                ready: true,
+                ending: false,
+                counts,
+            };
+            shown.workers.insert(Id(id), row);
+        }
+        assert!(shown.metrics().contains("\nringside_requests_total 10\n"));
+        shown.leave(Id(1));
+        let metrics = shown.metrics();
+        assert!(
+            metrics.contains("\nringside_requests_total 10\n"),
+            "{metrics}"
+        );
+        assert!(
+            metrics.contains("\nringside_connections_open 1\n"),
+            "{metrics}"
+        );
+    }
+
+    #[test]
+    fn health_says_who_serves() {
+        let mut shown = Shown::default();
+        shown.standing.places = 2;
+        assert!(shown.health().starts_with("{\"status\":\"down\""));
+        shown.standing.serving = 1;
+        assert!(shown.health().starts_with("{\"status\":\"degraded\""));
+        shown.standing.serving = 2;
+        assert!(shown.health().starts_with("{\"status\":\"ok\""));
+    }
+}

@@ -1,0 +1,84 @@
+//! Starts processes of this program: workers, and a master that takes over.
+
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use crate::channel::Channel;
+use crate::role::WORKER;
+use crate::sockets::{MASTER, Sockets};
+
+/// What systemd says to the process that it has started, and to no other.
+const SYSTEMD: [&str; 3] = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"];
+
+/// This program: the file that it was started from, whatever is there by now, and its arguments.
+#[derive(Debug)]
+pub(crate) struct Program {
+    path: PathBuf,
+    arguments: Vec<OsString>,
+}
+
+impl Program {
+    /// The one that is running.
+    pub(crate) fn of_this() -> io::Result<Program> {
+        Ok(Program {
+            path: env::current_exe()?,
+            arguments: env::args_os().skip(1).collect(),
+        })
+    }
+
+    /// Starts a worker.
+    pub(crate) fn worker(
+        &self,
+        place: usize,
+        channel: &Channel,
+        sockets: &Sockets,
+    ) -> io::Result<Child> {
+        let (channel, socket) = (handed(channel)?, handed(sockets.of(place))?);
+        let text = format!("{place} {} {}", channel.as_raw_fd(), socket.as_raw_fd());
+        let mut command = self.command();
+        for name in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", MASTER] {
+            command.env_remove(name);
+        }
+        command.env(WORKER, text).spawn()
+    }
+
+    /// Starts a master that takes `sockets` over.
+    pub(crate) fn master(&self, channel: &Channel, sockets: &Sockets) -> io::Result<Child> {
+        let channel = handed(channel)?;
+        let admin = sockets.admin.as_ref().map(handed).transpose()?;
+        let all: Vec<OwnedFd> = sockets.all.iter().map(handed).collect::<Result<_, _>>()?;
+        let whose = if sockets.systemds { "systemd" } else { "own" };
+        let admin_text = admin
+            .as_ref()
+            .map_or("-".into(), |fd| fd.as_raw_fd().to_string());
+        let mut text = format!("{} {whose} {admin_text}", channel.as_raw_fd());
+        for socket in &all {
+            text.push_str(&format!(" {}", socket.as_raw_fd()));
+        }
+        self.command().env_remove(WORKER).env(MASTER, text).spawn()
+    }
+
+    /// In a process group of its own, so that Ctrl-C on a terminal comes to the master alone.
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command
+            .args(&self.arguments)
+            .stdin(Stdio::null())
+            .process_group(0);
+        for name in SYSTEMD {
+            command.env_remove(name);
+        }
+        command
+    }
+}
+
+/// Another descriptor of the same, which a process that is started now gets. Nobody else starts
+/// processes in between: the master has one thread that does.
+fn handed(descriptor: &impl AsFd) -> io::Result<OwnedFd> {
+    Ok(rustix::io::dup(descriptor)?)
+}

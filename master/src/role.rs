@@ -1,0 +1,76 @@
+//! Whether this process is a master or a worker: its environment says so.
+
+use std::env;
+use std::os::fd::RawFd;
+
+use engine::inherited;
+use ringside_server::Listening;
+
+use crate::channel::Channel;
+use crate::settings::Error;
+use crate::worker::Worker;
+
+/// What makes a process a worker: its place, the descriptor of its channel to the master, and that
+/// of its listening socket.
+pub(crate) const WORKER: &str = "RINGSIDE_WORKER";
+
+/// What this process is.
+#[derive(Debug)]
+pub enum Role {
+    /// The one that was started: it [runs](crate::run) the others.
+    Master,
+    /// One that a master has started: it serves.
+    Worker(Worker),
+}
+
+/// Says what this process is. To be called once, before anything is opened.
+///
+/// # Errors
+/// The environment says that it's a worker, and doesn't hold what a worker is given.
+pub fn role() -> Result<Role, Error> {
+    let Some(text) = env::var_os(WORKER) else {
+        return Ok(Role::Master);
+    };
+    let numbers = text.to_str().and_then(numbers);
+    let Some((place, channel, socket)) = numbers else {
+        return Err(foreign("is not as a master writes it"));
+    };
+    let take = |number: RawFd| {
+        inherited::take(number).map_err(|error| foreign(&format!("names no descriptor ({error})")))
+    };
+    let (channel, socket) = (take(channel)?, take(socket)?);
+    let listening = Listening::inherited(socket)
+        .map_err(|error| foreign(&format!("names no listening socket ({error})")))?;
+    Ok(Role::Worker(Worker::new(
+        place,
+        listening,
+        Channel::of(channel),
+    )))
+}
+
+fn foreign(why: &str) -> Error {
+    Error::new(format!(
+        "the variable {WORKER} {why}: it's only for processes that a master starts, so unset it"
+    ))
+}
+
+fn numbers(text: &str) -> Option<(usize, RawFd, RawFd)> {
+    let mut words = text.split(' ');
+    let place = words.next()?.parse().ok()?;
+    let channel = words.next()?.parse().ok()?;
+    let socket = words.next()?.parse().ok()?;
+    words.next().is_none().then_some((place, channel, socket))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_numbers_make_a_worker_and_nothing_else_does() {
+        assert_eq!(numbers("2 5 6"), Some((2, 5, 6)));
+        for text in ["", "1", "1 2", "1 2 3 4", "a b c", "1  2 3", "-1 2 3"] {
+            assert_eq!(numbers(text), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,472 @@
+//! Who is started, who is to end, and when: decisions alone, with the time as an argument.
+//!
+//! Each worker has a place, which is also that of its listening socket. A place has one who serves,
+//! and during a reload one who comes. Who is to end has no place any more.
+
+use std::time::Duration;
+
+use measure::time::Time;
+
+/// A worker that has lived for as long is a good one: if it dies, the next is started at once.
+const GOOD_LIFE: Duration = Duration::from_secs(1);
+/// How long to wait after the first worker that wasn't, and at most; doubled each time.
+const BACK_OFF: Duration = Duration::from_millis(100);
+const BACK_OFF_MAX: Duration = Duration::from_secs(10);
+
+/// Names a worker among all that ever were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Id(pub(crate) u64);
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Start a process for this place.
+    Start(usize, Id),
+    /// Tell one to serve its clients and end; others accept on its socket.
+    Retire(Id),
+    /// Tell one to end.
+    Stop(Id),
+    /// Kill one.
+    Kill(Id),
+    /// Say that a reload is over.
+    Reloaded,
+    /// Say that a reload was given up.
+    NotReloaded(Why),
+}
+
+/// Why a reload was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// A new worker ended before it served.
+    Ended,
+    /// They took too long.
+    Late,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Roster {
+    start: Duration,
+    retire: Duration,
+    places: Vec<Place>,
+    ending: Vec<Ending>,
+    state: State,
+    /// SIGHUP came during a reload: there may be something newer to load.
+    again: bool,
+    next: u64,
+    restarts: u64,
+    reloads: u64,
+    failed_reloads: u64,
+}
+
+#[derive(Debug, Default)]
+struct Place {
+    serving: Option<Member>,
+    coming: Option<Member>,
+    /// Workers in a row that died soon.
+    failures: u32,
+    /// When the next is to be started, if one is.
+    start_at: Option<Time>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    id: Id,
+    since: Time,
+    ready: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ending {
+    id: Id,
+    kill_at: Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Serving,
+    /// Until then, or it's given up.
+    Reloading(Time),
+    Over,
+}
+
+/// How things stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) places: usize,
+    /// Places in which somebody serves.
+    pub(crate) serving: usize,
+    pub(crate) ending: usize,
+    /// Workers that died without having been told to end.
+    pub(crate) restarts: u64,
+    pub(crate) reloads: u64,
+    pub(crate) failed_reloads: u64,
+    pub(crate) reloading: bool,
+    /// Places whose next worker is waited for, since the ones before died soon.
+    pub(crate) backing_off: usize,
+}
+
+impl Roster {
+    /// With so many places, in which nobody is yet.
+    pub(crate) fn new(places: usize, start: Duration, retire: Duration, now: Time) -> Roster {
+        let empty = || Place {
+            start_at: Some(now),
+            ..Place::default()
+        };
+        Roster {
+            start,
+            retire,
+            places: (0..places).map(|_| empty()).collect(),
+            ending: Vec::new(),
+            state: State::Serving,
+            again: false,
+            next: 0,
+            restarts: 0,
+            reloads: 0,
+            failed_reloads: 0,
+        }
+    }
+
+    /// What is to be done by now.
+    pub(crate) fn due(&mut self, now: Time) -> Vec<Action> {
+        let mut actions = Vec::new();
+        for index in 0..self.places.len() {
+            if self.places[index].start_at.is_some_and(|at| at <= now) {
+                let member = self.member(now);
+                self.places[index].start_at = None;
+                self.places[index].serving = Some(member);
+                actions.push(Action::Start(index, member.id));
+            }
+        }
+        for ending in &mut self.ending {
+            if ending.kill_at <= now {
+                ending.kill_at = Time::NEVER;
+                actions.push(Action::Kill(ending.id));
+            }
+        }
+        match self.state {
+            State::Reloading(until) if until <= now => self.give_up(Why::Late, now, &mut actions),
+            _ => {}
+        }
+        actions
+    }
+
+    /// When something is due, if nothing happens.
+    pub(crate) fn next_due(&self) -> Option<Time> {
+        let starts = self.places.iter().filter_map(|place| place.start_at);
+        let kills = self.ending.iter().map(|ending| ending.kill_at);
+        let reload = match self.state {
+            State::Reloading(until) => Some(until),
+            _ => None,
+        };
+        let all = starts.chain(kills).chain(reload);
+        all.filter(|at| *at != Time::NEVER).min()
+    }
+
+    /// One serves.
+    pub(crate) fn ready(&mut self, id: Id, now: Time) -> Vec<Action> {
+        for place in &mut self.places {
+            for member in place.serving.iter_mut().chain(&mut place.coming) {
+                member.ready |= member.id == id;
+            }
+        }
+        let come = |place: &Place| place.coming.is_some_and(|member| member.ready);
+        if !matches!(self.state, State::Reloading(_)) || !self.places.iter().all(come) {
+            return Vec::new();
+        }
+        self.state = State::Serving;
+        self.reloads += 1;
+        let mut actions = vec![Action::Reloaded];
+        for index in 0..self.places.len() {
+            let place = &mut self.places[index];
+            let (old, new) = (place.serving.take(), place.coming.take());
+            place.serving = new;
+            place.failures = 0;
+            place.start_at = None;
+            if let Some(old) = old {
+                actions.push(Action::Retire(old.id));
+                self.let_end(old.id, now);
+            }
+        }
+        if std::mem::take(&mut self.again) {
+            actions.extend(self.reload(now));
+        }
+        actions
+    }
+
+    /// One has ended, or could not be started.
+    pub(crate) fn ended(&mut self, id: Id, now: Time) -> Vec<Action> {
+        let mut actions = Vec::new();
+        self.ending.retain(|ending| ending.id != id);
+        let is = |member: &Option<Member>| member.is_some_and(|member| member.id == id);
+        if let Some(place) = self.places.iter_mut().find(|place| is(&place.serving)) {
+            let good = place
+                .serving
+                .take()
+                .is_some_and(|member| member.ready && now - member.since >= GOOD_LIFE);
+            place.failures = if good { 0 } else { place.failures + 1 };
+            let wait = match place.failures {
+                0 => Duration::ZERO,
+                failures => BACK_OFF.saturating_mul(1 << (failures - 1).min(10)),
+            };
+            if self.state != State::Over {
+                place.start_at = Some(now + wait.min(BACK_OFF_MAX));
+                self.restarts += 1;
+            }
+        } else if let Some(place) = self.places.iter_mut().find(|place| is(&place.coming)) {
+            place.coming = None;
+            self.give_up(Why::Ended, now, &mut actions);
+        }
+        actions
+    }
+
+    /// New workers are to take over.
+    pub(crate) fn reload(&mut self, now: Time) -> Vec<Action> {
+        match self.state {
+            State::Over => return Vec::new(),
+            State::Reloading(_) => {
+                self.again = true;
+                return Vec::new();
+            }
+            State::Serving => {}
+        }
+        self.state = State::Reloading(now + self.start);
+        let mut actions = Vec::new();
+        for index in 0..self.places.len() {
+            let member = self.member(now);
+            self.places[index].coming = Some(member);
+            actions.push(Action::Start(index, member.id));
+        }
+        actions
+    }
+
+    /// All are to end: so that nobody notices, if others accept on their sockets.
+    pub(crate) fn end(&mut self, replaced: bool, now: Time) -> Vec<Action> {
+        self.state = State::Over;
+        let mut actions = Vec::new();
+        for index in 0..self.places.len() {
+            let place = &mut self.places[index];
+            place.start_at = None;
+            let members = [place.serving.take(), place.coming.take()];
+            for member in members.into_iter().flatten() {
+                actions.push(match replaced {
+                    true => Action::Retire(member.id),
+                    false => Action::Stop(member.id),
+                });
+                self.let_end(member.id, now);
+            }
+        }
+        actions
+    }
+
+    /// All are to be gone at once.
+    pub(crate) fn kill(&mut self, now: Time) -> Vec<Action> {
+        let _ = self.end(false, now);
+        let all = self.ending.iter_mut();
+        all.map(|ending| {
+            ending.kill_at = Time::NEVER;
+            Action::Kill(ending.id)
+        })
+        .collect()
+    }
+
+    /// Whether all are to end, and have.
+    pub(crate) fn is_over(&self) -> bool {
+        self.state == State::Over && self.ending.is_empty()
+    }
+
+    /// How things stand.
+    pub(crate) fn standing(&self) -> Standing {
+        let serves = |place: &&Place| place.serving.is_some_and(|member| member.ready);
+        let waits = |place: &&Place| place.start_at.is_some() && place.failures > 0;
+        Standing {
+            places: self.places.len(),
+            serving: self.places.iter().filter(serves).count(),
+            ending: self.ending.len(),
+            restarts: self.restarts,
+            reloads: self.reloads,
+            failed_reloads: self.failed_reloads,
+            reloading: matches!(self.state, State::Reloading(_)),
+            backing_off: self.places.iter().filter(waits).count(),
+        }
+    }
+
+    /// Where a worker has its place, and whether it still has one.
+    pub(crate) fn has_place(&self, id: Id) -> bool {
+        let is = |member: &Option<Member>| member.is_some_and(|member| member.id == id);
+        let mut places = self.places.iter();
+        places.any(|place| is(&place.serving) || is(&place.coming))
+    }
+
+    fn member(&mut self, now: Time) -> Member {
+        self.next += 1;
+        Member {
+            id: Id(self.next),
+            since: now,
+            ready: false,
+        }
+    }
+
+    fn let_end(&mut self, id: Id, now: Time) {
+        let kill_at = now + self.retire;
+        self.ending.push(Ending { id, kill_at });
+    }
+
+    /// Those who come are sent away, and those who serve go on.
+    fn give_up(&mut self, why: Why, now: Time, actions: &mut Vec<Action>) {
+        if !matches!(self.state, State::Reloading(_)) {
+            return;
+        }
+        self.state = State::Serving;
+        self.failed_reloads += 1;
+        self.again = false;
+        actions.push(Action::NotReloaded(why));
+        for index in 0..self.places.len() {
+            if let Some(member) = self.places[index].coming.take() {
+                // It may have accepted somebody already.
+                actions.push(Action::Retire(member.id));
+                self.let_end(member.id, now);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time(ms * 1_000_000)
+    }
+
+    fn roster(places: usize) -> Roster {
+        let (start, retire) = (Duration::from_secs(30), Duration::from_secs(40));
+        Roster::new(places, start, retire, at(0))
+    }
+
+    /// One whose workers, numbered from 1, all serve.
+    fn serving(places: usize) -> Roster {
+        let mut roster = roster(places);
+        for action in roster.due(at(0)) {
+            let Action::Start(_, id) = action else {
+                panic!("{action:?}");
+            };
+            assert_eq!(roster.ready(id, at(0)), []);
+        }
+        assert_eq!(roster.standing().serving, places);
+        roster
+    }
+
+    #[test]
+    fn each_place_gets_a_worker() {
+        let started = roster(2).due(at(0));
+        assert_eq!(started, [Action::Start(0, Id(1)), Action::Start(1, Id(2))]);
+    }
+
+    #[test]
+    fn one_that_dies_after_a_good_life_is_replaced_at_once() {
+        let mut roster = serving(2);
+        assert_eq!(roster.ended(Id(2), at(5000)), []);
+        assert_eq!(roster.next_due(), Some(at(5000)));
+        assert_eq!(roster.due(at(5000)), [Action::Start(1, Id(3))]);
+        let standing = roster.standing();
+        assert_eq!((standing.restarts, standing.backing_off), (1, 0));
+    }
+
+    #[test]
+    fn one_that_keeps_dying_is_replaced_later_and_later() {
+        let mut roster = roster(1);
+        let mut waits = Vec::new();
+        let mut now = at(0);
+        for _ in 0..10 {
+            let Some(Action::Start(0, id)) = roster.due(now).pop() else {
+                panic!("nobody is started");
+            };
+            roster.ended(id, now);
+            let next = roster.next_due().expect("somebody will be started");
+            waits.push(next.since(now) / 1_000_000);
+            assert_eq!(roster.due(Time(next.0 - 1)), []);
+            now = next;
+        }
+        let expected = [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 10_000];
+        assert_eq!(waits, expected);
+        assert_eq!(roster.standing().backing_off, 1);
+    }
+
+    #[test]
+    fn a_reload_takes_over_when_all_of_the_new_ones_serve() {
+        let mut roster = serving(2);
+        let started = roster.reload(at(100));
+        assert_eq!(started, [Action::Start(0, Id(3)), Action::Start(1, Id(4))]);
+        assert_eq!(roster.ready(Id(4), at(200)), []);
+        let took_over = roster.ready(Id(3), at(300));
+        let expected = [
+            Action::Reloaded,
+            Action::Retire(Id(1)),
+            Action::Retire(Id(2)),
+        ];
+        assert_eq!(took_over, expected);
+        assert_eq!(roster.standing().ending, 2);
+        assert_eq!(roster.ended(Id(1), at(400)), []);
+        assert_eq!(roster.due(at(40_300)), [Action::Kill(Id(2))]);
+        assert_eq!(roster.due(at(50_000)), [], "once is enough");
+    }
+
+    #[test]
+    fn a_reload_whose_workers_end_or_are_late_leaves_all_as_it_was() {
+        let mut roster = serving(2);
+        roster.reload(at(100));
+        roster.ready(Id(4), at(200));
+        let given_up = roster.ended(Id(3), at(300));
+        assert_eq!(
+            given_up,
+            [Action::NotReloaded(Why::Ended), Action::Retire(Id(4))]
+        );
+        assert_eq!(roster.standing().serving, 2);
+        roster.reload(at(1000));
+        assert_eq!(roster.due(at(30_999)), []);
+        let late = roster.due(at(31_000));
+        assert_eq!(late[0], Action::NotReloaded(Why::Late));
+        assert_eq!(roster.standing().failed_reloads, 2);
+    }
+
+    #[test]
+    fn a_reload_asked_for_during_another_follows_it() {
+        let mut roster = serving(1);
+        roster.reload(at(1));
+        assert_eq!(roster.reload(at(2)), []);
+        let actions = roster.ready(Id(2), at(3));
+        let expected = [
+            Action::Reloaded,
+            Action::Retire(Id(1)),
+            Action::Start(0, Id(3)),
+        ];
+        assert_eq!(actions, expected);
+    }
+
+    #[test]
+    fn one_that_dies_while_it_is_reloaded_is_replaced_all_the_same() {
+        let mut roster = serving(1);
+        roster.reload(at(2000));
+        roster.ended(Id(1), at(2001));
+        assert_eq!(roster.due(at(2001)), [Action::Start(0, Id(3))]);
+        let actions = roster.ready(Id(2), at(2100));
+        assert_eq!(actions, [Action::Reloaded, Action::Retire(Id(3))]);
+    }
+
+    #[test]
+    fn at_the_end_all_are_told_and_nobody_is_started_any_more() {
+        for (replaced, told) in [(false, Action::Stop(Id(1))), (true, Action::Retire(Id(1)))] {
+            let mut roster = serving(1);
+            assert_eq!(roster.end(replaced, at(10)), [told]);
+            assert!(!roster.is_over());
+            assert_eq!(roster.reload(at(11)), []);
+            roster.ended(Id(1), at(12));
+            assert_eq!(roster.due(at(99_999)), []);
+            assert!(roster.is_over());
+        }
+        let mut roster = serving(2);
+        let kills = roster.kill(at(1));
+        assert_eq!(kills, [Action::Kill(Id(1)), Action::Kill(Id(2))]);
+    }
+}

@@ -1,0 +1,385 @@
+//! The master's loop: signals, what workers say, and who is due.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::process::{Child, ExitStatus};
+
+use measure::time::Time;
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::admin;
+use crate::board::{Board, Row};
+use crate::channel::{Channel, Heard, Message};
+use crate::program::Program;
+use crate::roster::{Action, Id, Roster, Why};
+use crate::settings::{Error, Settings};
+use crate::sockets::{Predecessor, Sockets};
+use crate::voice::Voice;
+
+const SIGNALS: [Signal; 6] = [
+    Signal::SIGHUP,
+    Signal::SIGUSR2,
+    Signal::SIGTERM,
+    Signal::SIGINT,
+    Signal::SIGQUIT,
+    Signal::SIGCHLD,
+];
+
+/// Runs workers until SIGTERM, SIGINT or SIGQUIT, or until another master has taken over. `say` is
+/// told what an operator wants to know, in a sentence each.
+///
+/// # Errors
+/// It can't listen, or the system gives it no signals.
+pub fn run(settings: &Settings, say: &dyn Fn(&str)) -> Result<(), Error> {
+    if settings.processes == 0 {
+        return Err(Error::new("a server needs at least one worker process"));
+    }
+    // Before there is a second thread, which would get them otherwise.
+    let signals = signals().map_err(|error| Error::new(format!("can't take signals: {error}")))?;
+    let program = Program::of_this()
+        .map_err(|error| Error::new(format!("can't tell which file this program is: {error}")))?;
+    let (sockets, predecessor) = Sockets::obtain(settings)?;
+    let now = Time::now();
+    let mut master = Master {
+        settings,
+        say,
+        program,
+        roster: Roster::new(settings.processes, settings.start, settings.retire, now),
+        voice: Voice::of_environment(predecessor.is_some(), now),
+        board: Board::default(),
+        members: BTreeMap::new(),
+        predecessor,
+        successor: None,
+        begun: false,
+        ending: false,
+        sockets,
+    };
+    let admin = match &master.sockets.admin {
+        Some(socket) => {
+            let admin = admin::begin(socket, &master.board);
+            Some(admin.map_err(|error| Error::new(format!("no /health: {error}")))?)
+        }
+        None => None,
+    };
+    master.greet();
+    while !master.roster.is_over() {
+        master.turn(&signals);
+    }
+    if let Some(admin) = admin {
+        admin.stop();
+        let _ = admin.join();
+    }
+    Ok(())
+}
+
+fn signals() -> nix::Result<SignalFd> {
+    let set: SigSet = SIGNALS.into_iter().collect();
+    set.thread_block()?;
+    SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
+}
+
+struct Master<'a> {
+    settings: &'a Settings,
+    say: &'a dyn Fn(&str),
+    program: Program,
+    sockets: Sockets,
+    roster: Roster,
+    voice: Voice,
+    board: Board,
+    members: BTreeMap<Id, Member>,
+    /// Who is told once all workers serve.
+    predecessor: Option<Predecessor>,
+    /// Who takes over, once it says that it does.
+    successor: Option<(Child, Channel)>,
+    /// All workers have served at once.
+    begun: bool,
+    /// It was told to end.
+    ending: bool,
+}
+
+/// A worker process.
+struct Member {
+    child: Child,
+    channel: Channel,
+}
+
+impl Master<'_> {
+    /// Says where it listens.
+    fn greet(&self) {
+        let socket = self.sockets.of(0);
+        let mut text = format!(
+            "listening on {} with {} worker processes",
+            socket.address(),
+            self.settings.processes
+        );
+        if let Some(admin) = &self.sockets.admin {
+            text.push_str(&format!("; /health and /metrics at {}", admin.address()));
+        }
+        (self.say)(&text);
+    }
+
+    /// Sleeps until something happens, and does what follows from it.
+    fn turn(&mut self, signals: &SignalFd) {
+        let now = Time::now();
+        let actions = self.roster.due(now);
+        self.carry_out(actions);
+        let alive = self.voice.alive(now);
+        self.show();
+        let due = [self.roster.next_due(), alive].into_iter().flatten().min();
+        self.sleep(signals.as_fd(), due);
+        while let Ok(Some(signal)) = signals.read_signal() {
+            if let Ok(signal) = Signal::try_from(signal.ssi_signo as i32) {
+                self.signalled(signal);
+            }
+        }
+        self.hear();
+        self.hear_successor();
+    }
+
+    fn sleep(&self, signals: BorrowedFd<'_>, due: Option<Time>) {
+        let mut ears = vec![PollFd::from_borrowed_fd(signals, PollFlags::IN)];
+        let members = self.members.values().map(|member| &member.channel);
+        let successor = self.successor.iter().map(|(_, channel)| channel);
+        ears.extend(
+            members
+                .chain(successor)
+                .map(|one| PollFd::new(one, PollFlags::IN)),
+        );
+        let length = due.map(|due| {
+            let ns = due.since(Time::now());
+            Timespec {
+                tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
+                tv_nsec: (ns % 1_000_000_000) as i64,
+            }
+        });
+        // One that fails is a turn in which nothing has happened.
+        let _ = poll(&mut ears, length.as_ref());
+    }
+
+    fn signalled(&mut self, signal: Signal) {
+        let now = Time::now();
+        match signal {
+            Signal::SIGCHLD => self.bury(now),
+            Signal::SIGHUP if !self.ending => {
+                (self.say)("reloading: starting new workers");
+                self.voice.reloading(now);
+                let actions = self.roster.reload(now);
+                self.carry_out(actions);
+            }
+            Signal::SIGUSR2 if !self.ending => self.hand_over(),
+            Signal::SIGTERM | Signal::SIGINT | Signal::SIGQUIT if self.ending => {
+                (self.say)("ending at once");
+                let actions = self.roster.kill(now);
+                self.carry_out(actions);
+            }
+            Signal::SIGTERM | Signal::SIGINT | Signal::SIGQUIT => {
+                (self.say)("ending when what's under way is done");
+                self.ending = true;
+                self.voice.stopping();
+                let actions = self.roster.end(false, now);
+                self.carry_out(actions);
+                self.sockets.shut();
+            }
+            _ => {}
+        }
+    }
+
+    /// Starts a master that takes over, unless one is about to.
+    fn hand_over(&mut self) {
+        if self.successor.is_some() {
+            return (self.say)("another master is starting already");
+        }
+        let pair = Channel::pair();
+        let started = pair
+            .and_then(|(ours, theirs)| Ok((self.program.master(&theirs, &self.sockets)?, ours)));
+        match started {
+            Ok((child, channel)) => {
+                (self.say)(&format!("handing over to process {}", child.id()));
+                self.successor = Some((child, channel));
+            }
+            Err(error) => (self.say)(&format!("can't start another master: {error}")),
+        }
+    }
+
+    /// Looks who has ended.
+    fn bury(&mut self, now: Time) {
+        let mut ended = Vec::new();
+        for (id, member) in &mut self.members {
+            if let Ok(Some(status)) = member.child.try_wait() {
+                ended.push((*id, member.child.id(), status));
+            }
+        }
+        for (id, pid, status) in ended {
+            self.hear_one(id); // What it said last.
+            self.members.remove(&id);
+            self.board.shown().leave(id);
+            if self.roster.has_place(id) {
+                (self.say)(&format!("worker {pid} ended by itself ({})", how(status)));
+            }
+            let actions = self.roster.ended(id, now);
+            self.carry_out(actions);
+        }
+        let gone = self
+            .successor
+            .as_mut()
+            .and_then(|(child, _)| child.try_wait().ok()?);
+        if let Some(status) = gone {
+            self.successor = None;
+            (self.say)(&format!(
+                "the other master ended before it served ({}): going on",
+                how(status)
+            ));
+        }
+    }
+
+    /// Hears what workers say.
+    fn hear(&mut self) {
+        let ids: Vec<Id> = self.members.keys().copied().collect();
+        for id in ids {
+            self.hear_one(id);
+        }
+    }
+
+    fn hear_one(&mut self, id: Id) {
+        while let Some(Heard::Said(message)) = self.members.get(&id).map(|one| one.channel.hear()) {
+            match message {
+                Message::Ready => {
+                    if let Some(row) = self.board.shown().workers.get_mut(&id) {
+                        row.ready = true;
+                    }
+                    let actions = self.roster.ready(id, Time::now());
+                    self.carry_out(actions);
+                    self.begin();
+                }
+                Message::Counts(counts) => {
+                    if let Some(row) = self.board.shown().workers.get_mut(&id) {
+                        row.counts = counts;
+                    }
+                }
+                Message::Retire | Message::Stop => {}
+            }
+        }
+    }
+
+    /// Tells whoever waits for it that all workers serve, once they do.
+    fn begin(&mut self) {
+        let standing = self.roster.standing();
+        if self.begun || standing.serving < standing.places {
+            return;
+        }
+        self.begun = true;
+        self.voice.ready();
+        if let Some(Predecessor(channel)) = self.predecessor.take() {
+            channel.say(Message::Ready);
+        }
+        (self.say)("all workers serve");
+    }
+
+    fn hear_successor(&mut self) {
+        let Some((child, channel)) = &self.successor else {
+            return;
+        };
+        if channel.hear() != Heard::Said(Message::Ready) {
+            return; // Its end is told by SIGCHLD.
+        }
+        (self.say)(&format!("process {} has taken over", child.id()));
+        self.successor = None;
+        self.ending = true;
+        let actions = self.roster.end(true, Time::now());
+        self.carry_out(actions);
+    }
+
+    fn carry_out(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::Start(place, id) => self.start(place, id),
+                Action::Retire(id) => self.tell(id, Message::Retire),
+                Action::Stop(id) => self.tell(id, Message::Stop),
+                Action::Kill(id) => {
+                    if let Some(member) = self.members.get_mut(&id) {
+                        let pid = member.child.id();
+                        (self.say)(&format!("killing worker {pid}, which doesn't end"));
+                        let _ = member.child.kill();
+                    }
+                }
+                Action::Reloaded => {
+                    (self.say)("reloaded: new workers serve, the old ones end");
+                    self.voice.ready();
+                }
+                Action::NotReloaded(why) => {
+                    (self.say)(match why {
+                        Why::Ended => "not reloaded: a new worker ended before it served",
+                        Why::Late => "not reloaded: new workers took too long",
+                    });
+                    self.voice.ready();
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, id: Id, message: Message) {
+        if let Some(member) = self.members.get(&id) {
+            member.channel.say(message);
+        }
+        if let Some(row) = self.board.shown().workers.get_mut(&id) {
+            row.ending = true;
+        }
+    }
+
+    fn start(&mut self, place: usize, id: Id) {
+        let started = Channel::pair().and_then(|(ours, theirs)| {
+            Ok((self.program.worker(place, &theirs, &self.sockets)?, ours))
+        });
+        match started {
+            Ok((child, channel)) => {
+                let row = Row {
+                    place,
+                    pid: child.id(),
+                    ready: false,
+                    ending: false,
+                    counts: Default::default(),
+                };
+                self.board.shown().workers.insert(id, row);
+                self.members.insert(id, Member { child, channel });
+            }
+            Err(error) => {
+                (self.say)(&format!("can't start a worker: {}", explain(&error)));
+                let actions = self.roster.ended(id, Time::now());
+                self.carry_out(actions);
+            }
+        }
+    }
+
+    fn show(&self) {
+        let standing = self.roster.standing();
+        let mut shown = self.board.shown();
+        if shown.standing != standing {
+            shown.standing = standing;
+            let text = format!("{} of {} workers serve", standing.serving, standing.places);
+            self.voice.status(&text);
+        }
+    }
+}
+
+/// How a process has ended, for a person.
+fn how(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(number)) => match Signal::try_from(number) {
+            Ok(signal) => signal.as_str().to_owned(),
+            Err(_) => format!("signal {number}"),
+        },
+        (None, None) => "nobody knows how".to_owned(),
+    }
+}
+
+fn explain(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "the file of this program is gone".to_owned(),
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,56 @@
+//! What a master is told, and why it can't go on.
+
+use std::fmt;
+use std::time::Duration;
+
+use ringside_server::Address;
+
+/// What a master is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Where to listen, unless systemd or an earlier master hands sockets over.
+    pub address: Address,
+    /// Worker processes. A master that takes over from another keeps its number.
+    pub processes: usize,
+    /// Connections that may wait in the queue of each listening socket.
+    pub backlog: u32,
+    /// Where `/health` and `/metrics` are answered, if anywhere.
+    pub admin: Option<Address>,
+    /// How long new workers may take until they serve. A reload that takes longer is given up.
+    pub start: Duration,
+    /// How long a worker may take to end, from when it's told to. One that takes longer is killed.
+    pub retire: Duration,
+}
+
+impl Settings {
+    /// `processes` workers at `address`, which may take 30 s to begin, and 40 s to end: more than
+    /// the 10 s that a server drains for unless told otherwise.
+    pub fn new(address: Address, processes: usize) -> Settings {
+        Settings {
+            address,
+            processes,
+            backlog: 65_535,
+            admin: None,
+            start: Duration::from_secs(30),
+            retire: Duration::from_secs(40),
+        }
+    }
+}
+
+/// Why a master can't begin, or go on. The text says what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(pub(crate) String);
+
+impl Error {
+    pub(crate) fn new(text: impl Into<String>) -> Error {
+        Error(text.into())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,216 @@
+//! The listening sockets of a master: opened, or taken over from systemd or from an earlier master.
+
+use std::env;
+use std::os::fd::{OwnedFd, RawFd};
+
+use engine::inherited;
+use ringside_server::{Address, Listening, Share};
+use rustix::net::Shutdown;
+
+use crate::channel::Channel;
+use crate::settings::{Error, Settings};
+
+/// What makes a process a master that takes over from another: the descriptor of its channel to
+/// that one, whether the sockets are systemd's, that of the admin's socket or `-`, and those of the
+/// listening sockets.
+pub(crate) const MASTER: &str = "RINGSIDE_MASTER";
+
+/// The first descriptor that systemd hands over (sd_listen_fds(3)).
+const SYSTEMD_FIRST: RawFd = 3;
+/// The name by which a socket of systemd is the admin's (`FileDescriptorName=`).
+const ADMIN_NAME: &str = "admin";
+
+/// What a master listens on.
+#[derive(Debug)]
+pub(crate) struct Sockets {
+    /// One for each worker, or fewer, which they share.
+    pub(crate) all: Vec<Listening>,
+    pub(crate) admin: Option<Listening>,
+    /// They belong to systemd, which goes on listening when this service has ended.
+    pub(crate) systemds: bool,
+}
+
+/// A master that this one takes over from.
+#[derive(Debug)]
+pub(crate) struct Predecessor(pub(crate) Channel);
+
+impl Sockets {
+    /// Takes over what there is, or opens what is missing.
+    pub(crate) fn obtain(settings: &Settings) -> Result<(Sockets, Option<Predecessor>), Error> {
+        if let Ok(text) = env::var(MASTER) {
+            let (sockets, predecessor) = of_master(&text)?;
+            return Ok((sockets.complete(settings)?, Some(predecessor)));
+        }
+        let systemd = of_systemd(settings)?;
+        let sockets = systemd.unwrap_or(Sockets {
+            all: Vec::new(),
+            admin: None,
+            systemds: false,
+        });
+        Ok((sockets.complete(settings)?, None))
+    }
+
+    /// That of a worker.
+    pub(crate) fn of(&self, place: usize) -> &Listening {
+        &self.all[place % self.all.len()]
+    }
+
+    /// Has nobody connect any more, whoever else has these sockets. Those of systemd go on.
+    pub(crate) fn shut(&self) {
+        if self.systemds {
+            return;
+        }
+        for socket in &self.all {
+            let _ = rustix::net::shutdown(socket, Shutdown::Both);
+            if let Address::Unix(path) = socket.address() {
+                // Somebody may have removed it already, and then it is gone, as wanted.
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+
+    /// Opens what is missing.
+    fn complete(mut self, settings: &Settings) -> Result<Sockets, Error> {
+        if self.all.is_empty() {
+            self.all = open(settings)?;
+        }
+        if let (None, Some(address)) = (&self.admin, &settings.admin) {
+            self.admin = Some(open_one(address, None, 128)?);
+        }
+        Ok(self)
+    }
+}
+
+/// One socket for each worker, among which the kernel spreads connections; a path has one for all.
+fn open(settings: &Settings) -> Result<Vec<Listening>, Error> {
+    let backlog = settings.backlog;
+    if matches!(settings.address, Address::Unix(_)) || settings.processes == 1 {
+        return Ok(vec![open_one(&settings.address, None, backlog)?]);
+    }
+    let first = open_one(&settings.address, Some(Share::First), backlog)?;
+    let address = first.address().clone(); // With the port that was chosen.
+    let mut all = vec![first];
+    for _ in 1..settings.processes {
+        all.push(open_one(&address, Some(Share::Next), backlog)?);
+    }
+    Ok(all)
+}
+
+fn open_one(address: &Address, share: Option<Share>, backlog: u32) -> Result<Listening, Error> {
+    Listening::open(address, share, backlog).map_err(|error| {
+        Error::new(ringside_server::StartError::listening(address, &error).to_string())
+    })
+}
+
+/// What an earlier master hands over.
+fn of_master(text: &str) -> Result<(Sockets, Predecessor), Error> {
+    let foreign = || {
+        Error::new(format!(
+            "the variable {MASTER} is only for a master that takes over from another: unset it"
+        ))
+    };
+    let (channel, systemds, admin, all) = handed_over(text).ok_or_else(foreign)?;
+    let take = |number: RawFd| inherited::take(number).map_err(|_| foreign());
+    let listening = |descriptor: OwnedFd| Listening::inherited(descriptor).map_err(|_| foreign());
+    let predecessor = Predecessor(Channel::of(take(channel)?));
+    let sockets = Sockets {
+        admin: admin.map(|admin| listening(take(admin)?)).transpose()?,
+        all: all
+            .into_iter()
+            .map(|number| listening(take(number)?))
+            .collect::<Result<_, _>>()?,
+        systemds,
+    };
+    Ok((sockets, predecessor))
+}
+
+/// Takes what stands in [`MASTER`] apart.
+fn handed_over(text: &str) -> Option<(RawFd, bool, Option<RawFd>, Vec<RawFd>)> {
+    let mut words = text.split(' ');
+    let channel = words.next()?.parse().ok()?;
+    let systemds = match words.next()? {
+        "systemd" => true,
+        "own" => false,
+        _ => return None,
+    };
+    let admin = match words.next()? {
+        "-" => None,
+        number => Some(number.parse().ok()?),
+    };
+    let all: Option<Vec<RawFd>> = words.map(|word| word.parse().ok()).collect();
+    let all = all.filter(|all| !all.is_empty())?;
+    Some((channel, systemds, admin, all))
+}
+
+/// What systemd hands over to this process, if it does (sd_listen_fds(3)).
+fn of_systemd(settings: &Settings) -> Result<Option<Sockets>, Error> {
+    let number = |name: &str| env::var(name).ok()?.parse::<u32>().ok();
+    if number("LISTEN_PID") != Some(std::process::id()) {
+        return Ok(None);
+    }
+    let count = number("LISTEN_FDS").unwrap_or(0);
+    let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
+    let mut names = names.split(':');
+    let mut sockets = Sockets {
+        all: Vec::new(),
+        admin: None,
+        systemds: true,
+    };
+    for descriptor in (SYSTEMD_FIRST..).take(count as usize) {
+        let socket = inherited::take(descriptor).and_then(Listening::inherited);
+        let socket = socket.map_err(|error| {
+            Error::new(format!(
+                "descriptor {descriptor} of systemd is not a listening socket ({error}): the \
+                 socket unit needs ListenStream=, and Accept=no"
+            ))
+        })?;
+        match names.next() {
+            Some(ADMIN_NAME) => sockets.admin = Some(socket),
+            _ => sockets.all.push(socket),
+        }
+    }
+    if sockets.all.len() > settings.processes {
+        return Err(Error::new(format!(
+            "systemd hands {} sockets over, and there are {} processes: with fewer processes than \
+             sockets, nobody would accept on some of them",
+            sockets.all.len(),
+            settings.processes
+        )));
+    }
+    Ok(Some(sockets))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_master_hands_over_is_taken_apart() {
+        let found = handed_over("5 own - 6 7");
+        assert_eq!(found, Some((5, false, None, vec![6, 7])));
+        let found = handed_over("5 systemd 8 6");
+        assert_eq!(found, Some((5, true, Some(8), vec![6])));
+        for text in [
+            "",
+            "5",
+            "5 own",
+            "5 own -",
+            "5 mine - 6",
+            "5 own x 6",
+            "5 own - six",
+        ] {
+            assert_eq!(handed_over(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn each_worker_has_a_socket_and_they_share_one_of_a_path() {
+        let address = Address::Tcp("127.0.0.1:0".parse().expect("an address"));
+        let all = open(&Settings::new(address, 3)).expect("a free port");
+        assert_eq!(all.len(), 3);
+        assert!(all.iter().all(|one| one.address() == all[0].address()));
+        let taken = open(&Settings::new(all[0].address().clone(), 2));
+        let text = taken.expect_err("it's taken").to_string();
+        assert!(text.contains("in use"), "{text}");
+    }
+}

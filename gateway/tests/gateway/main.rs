@@ -1,0 +1,13 @@
+//! The gateway over sockets: between clients that send bytes, and upstreams that follow a script or
+//! are real servers.
+
+mod failures;
+mod fields;
+mod frames;
+mod passing;
+mod program;
+mod servers;
+#[path = "../../../tests/skip.rs"]
+mod skip;
+mod smuggling;
+mod support;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use engine::Address;
 use engine::signal::Stop;
 use measure::time::Time;
-use testserver::{Config, Limits, Summary, Timeouts, Tls};
+use testserver::{Config, Limits, Summary, TaskLimits, Timeouts, Tls};
 use tls::Certificate;
 
 use crate::args::serve::Serve;
@@ -22,8 +22,9 @@ const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 /// Serves until SIGINT or SIGTERM.
 pub(crate) fn run(arguments: &Serve) -> Result<Exit, Failure> {
     let config = config(arguments).map_err(Failure::usage)?;
+    let tasks = tasks(arguments).map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
-    let mut running = testserver::start(config, &stop).map_err(Failure::running)?;
+    let mut running = testserver::start_with(config, tasks, &stop).map_err(Failure::running)?;
     let place = match running.address() {
         Address::Tcp(address) => {
             let scheme = if arguments.tls { "https" } else { "http" };
@@ -100,6 +101,17 @@ fn config(arguments: &Serve) -> Result<Config, String> {
             idle: arguments.idle_timeout,
             drain: arguments.drain_timeout,
         },
+    })
+}
+
+fn tasks(arguments: &Serve) -> Result<TaskLimits, String> {
+    if arguments.task_threads == 0 {
+        return Err("--task-threads 0 would never answer: use at least 1".to_string());
+    }
+    Ok(TaskLimits {
+        threads: arguments.task_threads as usize,
+        queue: arguments.task_queue as usize,
+        ..TaskLimits::default()
     })
 }
 

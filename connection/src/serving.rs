@@ -107,6 +107,16 @@ impl<S: Service> Serving<S> {
         self.service.due(ticket, &mut context);
     }
 
+    /// Takes what came from other threads, and tells the service if something did.
+    #[inline]
+    pub fn collect(&mut self) {
+        let site = &mut self.shared.site;
+        if site.agenda.rang() {
+            let mut context = Context::of_nobody(site.now, &mut site.agenda, &site.peers);
+            self.service.rung(&mut context);
+        }
+    }
+
     /// Has the service do what became possible by itself.
     #[inline]
     pub fn work(&mut self) {

@@ -50,6 +50,9 @@
 //! | `tower` | `tower::start`: any `tower::Service` of the crate `http`'s requests and responses |
 //! | `tokio` | `tower`, and tokio in handlers: a runtime per worker; WebSockets, other upgrades |
 //!
+//! What blocks or takes long goes to a pool of threads, [`Tasks`], or to threads of your own, which
+//! answer through a [`Responder`].
+//!
 //! A native service may ask other servers over HTTP/1.1 and HTTP/2, on its worker's own driver:
 //! [`upstream`] has pools, limits, deadlines and retries.
 //!
@@ -79,6 +82,7 @@ mod config;
 #[doc(hidden)]
 pub mod simulated;
 mod start;
+mod tasks;
 #[cfg(feature = "tower")]
 pub mod tower;
 mod worker;
@@ -96,10 +100,11 @@ pub use request::{Fields, Request, Version};
 pub use response::{Body, Field, Response};
 #[doc(inline)]
 pub use service::{
-    Context, Counts, Dialogue, Event, Intake, Live, LiveCounts, Peer, Rejections, Reply, Service,
-    Summary, Ticket, Timeouts, upstream,
+    Bell, Context, Counts, Dialogue, Event, Intake, Live, LiveCounts, Peer, Rejections, Reply,
+    Responder, Service, Summary, Ticket, Timeouts, upstream,
 };
 pub use start::{Running, StartError, start};
+pub use tasks::{TaskCounts, TaskLimits, Tasks, TasksFull};
 
 pub use engine::signal::{Signal, Stop};
 pub use engine::{Address, Broken, EngineChoice, EngineCounters, OpenError};

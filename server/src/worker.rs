@@ -141,6 +141,8 @@ impl<D: Driver, S: Service> Worker<D, S> {
             upstreams: None,
             driver,
         };
+        let waker = worker.driver.waker();
+        worker.serving.agenda.attach(waker);
         worker.serving.started();
         worker.settle();
         Ok(worker)

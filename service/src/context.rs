@@ -1,12 +1,16 @@
 //! What a service may ask of its worker, and what it's told.
 
-use ::upstream::{Owner, Wishes};
-use engine::{Address, Token};
+use std::sync::Arc;
+
+use ::upstream::Wishes;
+use engine::{Address, Waker};
 use exchange::request::Fields;
 use exchange::response::{Field, Response};
 use measure::time::Time;
 
+use crate::mail::{Bell, Mail, Responder};
 use crate::peer::{Peer, Peers};
+use crate::ticket::Ticket;
 use crate::upstream::{self, Exchange, Upstream};
 
 /// What happens to a request that its service has a [`Ticket`] of.
@@ -64,59 +68,6 @@ pub enum Event<'a> {
     /// slow. Nothing that is asked for its ticket has an effect any more. Not told of what the
     /// service has ended by itself.
     Closed,
-}
-
-/// The right and duty to answer one request later.
-///
-/// It names a connection by a token with a generation and one request on it by number, so a ticket
-/// that comes too late never reaches another request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Ticket {
-    /// The connection.
-    #[doc(hidden)]
-    pub socket: Token,
-    /// Of the request, on its connection.
-    #[doc(hidden)]
-    pub number: u32,
-    tag: u32,
-}
-
-impl Ticket {
-    /// Stands for no request.
-    #[doc(hidden)]
-    pub const NOBODYS: Ticket = Ticket {
-        socket: Token::NOBODYS,
-        number: 0,
-        tag: 0,
-    };
-
-    /// That of a request of a connection.
-    #[doc(hidden)]
-    #[inline]
-    pub fn new(socket: Token, number: u32, tag: u32) -> Ticket {
-        Ticket {
-            socket,
-            number,
-            tag,
-        }
-    }
-
-    /// What [`Context::tag`] put on it; 0 otherwise.
-    #[inline]
-    pub fn tag(self) -> u32 {
-        self.tag
-    }
-}
-
-/// Exchanges with upstreams are begun for tickets.
-impl Owner for Ticket {
-    fn slot(self) -> Option<usize> {
-        (self.socket != Token::NOBODYS).then(|| self.socket.slot())
-    }
-
-    fn is(self, other: Ticket) -> bool {
-        (self.socket, self.number) == (other.socket, other.number)
-    }
 }
 
 /// What a service may ask of its worker during a call.
@@ -185,7 +136,7 @@ impl<'a> Context<'a> {
     /// which answers: [`Ticket::tag`] tells it to [`Service::due`](crate::Service::due).
     #[inline]
     pub fn tag(&mut self, tag: u32) {
-        self.ticket.tag = tag;
+        self.ticket = self.ticket.with_tag(tag);
     }
 
     /// Has [`Service::due`](crate::Service::due) called with `ticket` at `time`.
@@ -204,6 +155,16 @@ impl<'a> Context<'a> {
     #[inline]
     pub fn complete(&mut self, ticket: Ticket, response: Response) {
         self.agenda.act(ticket, Action::Complete(response));
+    }
+
+    /// For the answer to the request of this context's ticket, from another thread.
+    pub fn responder(&mut self) -> Responder {
+        Responder::new(self.agenda.mail(), self.ticket)
+    }
+
+    /// By what other threads have this worker call [`Service::rung`](crate::Service::rung).
+    pub fn bell(&mut self) -> Bell {
+        Bell::new(self.agenda.mail())
     }
 
     /// Sends a piece of the answer whose body is [`Body::Stream`] or [`Body::Sized`], or, on a
@@ -302,6 +263,20 @@ impl<'a> Context<'a> {
         self.agenda.upstreams.ask(upstream, request, ticket)
     }
 
+    /// [`Context::ask`] for the request of another ticket, such as one whose user had to be looked
+    /// up first. That request must not be over: nobody would cancel what is asked for it.
+    ///
+    /// # Errors
+    /// The request can't be sent as it is.
+    pub fn ask_for(
+        &mut self,
+        ticket: Ticket,
+        upstream: Upstream,
+        request: upstream::Request,
+    ) -> Result<Exchange, upstream::Misuse> {
+        self.agenda.upstreams.ask(upstream, request, ticket)
+    }
+
     /// [`Context::ask`] for nobody, such as a health check: it lasts until its end, whoever goes.
     ///
     /// # Errors
@@ -370,9 +345,40 @@ pub struct Agenda {
     pub panics: u64,
     /// What services want of upstreams.
     pub upstreams: Wishes<Address, Ticket>,
+    /// By what the worker's sleep is ended.
+    waker: Option<Waker>,
+    /// What other threads have for the worker; `None` until a service lets them.
+    mail: Option<Arc<Mail>>,
 }
 
 impl Agenda {
+    /// Says by what the worker's sleep is ended. Told once, before services ask for anything.
+    pub fn attach(&mut self, waker: Waker) {
+        self.waker = Some(waker);
+    }
+
+    fn mail(&mut self) -> Arc<Mail> {
+        let waker = &self.waker;
+        let mail = self
+            .mail
+            .get_or_insert_with(|| Arc::new(Mail::new(waker.clone())));
+        Arc::clone(mail)
+    }
+
+    /// Takes the answers that came from other threads. Whether somebody rang: the service is to
+    /// be told.
+    #[inline]
+    pub fn rang(&mut self) -> bool {
+        let mail = self.mail.as_ref().filter(|mail| mail.rang());
+        let Some(mail) = mail else {
+            return false;
+        };
+        let answers = mail.take().into_iter();
+        self.actions
+            .extend(answers.map(|(ticket, response)| (ticket, Action::Complete(response))));
+        true
+    }
+
     #[inline]
     fn act(&mut self, ticket: Ticket, action: Action) {
         self.actions.push((ticket, action));

@@ -7,8 +7,10 @@
 //!
 //! A service that cannot answer yet takes a [`Ticket`] and replies [`Reply::Later`]. Whoever holds
 //! the ticket answers it through [`Context::complete`], from any later call: its own timer
-//! ([`Service::due`]), or an exchange with an upstream. The worker finds the connection by the
-//! ticket; a ticket whose connection is gone is dropped there, so a holder never needs to be told.
+//! ([`Service::due`]), an exchange with an upstream, or word from another thread
+//! ([`Service::rung`]). A [`Responder`] answers from any thread. The worker finds the connection by
+//! the ticket; a ticket whose connection is gone is dropped there, so a holder never needs to be
+//! told.
 //! Answers leave in the order of their requests, whatever the order in which they are completed.
 //!
 //! # In pieces
@@ -26,15 +28,19 @@
 
 mod context;
 mod live;
+mod mail;
 mod peer;
 mod service;
 mod summary;
+mod ticket;
 mod timeouts;
 pub mod upstream;
 
-pub use context::{Action, Agenda, Context, Event, Notice, Ticket};
+pub use context::{Action, Agenda, Context, Event, Notice};
 pub use live::{Live, LiveCounts, Posted};
+pub use mail::{Bell, Responder};
 pub use peer::{Peer, Peers};
 pub use service::{Dialogue, Intake, Reply, Service, Turns};
 pub use summary::{COUNTS, Counts, Rejections, Summary};
+pub use ticket::Ticket;
 pub use timeouts::Timeouts;

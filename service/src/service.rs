@@ -7,8 +7,9 @@ use exchange::request::Request;
 use exchange::response::Response;
 use measure::time::Time;
 
-use crate::context::{Context, Event, Ticket};
+use crate::context::{Context, Event};
 use crate::summary::Counts;
+use crate::ticket::Ticket;
 use crate::upstream::{self, Exchange};
 
 /// Answers requests. Each worker has an instance of its own, made and used on its thread alone, so
@@ -115,6 +116,12 @@ pub trait Service {
         context: &mut Context<'_>,
     ) {
         let _ = (exchange, event, context);
+    }
+
+    /// Somebody has rung the bell of this worker ([`Context::bell`]) since this was last called:
+    /// the place to look what has come from other threads. `context` has nobody's ticket.
+    fn rung(&mut self, context: &mut Context<'_>) {
+        let _ = context;
     }
 
     /// What its worker has counted since its start. Told once in each turn of the worker, when all

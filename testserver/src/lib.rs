@@ -14,7 +14,7 @@ mod route;
 mod services;
 
 pub use server::{Config, Counts, Limits, Rejections, Running, StartError, Stop, Summary};
-pub use server::{Timeouts, Tls};
+pub use server::{TaskLimits, Timeouts, Tls};
 
 use std::sync::Arc;
 
@@ -29,7 +29,15 @@ use services::{Posted, Routes};
 /// # Errors
 /// As for [`server::start`].
 pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
-    let routes = Routes::new();
+    start_with(config, TaskLimits::default(), stop)
+}
+
+/// [`start`] with as many task workers, behind such a queue, as `tasks` says.
+///
+/// # Errors
+/// As for [`server::start`].
+pub fn start_with(config: Config, tasks: TaskLimits, stop: &Stop) -> Result<Running, StartError> {
+    let routes = Routes::new(tasks);
     server::start(config, move |_| Routed::new(&routes), stop)
 }
 

@@ -135,6 +135,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &["engine", "tls"],
     },
     Crate {
+        name: "admission",
+        holds: "who is let in: rates, concurrency, queues and breakers; no I/O, no clock",
+        imports: &["measure"],
+        test_imports: &[],
+    },
+    Crate {
         name: "statistics",
         holds: "what a few rounds allow to say: pure functions of numbers",
         imports: &["measure"],

@@ -18,6 +18,7 @@ Routes:
   /wait10         an answer after 10 ms (other subjects have this path too)
   /limited/RATE   RATE answers per second across all threads, then 503
   /burn/N         an answer after N turns of an arithmetic loop
+  /task/N         the same in a task worker: nothing else waits for it
   /metrics        what it has counted, in Prometheus' text format
   /ws             WebSocket: each message comes back
 gRPC services, as in grpc://127.0.0.1:8080/ringside.Echo/Echo; reflection describes them:
@@ -67,6 +68,14 @@ pub(crate) struct Serve {
     /// Worker threads, each pinned to a CPU [default: one per allowed CPU]
     #[arg(short, long, value_name = "N", value_parser = values::small_count)]
     pub(crate) threads: Option<u32>,
+
+    /// Threads for /task/N, which all workers share
+    #[arg(long, value_name = "N", default_value = "2", value_parser = values::small_count)]
+    pub(crate) task_threads: u32,
+
+    /// Requests for /task/N that may wait for a thread; more get 503
+    #[arg(long, value_name = "N", default_value = "1024", value_parser = values::small_count)]
+    pub(crate) task_queue: u32,
 
     /// CPUs to pin threads to, such as 0,2-5
     #[arg(long, value_name = "LIST")]

@@ -74,6 +74,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
         if self.stop.requested().is_some() && !self.serving.draining {
             self.drain();
         }
+        self.serving.collect();
         self.serving.work();
         self.count_panics();
         self.serving.tell_counts();

@@ -21,16 +21,29 @@ pub(super) struct Burn;
 
 impl Answerer for Burn {
     fn call(&mut self, asked: &Asked<'_>, _: &mut Context<'_>) -> Reply {
-        match units::parse_count(asked.parameter) {
-            Ok(turns) if turns <= TURNS_MAX => {
-                black_box(burnt(black_box(turns)));
+        match turns(asked.parameter) {
+            Ok(turns) => {
+                burn(turns);
                 // Never kept encoded: every request has to burn.
                 Reply::Now(Response::fixed(TEXT, b"burnt\n"))
             }
-            Ok(_) => refusal(format!("at most {TURNS_MAX} turns\n")),
-            Err(error) => refusal(format!("{error}\n")),
+            Err(sentence) => refusal(sentence),
         }
     }
+}
+
+/// How many turns a path asks for, or why it doesn't get them.
+pub(super) fn turns(parameter: &str) -> Result<u64, String> {
+    match units::parse_count(parameter) {
+        Ok(turns) if turns <= TURNS_MAX => Ok(turns),
+        Ok(_) => Err(format!("at most {TURNS_MAX} turns\n")),
+        Err(error) => Err(format!("{error}\n")),
+    }
+}
+
+/// Takes that many turns.
+pub(super) fn burn(turns: u64) {
+    black_box(burnt(black_box(turns)));
 }
 
 /// The steps of MurmurHash3's finaliser, in turn: a chain that no compiler shortens.

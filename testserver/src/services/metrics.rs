@@ -8,8 +8,9 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use server::{Body, Context, Counts, Reply, Response};
+use server::{Body, Context, Counts, Reply, Response, TaskCounts};
 
+use super::task::Pool;
 use crate::route::{Answerer, Asked};
 
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
@@ -35,9 +36,22 @@ const METRICS: [Metric; 3] = [
     ),
 ];
 
-/// What every worker of a server has counted.
-#[derive(Debug, Default)]
-pub(super) struct Board(Mutex<Vec<Arc<Posted>>>);
+/// What became of tasks, which all workers hand to one pool.
+type TaskMetric = (&'static str, fn(&TaskCounts) -> u64);
+
+const TASKS: [TaskMetric; 4] = [
+    ("done", |counts| counts.done),
+    ("panicked", |counts| counts.panicked),
+    ("refused", |counts| counts.refused),
+    ("expired", |counts| counts.expired),
+];
+
+/// What every worker of a server has counted, and their task workers.
+#[derive(Debug)]
+pub(super) struct Board {
+    workers: Mutex<Vec<Arc<Posted>>>,
+    tasks: Arc<Pool>,
+}
 
 /// What one worker has counted, as the others see it. On cache lines of its own, so that no worker
 /// slows another down.
@@ -50,17 +64,25 @@ pub(crate) struct Posted {
 }
 
 impl Board {
+    /// One without workers yet.
+    pub(super) fn new(tasks: &Arc<Pool>) -> Board {
+        Board {
+            workers: Mutex::default(),
+            tasks: Arc::clone(tasks),
+        }
+    }
+
     /// A place for another worker.
     pub(super) fn place(&self) -> Arc<Posted> {
         let posted = Arc::<Posted>::default();
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(Arc::clone(&posted));
         posted
     }
 
     /// All metrics, a line each below its description.
     fn text(&self) -> String {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
         for (name, help, of) in METRICS {
             let sum: u64 = all.iter().map(|posted| of(posted).load(Relaxed)).sum();
@@ -70,7 +92,29 @@ impl Board {
                 "# HELP {name} {help}\n# TYPE {name} counter\n{name} {sum}"
             );
         }
+        self.describe_tasks(&mut text);
         text
+    }
+}
+
+impl Board {
+    fn describe_tasks(&self, text: &mut String) {
+        let counts = self.tasks.counts();
+        let name = "ringside_tasks_total";
+        let help = "Tasks of /task/N by what became of them.";
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter");
+        for (outcome, of) in TASKS {
+            let _ = writeln!(text, "{name}{{outcome=\"{outcome}\"}} {}", of(&counts));
+        }
+        for (name, help, count) in [
+            ("ringside_tasks_waiting", "Tasks that wait.", counts.waiting),
+            ("ringside_tasks_running", "Tasks that run.", counts.running),
+        ] {
+            let _ = writeln!(
+                text,
+                "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {count}"
+            );
+        }
     }
 }
 

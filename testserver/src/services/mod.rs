@@ -21,16 +21,18 @@ mod reset;
 mod slow;
 mod stall;
 mod status;
+mod task;
 mod truncate;
 mod websocket;
 
 use std::sync::Arc;
 
-use server::Dialogue;
+use server::{Dialogue, TaskLimits};
 
 use crate::route::{Bodies, Make, Route};
 use metrics::Board;
 pub(crate) use metrics::Posted;
+use task::Pool;
 
 /// The media type of plain text.
 const TEXT: &str = "text/plain";
@@ -45,8 +47,9 @@ pub(crate) struct Routes {
 
 impl Routes {
     /// All routes. Their order only matters to how soon they are found.
-    pub(crate) fn new() -> Routes {
-        let board = Arc::<Board>::default();
+    pub(crate) fn new(tasks: TaskLimits) -> Routes {
+        let pool = Arc::new(Pool::new(tasks));
+        let board = Arc::new(Board::new(&pool));
         let all: Arc<[Route<Make>]> = Arc::new([
             Route::at("/", || hello::Hello),
             Route::at("/json", || json::Json),
@@ -58,6 +61,7 @@ impl Routes {
             Route::below("/chunked/", || chunked::Chunked),
             Route::below("/limited/", limited::sharing()),
             Route::below("/burn/", || burn::Burn),
+            Route::below("/task/", task::sharing(&pool)),
             Route::at("/health", || health::Health),
             Route::at("/metrics", metrics::showing(&board)),
             Route::at("/stall", || stall::Stall),

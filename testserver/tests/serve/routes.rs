@@ -258,3 +258,15 @@ fn whoever_has_an_answer_finds_it_counted_whichever_worker_gave_it() {
         );
     });
 }
+
+#[test]
+fn tasks_are_answered_and_counted() {
+    each_engine(|engine| {
+        let server = Server::with(engine);
+        assert_eq!(server.ask(&get("/task/1000")).text(), "done\n");
+        assert_eq!(server.ask(&get("/task/11m")).status, 400);
+        let metrics = server.ask(&get("/metrics")).text();
+        let counted = "ringside_tasks_total{outcome=\"done\"} 1\n";
+        assert!(metrics.contains(counted), "{metrics}");
+    });
+}

@@ -1,0 +1,351 @@
+//! A circuit breaker: whether something that keeps failing is asked at all (Nygard, "Release It!",
+//! chapter "Stability Patterns").
+//!
+//! Closed, it counts in a window of time that slides on in tenths. It opens where of enough calls
+//! too large a share has failed: one failure after a quiet night opens nothing. Open, nobody is
+//! let through. After a while it's half open: one call at a time is let through to try, and so many
+//! successes in a row close it, while a failure opens it again, for twice as long, up to a limit.
+
+use std::time::Duration;
+
+use measure::time::Time;
+
+/// Parts of the window.
+const PARTS: usize = 10;
+
+/// When a breaker opens, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// How far back it looks.
+    pub window: Duration,
+    /// Calls in the window without which it never opens.
+    pub calls_min: u32,
+    /// The share of them, from 0 to 1, that has to have failed.
+    pub failed_share: f64,
+    /// For how long it's open at first.
+    pub open: Duration,
+    /// For how long at most, as it's open twice as long each time it fails again.
+    pub open_max: Duration,
+    /// Successes in a row that close it.
+    pub successes: u32,
+}
+
+impl Default for Settings {
+    /// Half of at least 20 calls in 10 s; open for 1 s at first and 30 s at most; closed by three
+    /// successes.
+    fn default() -> Settings {
+        Settings {
+            window: Duration::from_secs(10),
+            calls_min: 20,
+            failed_share: 0.5,
+            open: Duration::from_secs(1),
+            open_max: Duration::from_secs(30),
+            successes: 3,
+        }
+    }
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Breaker {
+    settings: Settings,
+    parts: [Part; PARTS],
+    /// Which part of time, counted from zero, is the newest.
+    newest: u64,
+    state: State,
+    /// How often it has opened from closed.
+    opened: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    calls: u32,
+    failed: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    Closed,
+    Open {
+        until: Time,
+        length: Duration,
+    },
+    HalfOpen {
+        /// The call that tries has to have ended by then; after that another may.
+        trying_until: Option<Time>,
+        successes: u32,
+        length: Duration,
+    },
+}
+
+/// What a breaker is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// All calls are let through.
+    Closed,
+    /// None are.
+    Open,
+    /// One at a time is.
+    HalfOpen,
+}
+
+impl Breaker {
+    /// A closed one.
+    pub fn new(settings: Settings) -> Breaker {
+        Breaker {
+            settings,
+            parts: [Part::default(); PARTS],
+            newest: 0,
+            state: State::Closed,
+            opened: 0,
+        }
+    }
+
+    /// Whether a call may be made now. Whoever may has to tell what comes of it:
+    /// [`Breaker::succeeded`] or [`Breaker::failed`].
+    pub fn allows(&mut self, now: Time) -> bool {
+        match &mut self.state {
+            State::Closed => true,
+            State::Open { until, length } => {
+                if now < *until {
+                    return false;
+                }
+                self.state = State::HalfOpen {
+                    trying_until: Some(now + *length),
+                    successes: 0,
+                    length: *length,
+                };
+                true
+            }
+            State::HalfOpen {
+                trying_until,
+                length,
+                ..
+            } => {
+                if trying_until.is_some_and(|until| now < until) {
+                    return false;
+                }
+                *trying_until = Some(now + *length);
+                true
+            }
+        }
+    }
+
+    /// A call has succeeded.
+    pub fn succeeded(&mut self, now: Time) {
+        match &mut self.state {
+            State::Closed => self.count(now, false),
+            // It was made before this opened.
+            State::Open { .. } => {}
+            State::HalfOpen {
+                trying_until,
+                successes,
+                ..
+            } => {
+                *trying_until = None;
+                *successes += 1;
+                if *successes >= self.settings.successes {
+                    self.state = State::Closed;
+                    self.parts = [Part::default(); PARTS];
+                }
+            }
+        }
+    }
+
+    /// A call has failed, or took too long.
+    pub fn failed(&mut self, now: Time) {
+        match self.state {
+            State::Closed => {
+                self.count(now, true);
+                if self.has_failed_enough() {
+                    self.opened += 1;
+                    self.open(now, self.settings.open);
+                }
+            }
+            State::Open { .. } => {}
+            State::HalfOpen { length, .. } => {
+                let longer = length.saturating_mul(2).min(self.settings.open_max);
+                self.open(now, longer.max(self.settings.open));
+            }
+        }
+    }
+
+    /// A call was let through and not made, or nobody knows what came of it.
+    pub fn abandoned(&mut self) {
+        if let State::HalfOpen { trying_until, .. } = &mut self.state {
+            *trying_until = None;
+        }
+    }
+
+    /// What it's at.
+    pub fn status(&self) -> Status {
+        match self.state {
+            State::Closed => Status::Closed,
+            State::Open { .. } => Status::Open,
+            State::HalfOpen { .. } => Status::HalfOpen,
+        }
+    }
+
+    /// Until when it lets nobody through, while it's open.
+    pub fn open_until(&self) -> Option<Time> {
+        match self.state {
+            State::Open { until, .. } => Some(until),
+            _ => None,
+        }
+    }
+
+    /// How often it has opened, without the times that a trial failed.
+    pub fn opened(&self) -> u64 {
+        self.opened
+    }
+
+    fn open(&mut self, now: Time, length: Duration) {
+        let until = now + length;
+        self.state = State::Open { until, length };
+    }
+
+    fn count(&mut self, now: Time, failed: bool) {
+        self.slide(now);
+        let part = &mut self.parts[self.newest as usize % PARTS];
+        part.calls = part.calls.saturating_add(1);
+        part.failed = part.failed.saturating_add(u32::from(failed));
+    }
+
+    /// Forgets what the window has passed.
+    fn slide(&mut self, now: Time) {
+        let part_ns = (self.settings.window.as_nanos() as u64 / PARTS as u64).max(1);
+        let newest = (now.0 / part_ns).max(self.newest);
+        let passed = (newest - self.newest).min(PARTS as u64);
+        for back in 0..passed {
+            self.parts[(newest - back) as usize % PARTS] = Part::default();
+        }
+        self.newest = newest;
+    }
+
+    fn has_failed_enough(&self) -> bool {
+        let calls: u64 = self.parts.iter().map(|part| u64::from(part.calls)).sum();
+        let failed: u64 = self.parts.iter().map(|part| u64::from(part.failed)).sum();
+        calls >= u64::from(self.settings.calls_min)
+            && failed as f64 >= self.settings.failed_share * calls as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn at(ms: u64) -> Time {
+        Time(ms * MS)
+    }
+
+    fn breaker() -> Breaker {
+        Breaker::new(Settings::default())
+    }
+
+    fn open_at(ms: u64) -> Breaker {
+        let mut breaker = breaker();
+        (0..20).for_each(|_| breaker.failed(at(ms)));
+        assert_eq!(breaker.status(), Status::Open);
+        breaker
+    }
+
+    #[test]
+    fn too_few_calls_open_nothing_whatever_comes_of_them() {
+        let mut breaker = breaker();
+        (0..19).for_each(|n| breaker.failed(at(n)));
+        assert_eq!(breaker.status(), Status::Closed);
+        breaker.failed(at(20));
+        assert_eq!((breaker.status(), breaker.opened()), (Status::Open, 1));
+    }
+
+    #[test]
+    fn a_share_below_the_limit_opens_nothing() {
+        let mut breaker = breaker();
+        for n in 0..10_000 {
+            match n % 100 {
+                0..51 => breaker.succeeded(at(n)),
+                _ => breaker.failed(at(n)),
+            }
+        }
+        assert_eq!(breaker.status(), Status::Closed);
+    }
+
+    #[test]
+    fn what_the_window_has_passed_does_not_count() {
+        let mut breaker = breaker();
+        (0..19).for_each(|_| breaker.failed(at(0)));
+        breaker.failed(at(10_000));
+        assert_eq!(breaker.status(), Status::Closed);
+        (0..19).for_each(|_| breaker.failed(at(18_000)));
+        assert_eq!(breaker.status(), Status::Open);
+    }
+
+    #[test]
+    fn open_it_lets_nobody_through_and_then_one_at_a_time() {
+        let mut breaker = open_at(5);
+        assert_eq!(breaker.open_until(), Some(at(1005)));
+        assert!(!breaker.allows(at(1004)));
+        assert!(breaker.allows(at(1005)));
+        assert_eq!(breaker.status(), Status::HalfOpen);
+        assert!(!breaker.allows(at(1006)));
+        breaker.succeeded(at(1007));
+        assert!(breaker.allows(at(1007)));
+        assert!(!breaker.allows(at(1007)));
+    }
+
+    #[test]
+    fn three_successes_in_a_row_close_it_with_a_clean_window() {
+        let mut breaker = open_at(0);
+        for n in 0..3 {
+            assert!(breaker.allows(at(1000 + n)));
+            breaker.succeeded(at(1000 + n));
+        }
+        assert_eq!(breaker.status(), Status::Closed);
+        (0..19).for_each(|_| breaker.failed(at(1010)));
+        assert_eq!(breaker.status(), Status::Closed);
+    }
+
+    #[test]
+    fn a_trial_that_fails_opens_it_for_twice_as_long_up_to_the_limit() {
+        let mut breaker = open_at(0);
+        let mut lengths = Vec::new();
+        let mut now = at(1000);
+        for _ in 0..7 {
+            assert!(breaker.allows(now));
+            breaker.failed(now);
+            let until = breaker.open_until().expect("it's open");
+            lengths.push(until.since(now) / MS);
+            now = until;
+        }
+        assert_eq!(lengths, [2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
+        assert_eq!(breaker.opened(), 1);
+    }
+
+    #[test]
+    fn a_trial_that_nobody_ends_does_not_keep_it_half_open_for_ever() {
+        let mut breaker = open_at(0);
+        assert!(breaker.allows(at(1000)));
+        assert!(!breaker.allows(at(1999)));
+        assert!(breaker.allows(at(2000)));
+        breaker.abandoned();
+        assert!(breaker.allows(at(2000)));
+    }
+
+    #[test]
+    fn calls_that_end_while_it_is_open_change_nothing() {
+        let mut breaker = open_at(0);
+        breaker.succeeded(at(500));
+        breaker.failed(at(600));
+        assert_eq!(breaker.open_until(), Some(at(1000)));
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_is_taken_as_no_time_passed() {
+        let mut breaker = breaker();
+        breaker.failed(at(60_000));
+        (0..19).for_each(|_| breaker.failed(at(1)));
+        assert_eq!(breaker.status(), Status::Open);
+    }
+}

@@ -1,0 +1,163 @@
+//! A limit with a queue in front: who begins now, who waits, who is refused.
+
+use std::time::Duration;
+
+use measure::time::Time;
+
+use crate::limit::{self, Limit, Outcome};
+use crate::queue::{self, Priority, Push, Queue};
+
+/// What the limit and the queue of a gate do.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// See [`limit::Settings`].
+    pub limit: limit::Settings,
+    /// See [`queue::Settings`].
+    pub queue: queue::Settings,
+}
+
+/// Lets requests in, each a `T` while it waits. One for each worker and what it asks.
+///
+/// Whoever was let in has to be told of when it's over, by [`Gate::end`]; then
+/// [`Gate::next`] says who goes on.
+///
+/// ```
+/// use admission::gate::{Arrival, Gate, Settings};
+/// use admission::limit::{self, Outcome};
+/// use admission::queue::Priority;
+/// use measure::time::Time;
+///
+/// let limit = limit::Settings { initial: 1, min: 1, ..limit::Settings::default() };
+/// let mut gate = Gate::new(Settings { limit, ..Settings::default() }, Time(0));
+/// assert_eq!(gate.arrive(Priority::Normal, "first", Time(0)), Arrival::Begins("first"));
+/// assert_eq!(gate.arrive(Priority::Normal, "second", Time(1)), Arrival::Waits(None));
+/// gate.end(Time(0), Time(2), Outcome::Answered);
+/// assert_eq!(gate.next(Time(2)), Some("second"));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Gate<T> {
+    limit: Limit,
+    queue: Queue<T>,
+    counts: Counts,
+}
+
+/// What comes of one that arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival<T> {
+    /// It may begin.
+    Begins(T),
+    /// It waits. With somebody, that one is refused for it.
+    Waits(Option<T>),
+    /// It's refused: so many wait already.
+    Refused(T),
+}
+
+/// What became of those that arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Let in, at once or after they waited.
+    pub begun: u64,
+    /// Refused since the queue was full.
+    pub full: u64,
+    /// Refused since they had waited for too long.
+    pub late: u64,
+}
+
+impl<T> Gate<T> {
+    /// With nobody in it.
+    pub fn new(settings: Settings, now: Time) -> Gate<T> {
+        Gate {
+            limit: Limit::new(settings.limit, now),
+            queue: Queue::new(settings.queue, now),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Somebody arrives.
+    pub fn arrive(&mut self, priority: Priority, one: T, now: Time) -> Arrival<T> {
+        if self.queue.is_empty() && self.limit.has_room() {
+            self.begin();
+            return Arrival::Begins(one);
+        }
+        match self.queue.push(priority, one, now) {
+            Push::Waits => Arrival::Waits(None),
+            Push::InPlaceOf(other) => {
+                self.counts.full += 1;
+                Arrival::Waits(Some(other))
+            }
+            Push::Full(one) => {
+                self.counts.full += 1;
+                Arrival::Refused(one)
+            }
+        }
+    }
+
+    /// Somebody begins whom nobody may hold up, such as a health check.
+    pub fn let_in(&mut self) {
+        self.begin();
+    }
+
+    /// One that began at `began` is over.
+    pub fn end(&mut self, began: Time, now: Time, outcome: Outcome) {
+        self.limit.end(began, now, outcome);
+    }
+
+    /// Takes one that may begin now, if there is one. To be asked until there is none.
+    pub fn next(&mut self, now: Time) -> Option<T> {
+        if self.queue.is_empty() || !self.limit.has_room() {
+            return None;
+        }
+        let next = self.queue.pop(now)?;
+        self.begin();
+        Some(next)
+    }
+
+    /// Takes one that has waited for too long and is to be refused. To be asked until there is
+    /// none, before [`Gate::next`].
+    pub fn expired(&mut self, now: Time) -> Option<T> {
+        let late = self.queue.expired(now)?;
+        self.counts.late += 1;
+        Some(late)
+    }
+
+    /// When [`Gate::expired`] will have something to say if nothing else happens.
+    pub fn expires_at(&self, now: Time) -> Option<Time> {
+        self.queue.expires_at(now)
+    }
+
+    /// Takes one that waits and isn't wanted any more.
+    pub fn remove(&mut self, is: impl FnMut(&T) -> bool, now: Time) -> Option<T> {
+        self.queue.remove(is, now)
+    }
+
+    /// How many wait.
+    pub fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// How many are under way.
+    pub fn in_flight(&self) -> u32 {
+        self.limit.in_flight()
+    }
+
+    /// How many may be.
+    pub fn allowed(&self) -> u32 {
+        self.limit.allowed()
+    }
+
+    /// How long requests take without a queue.
+    pub fn base(&self) -> Option<Duration> {
+        self.limit.base()
+    }
+
+    /// What became of those that arrived.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn begin(&mut self) {
+        self.limit.begin();
+        self.counts.begun += 1;
+    }
+}

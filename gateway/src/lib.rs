@@ -9,29 +9,37 @@
 //! library's.
 #![forbid(unsafe_code)]
 
+mod admin;
 mod balance;
 pub mod config;
 pub mod example;
 mod health;
 mod identity;
+mod log;
+mod metrics;
 mod paths;
 mod plan;
 mod proxy;
 mod routing;
 
+use std::fmt;
 use std::sync::Arc;
 
+use admission::rate::Rates;
 pub use config::{BadConfig, Config};
-use server::{Address, Broken, StartError, Stop, Summary, Tls};
+use server::{Address, Broken, LiveCounts, StartError, Stop, Summary, Tls};
 
+use admin::Admin;
+use log::{Log, Writing};
+use metrics::Metrics;
 use plan::{Plan, Plans};
 use proxy::Gateway;
 
 /// Starts a gateway, which runs until `stop` is requested.
 ///
 /// # Errors
-/// As for [`server::start`].
-pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
+/// See [`Failure`]; nothing runs then.
+pub fn start(config: Config, stop: &Stop) -> Result<Running, Failure> {
     let mut of_server = server::Config::new(config.listen.address.clone());
     of_server.threads = config.listen.threads;
     of_server.engine = config.listen.engine;
@@ -45,24 +53,99 @@ pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
         certificate,
         client_authorities: None,
     });
-    let plans = Arc::new(Plans::new(Plan::new(config)));
-    let of_workers = Arc::clone(&plans);
+    let live = LiveCounts::new();
+    of_server.live = Some(live.clone());
+    let (log, admin) = (config.log.clone(), config.admin.clone());
+    let writing = match &log {
+        Some(rule) => Some(Writing::begin(&rule.file, rule.sample).map_err(Failure::Log)?),
+        None => None,
+    };
+    let log = writing.as_ref().map(Writing::log);
+    let metrics = Arc::new(Metrics::default());
+    let shared = Arc::new(Shared {
+        rates: Rates::new(config.rate_keys),
+        plans: Plans::new(Plan::new(config)),
+        metrics: Arc::clone(&metrics),
+        log: log.clone(),
+    });
+    let of_workers = Arc::clone(&shared);
     let maker = move |worker| Gateway::new(Arc::clone(&of_workers), worker);
-    let running = server::start(of_server, maker, stop)?;
-    Ok(Running { running, plans })
+    let running = server::start(of_server, maker, stop).map_err(Failure::Start)?;
+    let admin = match admin {
+        Some(address) => {
+            let service = Admin { metrics, live, log };
+            let started =
+                server::start(server::Config::new(address), move |_| service.clone(), stop);
+            match started {
+                Ok(admin) => Some(admin),
+                Err(why) => {
+                    running.stop();
+                    let _ = running.join();
+                    return Err(Failure::Admin(why));
+                }
+            }
+        }
+        None => None,
+    };
+    Ok(Running {
+        running,
+        admin,
+        writing,
+        shared,
+    })
 }
+
+/// What all workers share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) plans: Plans,
+    pub(crate) rates: Rates,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) log: Option<Log>,
+}
+
+/// Why a gateway did not start.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Failure {
+    /// Its server didn't.
+    Start(StartError),
+    /// The listener of `[admin]` didn't.
+    Admin(StartError),
+    /// The access log can't be opened.
+    Log(std::io::Error),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Start(why) => why.fmt(f),
+            Failure::Admin(why) => write!(f, "[admin]: {why}"),
+            Failure::Log(why) => write!(f, "the access log can't be opened: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
 
 /// A gateway that runs.
 #[derive(Debug)]
 pub struct Running {
     running: server::Running,
-    plans: Arc<Plans>,
+    admin: Option<server::Running>,
+    writing: Option<Writing>,
+    shared: Arc<Shared>,
 }
 
 impl Running {
     /// Where it listens, with the port that was chosen.
     pub fn address(&self) -> &Address {
         self.running.address()
+    }
+
+    /// Where operators ask, if they may.
+    pub fn admin_address(&self) -> Option<&Address> {
+        self.admin.as_ref().map(server::Running::address)
     }
 
     /// Which engine drives it.
@@ -72,7 +155,7 @@ impl Running {
 
     /// What puts other configurations in place.
     pub fn exchange(&self) -> Exchange {
-        Exchange(Arc::clone(&self.plans))
+        Exchange(Arc::clone(&self.shared))
     }
 
     /// Requests the end, as SIGTERM does.
@@ -88,21 +171,33 @@ impl Running {
     /// # Panics
     /// If a worker did.
     pub fn join(self) -> Result<Summary, Broken> {
-        self.running.join()
+        let summary = self.running.join();
+        if let Some(admin) = self.admin {
+            admin.stop();
+            admin.join()?;
+        }
+        if let Some(writing) = self.writing {
+            writing.end();
+        }
+        summary
     }
 }
 
 /// Puts another configuration in place of the one that a gateway runs with.
 #[derive(Clone, Debug)]
-pub struct Exchange(Arc<Plans>);
+pub struct Exchange(Arc<Shared>);
 
 impl Exchange {
     /// From now on, requests are routed by `next`; those under way end as they began. Servers that
     /// both have keep their connections. Returns what of it takes a restart, by its name in the
-    /// file; that stays as it is.
+    /// file; that stays as it is. The access log is opened again.
     pub fn put(&self, next: Config) -> Vec<&'static str> {
-        let left = self.0.current().config.needs_restart(&next);
-        self.0.exchange(Plan::new(next));
+        let plans = &self.0.plans;
+        let left = plans.current().config.needs_restart(&next);
+        plans.exchange(Plan::new(next));
+        if let Some(log) = &self.0.log {
+            log.reopen();
+        }
         left
     }
 }

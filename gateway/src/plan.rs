@@ -10,7 +10,7 @@ use crate::routing::Table;
 /// A configuration with all that is made of it once, for all workers.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub(crate) config: Config,
+    pub(crate) config: Arc<Config>,
     pub(crate) table: Table,
     /// By upstream: its table, if it's balanced by keys.
     pub(crate) maglevs: Vec<Option<Maglev>>,
@@ -27,7 +27,7 @@ impl Plan {
         Plan {
             maglevs: maglevs.collect(),
             table: Table::new(&config.routes),
-            config,
+            config: Arc::new(config),
         }
     }
 }

@@ -5,6 +5,9 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use admission::queue::Priority;
+use admission::rate::Rate;
+use admission::{gate, limit, queue};
 use ipnet::IpNet;
 use server::upstream::{self, Protocol};
 use server::{Address, Certificate, EngineChoice};
@@ -12,8 +15,8 @@ use toml::Spanned;
 
 use super::document::{BadConfig, Document, nearest};
 use super::{
-    Action, Balance, Config, Forward, HashKey, Health, HostPattern, Listen, Mirror, Outlier,
-    PathPattern, Retry, Route, Server, Upstream, written,
+    Action, Balance, Config, Forward, HashKey, Health, HostPattern, Listen, LogRule, Mirror,
+    Outlier, PathPattern, RateKey, RateRule, Retry, Route, Server, Upstream, written,
 };
 
 /// Where the gateway listens if nothing is said.
@@ -27,6 +30,13 @@ const WEIGHT_MAX: u32 = 1000;
 
 /// What `whole` is if nothing is said: answers may be as long as they like.
 const WHOLE: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// How important the requests of a route are.
+const PRIORITIES: [(&str, Priority); 3] = [
+    ("low", Priority::Low),
+    ("normal", Priority::Normal),
+    ("high", Priority::High),
+];
 
 /// Reads and judges a document.
 pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
@@ -46,8 +56,19 @@ pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
         let what = "has no route: add a [[route]] with `upstream = \"NAME\"`";
         return Err(document.fault(None, what));
     }
+    let admin = match &file.admin {
+        Some(admin) => Some(of.address(admin.address.get_ref(), admin.address.span())?),
+        None => None,
+    };
+    let log = file.log.map(|log| LogRule {
+        file: log.file,
+        sample: log.sample.map_or(1.0, |share| share.0),
+    });
     Ok(Config {
         listen: of.listen(file.listen)?,
+        admin,
+        log,
+        rate_keys: of.rate_keys(file.limits.rate_keys.as_ref())?,
         limits: limits(&file.limits),
         timeouts: timeouts(&file.timeouts),
         forward: of.forward(file.forward)?,
@@ -294,8 +315,13 @@ impl Judge<'_> {
             Some(health) => Some(self.health(health)?),
             None => None,
         };
+        let overload = match written.overload {
+            Some(overload) => Some(self.overload(overload)?),
+            None => None,
+        };
         Ok(Upstream {
             name,
+            overload,
             servers: self.servers(written.servers)?,
             protocol: protocol.unwrap_or(Protocol::Http1),
             balance,
@@ -332,6 +358,74 @@ impl Judge<'_> {
             head_bytes: head.map_or(default.head_bytes, |bytes| bytes as u32),
             ..default
         })
+    }
+
+    fn rate_keys(&self, written: Option<&Spanned<usize>>) -> Result<usize, BadConfig> {
+        match written {
+            Some(keys) if !(1..=100_000_000).contains(keys.get_ref()) => {
+                self.bad(keys.span(), "expected between 1 and 100,000,000 keys")
+            }
+            keys => Ok(keys.map_or(100_000, |keys| *keys.get_ref())),
+        }
+    }
+
+    fn overload(&self, written: Spanned<written::Overload>) -> Result<gate::Settings, BadConfig> {
+        let span = written.span();
+        let written = written.into_inner();
+        let (limit, queue) = (limit::Settings::default(), queue::Settings::default());
+        let (min, max) = (
+            written.min.unwrap_or(limit.min),
+            written.max.unwrap_or(limit.max),
+        );
+        if min == 0 || min > max {
+            return self.bad(
+                span,
+                "expected a `min` of at least 1, and no more than `max`",
+            );
+        }
+        Ok(gate::Settings {
+            limit: limit::Settings {
+                initial: limit.initial.clamp(min, max),
+                min,
+                max,
+                ..limit
+            },
+            queue: queue::Settings {
+                length: written.queue.unwrap_or(queue.length),
+                target: written.target.map_or(queue.target, |one| one.0),
+                interval: written.interval.map_or(queue.interval, |one| one.0),
+            },
+        })
+    }
+
+    fn rates(&self, written: &[Spanned<written::Rate>]) -> Result<Vec<RateRule>, BadConfig> {
+        let mut rates = Vec::with_capacity(written.len());
+        for one in written {
+            let (span, one) = (one.span(), one.get_ref());
+            let key = match &**one.key.get_ref() {
+                "address" => RateKey::Address,
+                "route" => RateKey::Route,
+                other => match other.strip_prefix("header:") {
+                    Some(name) if is_token(name) => RateKey::Field(name.to_ascii_lowercase()),
+                    _ => {
+                        let what = "expected \"address\", \"route\" or \"header:NAME\"";
+                        return self.bad(one.key.span(), what);
+                    }
+                },
+            };
+            // Without a word about it, as much as comes in a tenth of a second, and one at least.
+            let burst = one
+                .burst
+                .unwrap_or((one.per_second / 10.0).clamp(1.0, 1e6) as u32);
+            match Rate::new(one.per_second, burst) {
+                Some(rate) => rates.push(RateRule { key, rate }),
+                None => {
+                    let what = "expected a rate above 0 and up to 1e9, and a burst of at least 1";
+                    return self.bad(span, what);
+                }
+            }
+        }
+        Ok(rates)
     }
 
     fn health(&self, written: Spanned<written::Health>) -> Result<Health, BadConfig> {
@@ -438,6 +532,10 @@ impl Judge<'_> {
             methods,
             action: self.action(&written, span, upstreams)?,
             mirror,
+            rates: self.rates(&written.rates)?,
+            priority: self
+                .word(written.priority.as_ref(), &PRIORITIES)?
+                .unwrap_or_default(),
         })
     }
 

@@ -9,9 +9,12 @@ mod document;
 mod written;
 
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use admission::gate;
+use admission::queue::Priority;
+use admission::rate::Rate;
 use ipnet::IpNet;
 use server::upstream::Protocol;
 use server::{Address, Certificate, EngineChoice, Timeouts};
@@ -21,11 +24,17 @@ pub use document::BadConfig;
 use document::Document;
 
 /// A configuration that was checked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
     /// Where the gateway listens. Nothing of it changes without a restart.
     pub listen: Listen,
+    /// Where operators ask for health and metrics, if they may.
+    pub admin: Option<Address>,
+    /// Where requests are written down, if they are.
+    pub log: Option<LogRule>,
+    /// So many keys of rates are told apart at once.
+    pub rate_keys: usize,
     /// What clients may ask for. Bodies are passed on as they come, so they may be longer than what
     /// the memory holds.
     pub limits: server::Limits,
@@ -37,6 +46,15 @@ pub struct Config {
     pub upstreams: Vec<Upstream>,
     /// Which request goes where, in the order of the file.
     pub routes: Vec<Route>,
+}
+
+/// Where requests are written down.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogRule {
+    /// The file; `-` is standard output.
+    pub file: PathBuf,
+    /// Which share of the requests.
+    pub sample: f64,
 }
 
 /// Where the gateway listens, and on what.
@@ -104,10 +122,10 @@ pub struct Upstream {
     pub outlier: Outlier,
     /// When a request is sent again, to another server.
     pub retry: Retry,
+    /// How many requests are under way at once, and how long others wait for them, if that's
+    /// limited.
+    pub overload: Option<gate::Settings>,
 }
-
-// Shares are never NaN.
-impl Eq for Upstream {}
 
 /// A server of an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -196,9 +214,31 @@ pub struct Route {
     pub action: Action,
     /// Who gets a copy of some requests.
     pub mirror: Option<Mirror>,
+    /// How many requests it takes.
+    pub rates: Vec<RateRule>,
+    /// Who goes first where requests have to wait.
+    pub priority: Priority,
 }
 
-impl Eq for Route {}
+/// How many requests a route takes from one key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RateRule {
+    /// What has a bucket of its own.
+    pub key: RateKey,
+    /// How fast it fills, and how much it holds.
+    pub rate: Rate,
+}
+
+/// What has a bucket of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RateKey {
+    /// The address of the client.
+    Address,
+    /// The value of this field, in lower case; requests without it share one bucket.
+    Field(String),
+    /// All requests of the route together.
+    Route,
+}
 
 /// A host that a route is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -266,7 +306,12 @@ impl Config {
     pub fn needs_restart(&self, next: &Config) -> Vec<&'static str> {
         let parts = [
             ("listen", self.listen != next.listen),
-            ("limits", self.limits != next.limits),
+            ("admin", self.admin != next.admin),
+            ("log", self.log != next.log),
+            (
+                "limits",
+                (self.limits, self.rate_keys) != (next.limits, next.rate_keys),
+            ),
             ("timeouts", self.timeouts != next.timeouts),
         ];
         let changed = parts.into_iter().filter(|(_, changed)| *changed);

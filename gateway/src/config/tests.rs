@@ -36,9 +36,15 @@ const WHOLE: &str = r#"
         engine = "epoll"
         self_signed = ["a.example"]
 
+        [admin]
+        address = "127.0.0.1:9900"
+        [log]
+        file = "access.log"
+        sample = "1%"
         [limits]
         head = "32KiB"
         body = 1000
+        rate_keys = 5000
         [timeouts]
         idle = "20s"
         [forward]
@@ -58,6 +64,7 @@ const WHOLE: &str = r#"
         health = { path = "/health", interval = "1s" }
         outlier = { errors = 7, ejection = "30s", panic_threshold = "30%" }
         retry = { attempts = 2, budget = "10%", statuses = [503] }
+        overload = { queue = 10, target = "1ms", interval = "2ms", min = 3, max = 30 }
         [upstream.canary]
         servers = ["127.0.0.1:9002"]
 
@@ -69,6 +76,11 @@ const WHOLE: &str = r#"
         methods = ["GET"]
         split = [{ upstream = "api", weight = 95 }, { upstream = "canary", weight = 5 }]
         mirror = { upstream = "canary", share = "10%", limit = 3 }
+        rates = [
+            { key = "address", per_second = 100 },
+            { key = "route", per_second = 0.5, burst = 7 },
+        ]
+        priority = "high"
         [[route]]
         path = "/teapot"
         answer = { status = 418, text = "short and stout" }
@@ -107,6 +119,19 @@ fn a_whole_file_is_read_as_it_is_meant() {
         Some((1, 3))
     );
     assert_eq!(config.routes[1].name, "route-2");
+    assert_eq!(config.log.map(|log| log.sample), Some(0.01));
+    assert_eq!((config.rate_keys, config.admin.is_some()), (5000, true));
+    let gate = api.overload.expect("it's there");
+    assert_eq!(
+        (gate.queue.length, gate.limit.min, gate.limit.max),
+        (10, 3, 30)
+    );
+    assert_eq!(mixed.rates[0].rate, Rate::new(100.0, 10).expect("a rate"));
+    assert_eq!(mixed.rates[1].rate, Rate::new(0.5, 7).expect("a rate"));
+    assert_eq!(
+        (&mixed.rates[0].key, mixed.priority),
+        (&RateKey::Address, Priority::High)
+    );
 }
 
 #[test]

@@ -16,6 +16,8 @@ use toml::Spanned;
 pub(super) struct File {
     #[serde(default)]
     pub(super) listen: Listen,
+    pub(super) admin: Option<Admin>,
+    pub(super) log: Option<Log>,
     #[serde(default)]
     pub(super) limits: Limits,
     #[serde(default)]
@@ -39,6 +41,19 @@ pub(super) struct Listen {
     pub(super) self_signed: Option<Vec<String>>,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Admin {
+    pub(super) address: Spanned<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Log {
+    pub(super) file: PathBuf,
+    pub(super) sample: Option<Share>,
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Limits {
@@ -46,6 +61,7 @@ pub(super) struct Limits {
     pub(super) body: Option<Size>,
     pub(super) connections: Option<usize>,
     pub(super) memory: Option<Size>,
+    pub(super) rate_keys: Option<Spanned<usize>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -83,6 +99,7 @@ pub(super) struct Upstream {
     pub(super) outlier: Outlier,
     #[serde(default)]
     pub(super) retry: Retry,
+    pub(super) overload: Option<Spanned<Overload>>,
 }
 
 #[derive(Debug)]
@@ -108,6 +125,16 @@ pub(super) struct UpstreamTimeouts {
     pub(super) piece: Option<Length>,
     pub(super) whole: Option<Length>,
     pub(super) idle: Option<Length>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Overload {
+    pub(super) queue: Option<usize>,
+    pub(super) target: Option<Length>,
+    pub(super) interval: Option<Length>,
+    pub(super) min: Option<u32>,
+    pub(super) max: Option<u32>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -151,6 +178,17 @@ pub(super) struct Route {
     pub(super) split: Option<Spanned<Vec<Part>>>,
     pub(super) answer: Option<Spanned<Answer>>,
     pub(super) mirror: Option<Spanned<Mirror>>,
+    #[serde(default)]
+    pub(super) rates: Vec<Spanned<Rate>>,
+    pub(super) priority: Option<Spanned<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rate {
+    pub(super) key: Spanned<String>,
+    pub(super) per_second: f64,
+    pub(super) burst: Option<u32>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -8,6 +8,7 @@ use server::{Context, Ticket};
 
 use super::passing::Copied;
 use super::{Gateway, Nobodys};
+use crate::metrics::Happened;
 use crate::plan::Plan;
 
 /// A copy is given up once so many bytes of its body wait for the mirror.
@@ -34,6 +35,7 @@ impl Gateway {
         let handle = self.servers.at(chosen?.1)?.handle;
         let exchange = context.ask_for_nobody(handle, request.clone()).ok()?;
         self.servers.groups[mirror.upstream].copies += 1;
+        self.figures.happened(mirror.upstream, Happened::Mirrored);
         let of = has_body.then(|| context.ticket());
         let copy = Nobodys::Copy {
             group: mirror.upstream,

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use admission::limit::Outcome;
 use server::upstream::{Error, Event, Head, Kind};
 use server::{Context, Response, Ticket};
 
 use super::Gateway;
 use super::fields;
-use super::passing::Passing;
 use crate::health::may_retry;
+use crate::metrics::Happened;
 
 /// The answer waits once so many of its bytes are on their way to the client.
 const AHEAD_BYTES: usize = 256 * 1024;
@@ -23,11 +24,14 @@ impl Gateway {
             Event::Head(head) => self.head(ticket, head, context),
             Event::Data(bytes) => {
                 context.send(ticket, bytes);
+                passing.answer_bytes += bytes.len() as u64;
                 passing.heard = context.now();
                 passing.ahead_bytes += bytes.len();
                 if passing.ahead_bytes >= AHEAD_BYTES && !passing.paused {
                     passing.paused = true;
-                    context.ask_pause(passing.exchange); // Until the client has taken that.
+                    if let Some(exchange) = passing.exchange {
+                        context.ask_pause(exchange); // Until the client has taken that.
+                    }
                 }
             }
             Event::Trailers(trailers) => passing.trailers = fields::trailers(trailers),
@@ -58,6 +62,12 @@ impl Gateway {
         }
         if let Some(passing) = self.places.of(ticket) {
             passing.answered = true;
+            passing.status = status;
+            passing.outcome = match status {
+                // What a server says that has too much to do (RFC 9110 §15.6.4).
+                503 => Outcome::Overloaded,
+                _ => Outcome::Answered,
+            };
             passing.again = None;
             passing.heard = context.now();
             context.complete(ticket, head.forward());
@@ -79,10 +89,23 @@ impl Gateway {
         if helps && self.send_again(ticket, again, context) {
             return;
         }
+        if let Some(passing) = self.places.of(ticket) {
+            passing.outcome = match error.kind() {
+                Kind::HeadTimeout | Kind::ConnectTimeout | Kind::Deadline | Kind::Full => {
+                    Outcome::Overloaded
+                }
+                _ => Outcome::Void,
+            };
+        }
         match error.answered() {
             true => context.abort(ticket), // The client sees that the answer isn't whole.
             false => {
                 let status = error.kind().status();
+                if let Some(passing) = self.places.of(ticket)
+                    && !passing.gone
+                {
+                    passing.status = status;
+                }
                 let response = Response::sentence(status, format!("{error}\n"));
                 context.complete(ticket, response);
             }
@@ -112,7 +135,11 @@ impl Gateway {
         let rule = &self.plan.config.upstreams[group].outlier;
         match well {
             true => server.condition.succeeded(rule, context.now()),
-            false => drop(server.condition.failed(rule, context.now())),
+            false => {
+                if server.condition.failed(rule, context.now()) {
+                    self.figures.happened(group, Happened::Ejected);
+                }
+            }
         }
     }
 
@@ -157,20 +184,23 @@ impl Gateway {
             false => passing.again.clone(),
         };
         let exchange = passing.exchange;
-        let Some(request) = request else {
+        let (Some(request), Some(state)) = (request, self.servers.at(server)) else {
             return false;
         };
-        let Some(next) = self.ask(server, *request, context) else {
+        let Ok(next) = context.ask_for(ticket, state.handle, *request) else {
             return false;
         };
-        if why == Again::Answered {
+        state.in_flight += 1;
+        self.figures.happened(group, Happened::Retried);
+        if let (Again::Answered, Some(exchange)) = (why, exchange) {
             context.ask_cancel(exchange);
         }
         if let Some(server) = self.servers.at(before) {
             server.in_flight -= 1;
         }
         if let Some(passing) = self.places.of(ticket) {
-            passing.exchange = next;
+            passing.exchange = Some(next);
+            passing.retries = passing.retries.saturating_add(1);
             passing.server = server;
             passing.tried |= if place < 64 { 1 << place } else { 0 };
             if !passing.repeated {
@@ -186,24 +216,38 @@ impl Gateway {
         let Some(passing) = self.places.take(ticket) else {
             return;
         };
-        let Passing {
-            group,
-            server,
-            generation,
-            repeated,
-            mirror,
-            ..
-        } = passing;
-        if let Some(server) = self.servers.at(server) {
+        let now = context.now();
+        let micros = (now - passing.began).as_micros() as u64;
+        let server = passing
+            .exchange
+            .and_then(|_| self.servers.at(passing.server));
+        let mut name = None;
+        if let Some(server) = server {
             server.in_flight -= 1;
+            name = passing.entry.as_ref().map(|_| server.name());
         }
-        if generation == self.generation {
-            let group = &mut self.servers.groups[group];
+        if let Some(route) = passing.route {
+            self.figures.answered(route, passing.status, micros);
+        }
+        if let (Some(mut entry), Some(log)) = (passing.entry, &self.shared.log) {
+            entry.status = passing.status;
+            entry.bytes = passing.answer_bytes;
+            entry.duration_us = micros;
+            entry.retries = passing.retries;
+            entry.upstream = name;
+            log.write(entry);
+        }
+        if passing.generation == self.generation {
+            let group = &mut self.servers.groups[passing.group];
             group.active -= 1;
-            group.retrying -= u32::from(repeated);
+            group.retrying -= u32::from(passing.repeated);
+            if let (Some(gate), Some(began)) = (&mut group.gate, passing.let_in) {
+                gate.end(began, now, passing.outcome);
+                self.freed.push(passing.group);
+            }
         }
         // A copy whose body stays unfinished is no use.
-        if let Some(copied) = mirror {
+        if let Some(copied) = passing.mirror {
             self.drop_copy(copied.exchange, context);
         }
     }

@@ -1,8 +1,9 @@
 //! The service of a worker: requests come in, each takes its route to a server of an upstream, and
 //! the answer goes back, piece by piece.
 //!
-//! This file has what clients do. `course` has what upstreams do, `ticks` what time does, and
-//! `copies` what mirrors get. Each worker has all of this for itself, so that nothing is locked.
+//! This file has what clients do. `turns` has who begins and who waits, `course` what upstreams do,
+//! `ticks` what time does, and `copies` what mirrors get. Each worker has all of this for itself,
+//! so that nothing is locked.
 #![allow(clippy::result_large_err)] // An answer is moved once, and a box would be an allocation.
 
 mod copies;
@@ -11,20 +12,28 @@ mod fields;
 mod passing;
 mod servers;
 mod ticks;
+mod turns;
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use server::upstream::{self, Exchange, Protocol};
+use admission::limit::Outcome;
+use measure::time::Time;
+
+use server::upstream::{Exchange, Protocol};
 use server::{
     Context, Event, Intake, Reply, Request, Response, Service, Ticket, upstream::Event as Heard,
 };
 
+use crate::Shared;
 use crate::balance;
-use crate::config::{Action, Balance, HashKey};
+use crate::config::{Action, Balance, HashKey, RateKey};
 use crate::identity::Identities;
+use crate::log::Entry;
+use crate::metrics::{Figures, Refusal};
 use crate::paths;
-use crate::plan::{Plan, Plans};
+use crate::plan::Plan;
 use crate::routing::Found;
 use fields::{Asked, Client, Writer};
 use passing::{Passing, Places};
@@ -35,7 +44,8 @@ const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 /// See the module.
 pub(crate) struct Gateway {
-    plans: Arc<Plans>,
+    shared: Arc<Shared>,
+    worker: usize,
     /// The plan that is in force here, and its number.
     plan: Arc<Plan>,
     generation: u64,
@@ -45,6 +55,14 @@ pub(crate) struct Gateway {
     nobodys: HashMap<Exchange, Nobodys>,
     identities: Identities,
     writer: Writer,
+    figures: Arc<Figures>,
+    /// The ticket of what no client brings about.
+    nobody: Ticket,
+    next_tick: Time,
+    /// When those that wait for their turn are looked at.
+    next_look: Time,
+    /// Upstreams where somebody else may begin now.
+    freed: Vec<usize>,
     /// The request that is being answered has a body, which is on its way.
     has_body: bool,
 }
@@ -73,16 +91,23 @@ struct Way {
 
 impl Gateway {
     /// The service of one worker.
-    pub(crate) fn new(plans: Arc<Plans>, worker: usize) -> Gateway {
+    pub(crate) fn new(shared: Arc<Shared>, worker: usize) -> Gateway {
+        let plan = shared.plans.current();
         Gateway {
-            plan: plans.current(),
-            plans,
+            figures: shared.metrics.figures(worker, &plan.config),
+            plan,
+            shared,
+            worker,
             generation: 0,
             servers: Servers::default(),
             places: Places::default(),
             nobodys: HashMap::new(),
             identities: Identities::new(worker),
             writer: Writer::default(),
+            nobody: Ticket::NOBODYS,
+            next_tick: Time(0),
+            next_look: Time::NEVER,
+            freed: Vec::new(),
             has_body: false,
         }
     }
@@ -90,16 +115,20 @@ impl Gateway {
     /// Takes up the current plan, if that is another one than before.
     #[inline]
     fn keep_up(&mut self, context: &mut Context<'_>) {
-        let generation = self.plans.generation();
+        let generation = self.shared.plans.generation();
         if generation != self.generation {
-            self.plan = self.plans.current();
-            self.generation = generation;
-            self.servers.adopt(&self.plan, context);
+            self.adopt(generation, context);
         }
     }
 
     /// Which way a request goes, or what it's answered at once.
-    fn way(&mut self, request: &Request<'_>, client: Client) -> Result<Way, Response> {
+    fn way(
+        &mut self,
+        request: &Request<'_>,
+        client: Client,
+        entry: &mut Option<Box<Entry>>,
+        now: Time,
+    ) -> Result<Way, Response> {
         let plan = &*self.plan;
         let rules = &plan.config.forward;
         refuse(request)?;
@@ -108,13 +137,22 @@ impl Gateway {
         let route = match plan.table.find(&plan.config.routes, request, &path) {
             Found::Route(route) => route,
             Found::Method(allowed) => {
+                self.figures.unrouted();
                 let text = "this method isn't allowed here\n";
                 return Err(Response::sentence(405, text).with_field("Allow", allowed));
             }
-            Found::Nothing => return Err(Response::sentence(404, "no route for this request\n")),
+            Found::Nothing => {
+                self.figures.unrouted();
+                return Err(Response::sentence(404, "no route for this request\n"));
+            }
         };
+        if let Some(entry) = entry {
+            entry.route = Some(plan.config.routes[route].name.clone());
+        }
+        self.rate(route, request, client, now)?;
         let parts = match &plan.config.routes[route].action {
             Action::Answer { status, text } => {
+                self.figures.answered(route, *status, 0);
                 return Err(Response::sentence(*status, text.clone()));
             }
             Action::Forward(parts) => parts,
@@ -138,32 +176,58 @@ impl Gateway {
             _ => Some(0),
         };
         let key = key.unwrap_or_else(|| match client.address(request, rules) {
-            Some(std::net::IpAddr::V4(address)) => balance::hash(&address.octets()),
-            Some(std::net::IpAddr::V6(address)) => balance::hash(&address.octets()),
+            Some(IpAddr::V4(address)) => balance::hash(&address.octets()),
+            Some(IpAddr::V6(address)) => balance::hash(&address.octets()),
             None => 0,
         });
         Ok(Way { route, group, key })
     }
 
-    /// Sends a request on its way.
-    fn pass_on(
+    /// Whether a route takes one more request of a key.
+    fn rate(
+        &self,
+        route: usize,
+        request: &Request<'_>,
+        client: Client,
+        now: Time,
+    ) -> Result<(), Response> {
+        for (at, rule) in self.plan.config.routes[route].rates.iter().enumerate() {
+            let name = &*self.plan.config.routes[route].name;
+            let rates = &self.shared.rates;
+            let taken = match &rule.key {
+                RateKey::Route => rates.take((name, at), rule.rate, now),
+                RateKey::Address => {
+                    let address = client.address(request, &self.plan.config.forward);
+                    rates.take((name, at, address.map(network)), rule.rate, now)
+                }
+                RateKey::Field(field) => {
+                    rates.take((name, at, request.field(field)), rule.rate, now)
+                }
+            };
+            if let Err(wait) = taken {
+                self.figures.refused(route, Refusal::Rate);
+                self.figures.answered(route, 429, 0);
+                let seconds = wait.as_millis().div_ceil(1000).max(1);
+                let response = Response::sentence(429, "too many requests; try again later\n");
+                return Err(response.with_field("Retry-After", seconds.to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a request up: it's sent on its way, or waits for its turn.
+    fn take_up(
         &mut self,
         request: &Request<'_>,
         has_body: bool,
+        entry: &mut Option<Box<Entry>>,
         context: &mut Context<'_>,
     ) -> Result<(), Response> {
         let plan = Arc::clone(&self.plan);
         let rules = &plan.config.forward;
         let client = Client::of(context.peer(), rules);
         let hops = hops_left(request)?;
-        let way = self.way(request, client)?;
-        let chosen = (self.servers).choose(&plan, way.group, (way.key, 0), context.now());
-        let Some((place, server)) = chosen else {
-            return Err(Response::sentence(
-                503,
-                "no server of this upstream is usable\n",
-            ));
-        };
+        let way = self.way(request, client, entry, context.now())?;
         let asked = Asked {
             client,
             rules,
@@ -171,64 +235,49 @@ impl Gateway {
             hops,
         };
         let sent = self.writer.write(request, &asked, &mut self.identities);
+        if let Some(entry) = entry {
+            let identity = sent.fields().find(|(name, _)| *name == b"x-request-id");
+            let identity = identity.map(|(_, value)| value.escape_ascii().to_string());
+            entry.request_id = identity.unwrap_or_default();
+        }
         let upstream = &plan.config.upstreams[way.group];
         // Over HTTP/2 a server may decline what comes while it leaves, and take it on another
         // connection. Over HTTP/1.1 there has to be another server.
         let alone = upstream.servers.len() == 1 && upstream.protocol == Protocol::Http1;
-        let attempts = if alone { 0 } else { upstream.retry.attempts };
-        let again = (attempts > 0).then(|| Box::new(sent.clone()));
         let tag = self.places.reserve();
         context.tag(tag);
-        let mirrored = self.mirror(&plan, way.route, &sent, has_body, context);
-        let Some(exchange) = self.ask(server, sent, context) else {
-            self.places.give_back(tag);
-            return Err(Response::sentence(400, "this request can't be passed on\n"));
-        };
         let ticket = context.ticket();
         if has_body {
             context.pause(ticket); // Until the upstream has room.
         }
+        let mirror = self.mirror(&plan, way.route, &sent, has_body, context);
         self.servers.groups[way.group].active += 1;
-        self.places.put(Passing {
-            ticket,
-            exchange,
-            group: way.group,
-            server,
-            generation: self.generation,
-            tried: if place < 64 { 1 << place } else { 0 },
-            again,
-            key: way.key,
-            attempts,
-            repeated: false,
-            body_began: false,
-            body_bytes: 0,
-            answered: false,
-            gone: false,
-            paused: false,
-            ahead_bytes: 0,
-            heard: context.now(),
-            trailers: Vec::new(),
-            mirror: mirrored,
-        });
-        Ok(())
+        let mut passing = Passing::new(ticket, context.now());
+        passing.route = Some(way.route);
+        passing.group = way.group;
+        passing.generation = self.generation;
+        passing.key = way.key;
+        passing.attempts = if alone { 0 } else { upstream.retry.attempts };
+        passing.again = Some(Box::new(sent));
+        passing.mirror = mirror;
+        passing.entry = entry.take();
+        self.places.put(passing);
+        let priority = plan.config.routes[way.route].priority;
+        self.arrive(ticket, way.group, priority, context)
     }
 
-    /// Begins an exchange with a server.
-    fn ask(
-        &mut self,
-        server: usize,
-        request: upstream::Request,
-        context: &mut Context<'_>,
-    ) -> Option<Exchange> {
-        let server = self.servers.at(server)?;
-        let exchange = context.ask(server.handle, request).ok()?;
-        server.in_flight += 1;
-        Some(exchange)
+    /// Tells whoever writes it down that a request was answered without an upstream.
+    fn answered_here(&mut self, entry: Option<Box<Entry>>, response: &Response) {
+        if let (Some(mut entry), Some(log)) = (entry, &self.shared.log) {
+            entry.status = response.status;
+            log.write(entry);
+        }
     }
 }
 
 impl Service for Gateway {
     fn started(&mut self, context: &mut Context<'_>) {
+        self.nobody = context.ticket();
         self.keep_up(context);
         self.tick(context);
     }
@@ -246,15 +295,30 @@ impl Service for Gateway {
     fn call(&mut self, request: &Request<'_>, context: &mut Context<'_>) -> Reply {
         let has_body = std::mem::take(&mut self.has_body);
         self.keep_up(context);
-        match self.pass_on(request, has_body, context) {
+        let mut entry = match &self.shared.log {
+            Some(log) if self.identities.happens(log.sample) => {
+                let client = Client::of(context.peer(), &self.plan.config.forward);
+                let address = client.address(request, &self.plan.config.forward);
+                Some(Box::new(Entry::of(request, address)))
+            }
+            _ => None,
+        };
+        match self.take_up(request, has_body, &mut entry, context) {
             Ok(()) => Reply::Later,
-            Err(response) => Reply::Now(response),
+            Err(response) => {
+                self.answered_here(entry, &response);
+                self.admit_all(context);
+                Reply::Now(response)
+            }
         }
     }
 
     fn due(&mut self, _: Ticket, context: &mut Context<'_>) {
         self.keep_up(context);
-        self.tick(context);
+        if context.now() >= self.next_tick {
+            self.tick(context);
+        }
+        self.admit_those_that_wait(context);
     }
 
     /// What the client does.
@@ -262,7 +326,9 @@ impl Service for Gateway {
         let Some(passing) = self.places.of(ticket) else {
             return;
         };
-        let exchange = passing.exchange;
+        let Some(exchange) = passing.exchange else {
+            return self.meanwhile(ticket, event, context);
+        };
         match event {
             Event::Data(bytes) => {
                 passing.body_began = true;
@@ -272,9 +338,13 @@ impl Service for Gateway {
                     context.ask_cancel(exchange);
                     match passing.answered {
                         true => context.abort(ticket),
-                        false => context.complete(ticket, too_long()),
+                        false => {
+                            passing.status = 413;
+                            context.complete(ticket, too_long());
+                        }
                     }
-                    return self.finish(ticket, context);
+                    self.finish(ticket, context);
+                    return self.admit_all(context);
                 }
                 context.ask_send(exchange, bytes);
                 context.pause(ticket); // Until the upstream has taken that.
@@ -294,9 +364,11 @@ impl Service for Gateway {
             }
             // Who sends no more before he has an answer has left, with few exceptions.
             Event::PeerEnded => {
+                passing.outcome = Outcome::Void;
                 context.ask_cancel(exchange);
                 context.abort(ticket);
                 self.finish(ticket, context);
+                self.admit_all(context);
             }
             // The exchange ends by itself.
             Event::Closed => passing.gone = true,
@@ -308,9 +380,24 @@ impl Service for Gateway {
     fn exchange(&mut self, exchange: Exchange, event: Heard<'_>, context: &mut Context<'_>) {
         let ticket = context.ticket();
         match self.places.of(ticket) {
-            Some(passing) if passing.exchange == exchange => self.heard(ticket, event, context),
+            Some(passing) if passing.exchange == Some(exchange) => {
+                self.heard(ticket, event, context);
+            }
             _ => self.heard_for_nobody(exchange, event, context),
         }
+        self.admit_all(context);
+    }
+}
+
+/// What an address is limited by: of IPv6 the network of 64 bits, all of which one client has
+/// (RFC 6177 §2).
+fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V6(address) => {
+            let bits = u128::from(address) & !u128::from(u64::MAX);
+            IpAddr::V6(bits.into())
+        }
+        address => address,
     }
 }
 

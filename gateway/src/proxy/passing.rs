@@ -1,16 +1,21 @@
 //! The requests that are on their way, each in a place that its ticket is tagged with.
 
+use admission::limit::Outcome;
 use measure::time::Time;
 use server::upstream::{self, Exchange};
 use server::{Field, Ticket};
+
+use crate::log::Entry;
 
 /// A request that is being passed on.
 #[derive(Debug)]
 pub(super) struct Passing {
     /// The client's.
     pub(super) ticket: Ticket,
-    /// What it became.
-    pub(super) exchange: Exchange,
+    /// What it became; nothing yet while it waits for its turn.
+    pub(super) exchange: Option<Exchange>,
+    /// Its route in the plan that is in force, if that has it.
+    pub(super) route: Option<usize>,
     /// Where that goes: the upstream's place in the plan of `generation`, …
     pub(super) group: usize,
     /// … the server's among all that the worker knows, …
@@ -23,8 +28,23 @@ pub(super) struct Passing {
     pub(super) again: Option<Box<upstream::Request>>,
     /// What its server is chosen by, under consistent hashing.
     pub(super) key: u64,
-    /// So often may it be sent again.
+    /// So often may it be sent again, …
     pub(super) attempts: u8,
+    /// … and so often it was.
+    pub(super) retries: u8,
+    /// It's one of those that the gate of its upstream has let in, and since when.
+    pub(super) let_in: Option<Time>,
+    /// What of its body came while it waited, and whether that was all.
+    pub(super) early: Vec<u8>,
+    pub(super) ended: bool,
+    /// When it came, and what the client was told.
+    pub(super) began: Time,
+    pub(super) status: u16,
+    pub(super) answer_bytes: u64,
+    /// Its line in the access log.
+    pub(super) entry: Option<Box<Entry>>,
+    /// It says how much its upstream can take.
+    pub(super) outcome: Outcome,
     /// This is not the first time.
     pub(super) repeated: bool,
     /// A piece of its body was sent: nobody has that any more.
@@ -54,6 +74,43 @@ pub(super) struct Copied {
     pub(super) ahead_bytes: usize,
 }
 
+impl Passing {
+    /// One that has just come.
+    pub(super) fn new(ticket: Ticket, now: Time) -> Passing {
+        Passing {
+            ticket,
+            exchange: None,
+            route: None,
+            group: 0,
+            server: 0,
+            generation: 0,
+            tried: 0,
+            again: None,
+            key: 0,
+            attempts: 0,
+            retries: 0,
+            let_in: None,
+            early: Vec::new(),
+            ended: false,
+            began: now,
+            status: 0,
+            answer_bytes: 0,
+            entry: None,
+            outcome: Outcome::Void,
+            repeated: false,
+            body_began: false,
+            body_bytes: 0,
+            answered: false,
+            gone: false,
+            paused: false,
+            ahead_bytes: 0,
+            heard: now,
+            trailers: Vec::new(),
+            mirror: None,
+        }
+    }
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Places {
@@ -68,11 +125,6 @@ impl Places {
             self.places.push(None);
             self.places.len() as u32 - 1
         })
-    }
-
-    /// A place that was reserved isn't used.
-    pub(super) fn give_back(&mut self, tag: u32) {
-        self.free.push(tag);
     }
 
     /// Puts a request into the place that its ticket is tagged with.
@@ -94,6 +146,11 @@ impl Places {
         let passing = self.places[ticket.tag() as usize].take();
         self.free.push(ticket.tag());
         passing
+    }
+
+    /// All that are on their way, to be changed.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Passing> {
+        self.places.iter_mut().flatten()
     }
 
     /// All that are on their way.

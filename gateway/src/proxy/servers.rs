@@ -2,9 +2,10 @@
 //! the same across plans while its address and its settings do: with its connections, and with what
 //! is known of its health.
 
+use admission::gate::{self, Gate};
 use measure::time::Time;
 use server::upstream::{self, Exchange, Upstream};
-use server::{Address, Context};
+use server::{Address, Context, Ticket};
 
 use crate::balance::{Balancer, Candidate};
 use crate::config;
@@ -29,8 +30,9 @@ pub(super) struct Server {
 }
 
 /// An upstream of the plan.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Group {
+    name: String,
     /// Its servers, among all.
     pub(super) servers: Vec<usize>,
     balancer: Balancer,
@@ -39,6 +41,17 @@ pub(super) struct Group {
     pub(super) retrying: u32,
     /// Copies under way.
     pub(super) copies: u32,
+    /// Who waits, if not all are let in at once.
+    pub(super) gate: Option<Gate<Ticket>>,
+    rule: Option<gate::Settings>,
+}
+
+/// Where an upstream of the plan before is in this one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moved {
+    pub(super) to: usize,
+    /// Those that its gate has let in, or has wait, are none of the gate that it has now.
+    pub(super) other_gate: bool,
 }
 
 /// See the module.
@@ -51,24 +64,46 @@ pub(super) struct Servers {
 }
 
 impl Servers {
-    /// Takes up another plan.
-    pub(super) fn adopt(&mut self, plan: &Plan, context: &mut Context<'_>) {
+    /// Takes up another plan. Returns, by what was the place of an upstream, where it is now; and
+    /// whether its gate is another one.
+    pub(super) fn adopt(&mut self, plan: &Plan, context: &mut Context<'_>) -> Vec<Option<Moved>> {
         for server in self.all.iter_mut().flatten() {
             server.retired = true;
         }
-        let upstreams = plan.config.upstreams.iter();
-        self.groups = upstreams
-            .map(|upstream| {
-                let servers = upstream.servers.iter();
-                let servers = servers.map(|server| self.place(upstream, &server.address, context));
-                let servers = servers.collect();
-                Group {
-                    servers,
-                    ..Group::default()
-                }
-            })
-            .collect();
+        let old = std::mem::take(&mut self.groups);
+        let mut moved = vec![None; old.len()];
+        let mut old: Vec<Option<Group>> = old.into_iter().map(Some).collect();
+        for (at, upstream) in plan.config.upstreams.iter().enumerate() {
+            let servers = upstream.servers.iter();
+            let servers = servers.map(|server| self.place(upstream, &server.address, context));
+            let servers: Vec<usize> = servers.collect();
+            let same = |one: &Option<Group>| one.as_ref().is_some_and(|g| g.name == upstream.name);
+            let was = old.iter().position(same);
+            let mut group = was
+                .and_then(|was| old[was].take())
+                .unwrap_or_else(|| Group {
+                    name: upstream.name.clone(),
+                    servers: Vec::new(),
+                    balancer: Balancer::default(),
+                    active: 0,
+                    retrying: 0,
+                    copies: 0,
+                    gate: None,
+                    rule: None,
+                });
+            group.servers = servers;
+            let other_gate = group.rule != upstream.overload;
+            if other_gate {
+                group.rule = upstream.overload;
+                group.gate = group.rule.map(|rule| Gate::new(rule, context.now()));
+            }
+            if let Some(was) = was {
+                moved[was] = Some(Moved { to: at, other_gate });
+            }
+            self.groups.push(group);
+        }
         self.sweep(context);
+        moved
     }
 
     /// The place of a server that a plan has, which may be known.

@@ -32,8 +32,8 @@ impl Gateway {
         }
         self.end_the_silent(&plan, context);
         self.servers.sweep(context);
-        let ticket = context.ticket();
-        context.wake_at(next, ticket);
+        self.next_tick = next;
+        context.wake_at(next, self.nobody);
     }
 
     /// Begins or ends a check of a server if it's time; says when to look again.
@@ -119,11 +119,14 @@ impl Gateway {
             .map(|one| one.ticket)
             .collect();
         for ticket in ended {
-            if let Some(passing) = self.places.of(ticket) {
-                context.ask_cancel(passing.exchange);
+            if let Some(passing) = self.places.of(ticket)
+                && let Some(exchange) = passing.exchange
+            {
+                context.ask_cancel(exchange);
                 context.abort(ticket);
                 self.finish(ticket, context);
             }
         }
+        self.admit_all(context);
     }
 }

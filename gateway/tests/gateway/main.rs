@@ -4,6 +4,8 @@
 mod failures;
 mod fields;
 mod frames;
+mod limits;
+mod operations;
 mod passing;
 mod program;
 mod servers;

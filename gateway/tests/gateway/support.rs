@@ -358,10 +358,9 @@ fn serve(mut stream: TcpStream, shared: &Shared, script: &(impl Fn(&Seen) -> Do 
     while let Some(head) = read_head(&mut stream) {
         let (body, _) = read_body(&mut stream, &head, false);
         let seen = Seen { head, body };
-        let todo = script(&seen);
-        shared.seen.lock().expect("no panic").push(seen);
+        shared.seen.lock().expect("no panic").push(seen.clone());
         shared.more.notify_all();
-        let (bytes, close) = match todo {
+        let (bytes, close) = match script(&seen) {
             Do::Say(bytes) => (bytes, false),
             Do::SayAndClose(bytes) => (bytes, true),
             Do::SayAndHang(bytes) => {

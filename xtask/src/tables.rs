@@ -141,6 +141,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "token",
+        holds: "JSON Web Tokens: keys, and whether a token is good; no I/O, no clock",
+        imports: &[],
+        test_imports: &["measure"],
+    },
+    Crate {
         name: "statistics",
         holds: "what a few rounds allow to say: pure functions of numbers",
         imports: &["measure"],

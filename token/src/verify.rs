@@ -1,0 +1,154 @@
+//! Whether a token is good.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::de::DeserializeSeed;
+
+use crate::claims::{Claims, Payload, Wanted};
+use crate::header::Header;
+use crate::keys::{Algorithm, Key, KeySet};
+use crate::refused::Refused;
+
+/// Keys that are tried for a token that names none.
+const TRIES_MAX: usize = 4;
+
+/// What a token's claims have to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// What `iss` has to be.
+    pub issuer: Option<String>,
+    /// One of these has to be in `aud`; without any, `aud` isn't looked at.
+    pub audiences: Vec<String>,
+    /// Seconds by which clocks may differ, for `exp` and `nbf`.
+    pub leeway_s: u64,
+    /// Whether a token without `exp` is good, for ever.
+    pub without_expiry: bool,
+    /// The longest token, in bytes.
+    pub bytes_max: usize,
+    /// Further claims that [`Claims::others`] has, where they are there.
+    pub claims: Vec<String>,
+}
+
+impl Default for Rules {
+    /// Any issuer and audience, no leeway, `exp` demanded, up to 8 KiB.
+    fn default() -> Rules {
+        Rules {
+            issuer: None,
+            audiences: Vec::new(),
+            leeway_s: 0,
+            without_expiry: false,
+            bytes_max: 8 * 1024,
+            claims: Vec::new(),
+        }
+    }
+}
+
+/// Says what a token in the compact form (RFC 7515 §7.1) says, if it's good at `now_s`, in seconds
+/// since 1970-01-01 UTC.
+///
+/// The signature is checked before the claims are so much as decoded.
+///
+/// # Errors
+/// It isn't.
+pub fn verify(token: &[u8], keys: &KeySet, rules: &Rules, now_s: u64) -> Result<Claims, Refused> {
+    if token.len() > rules.bytes_max {
+        return Err(Refused::TooLong);
+    }
+    let dot = |bytes: &[u8]| bytes.iter().position(|byte| *byte == b'.');
+    let first = dot(token).ok_or(Refused::Malformed)?;
+    let second = dot(&token[first + 1..]).ok_or(Refused::Malformed)? + first + 1;
+    let (message, signature) = (&token[..second], &token[second + 1..]);
+    let signature = decoded(signature)?;
+    let header = decoded(&token[..first])?;
+    let header: Header<'_> = serde_json::from_slice(&header).map_err(|_| Refused::Malformed)?;
+    check_signature(&header, message, &signature, keys)?;
+    let payload = decoded(&token[first + 1..second])?;
+    let mut json = serde_json::Deserializer::from_slice(&payload);
+    let payload = Wanted(&rules.claims).deserialize(&mut json);
+    let payload = payload.map_err(|_| Refused::Malformed)?;
+    json.end().map_err(|_| Refused::Malformed)?;
+    judge(payload, rules, now_s)
+}
+
+/// Base64url, to the letter: no padding, no line ends, no bits left over.
+fn decoded(part: &[u8]) -> Result<Vec<u8>, Refused> {
+    URL_SAFE_NO_PAD.decode(part).map_err(|_| Refused::Malformed)
+}
+
+fn check_signature(
+    header: &Header<'_>,
+    message: &[u8],
+    signature: &[u8],
+    keys: &KeySet,
+) -> Result<(), Refused> {
+    let algorithm = Algorithm::of(&header.alg).ok_or(Refused::UnknownAlgorithm)?;
+    if header.crit.is_some() {
+        return Err(Refused::Critical);
+    }
+    let signed = |key: &Key| key.has_signed(message, signature);
+    let named = header.kid.as_deref().map(|kid| {
+        let mut keys = keys.keys().iter();
+        keys.find(|key| key.id() == Some(kid))
+    });
+    match named {
+        Some(Some(key)) if key.algorithm() != algorithm => Err(Refused::WrongAlgorithm),
+        Some(Some(key)) => signed(key).then_some(()).ok_or(Refused::BadSignature),
+        // One that nobody named can be any of those without a name.
+        Some(None) => by_any(
+            keys.keys().iter().filter(|key| key.id().is_none()),
+            algorithm,
+            signed,
+        ),
+        None => by_any(keys.keys().iter(), algorithm, signed),
+    }
+}
+
+/// Whether one of some keys has signed it.
+fn by_any<'a>(
+    keys: impl Iterator<Item = &'a Key>,
+    algorithm: Algorithm,
+    signed: impl Fn(&Key) -> bool,
+) -> Result<(), Refused> {
+    let mut tried = 0;
+    for key in keys
+        .filter(|key| key.algorithm() == algorithm)
+        .take(TRIES_MAX)
+    {
+        if signed(key) {
+            return Ok(());
+        }
+        tried += 1;
+    }
+    Err(match tried {
+        0 => Refused::UnknownKey,
+        _ => Refused::BadSignature,
+    })
+}
+
+fn judge(payload: Payload, rules: &Rules, now_s: u64) -> Result<Claims, Refused> {
+    let expires_at = match payload.expires {
+        // On or after it, a token is not good (RFC 7519 §4.1.4). What doesn't fit is for ever.
+        Some(expires) => expires as u64,
+        None if rules.without_expiry => u64::MAX,
+        None => return Err(Refused::NoExpiry),
+    };
+    if now_s >= expires_at.saturating_add(rules.leeway_s) {
+        return Err(Refused::Expired);
+    }
+    let from = payload.not_before.map_or(0, |from| from.ceil() as u64);
+    if now_s.saturating_add(rules.leeway_s) < from {
+        return Err(Refused::NotYet);
+    }
+    if rules.issuer.is_some() && rules.issuer != payload.issuer {
+        return Err(Refused::WrongIssuer);
+    }
+    let is_ours = |audience: &String| rules.audiences.contains(audience);
+    if !rules.audiences.is_empty() && !payload.audiences.iter().any(is_ours) {
+        return Err(Refused::WrongAudience);
+    }
+    Ok(Claims {
+        subject: payload.subject,
+        expires_at,
+        others: payload.others,
+    })
+}

@@ -1,0 +1,423 @@
+//! Good tokens and bad ones.
+
+#[path = "support/mint.rs"]
+mod mint;
+
+use mint::{base64url, good, keys, token};
+use token::{Algorithm, Claims, Key, KeySet, Refused, Rules, verify};
+
+const NOW: u64 = 1_800_000_000;
+const CLAIMS: &str = r#"{"sub":"42","iss":"us","aud":["them","others"],"exp":1800000001}"#;
+
+/// Of the key of RFC 7517, appendix A.1.
+const MODULUS: &str = "\
+    0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1\
+    L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4\
+    QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbO\
+    pbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csF\
+    Cur-kEgU8awapJzKnqDKgw";
+
+fn rules() -> Rules {
+    Rules {
+        issuer: Some("us".into()),
+        audiences: vec!["them".into()],
+        ..Rules::default()
+    }
+}
+
+fn ask(token: &[u8]) -> Result<Claims, Refused> {
+    verify(token, &keys(), &rules(), NOW)
+}
+
+/// What comes of claims, signed well.
+fn said(claims: &str) -> Result<Claims, Refused> {
+    ask(&good(Algorithm::Hs256, claims))
+}
+
+#[test]
+fn a_good_token_of_each_algorithm_is_good_with_its_key_named_or_not() {
+    for algorithm in Algorithm::ALL {
+        let claims =
+            ask(&good(algorithm, CLAIMS)).unwrap_or_else(|why| panic!("{algorithm}: {why}"));
+        assert_eq!(claims.subject.as_deref(), Some("42"));
+        assert_eq!(claims.expires_at, NOW + 1);
+        let unnamed = token(algorithm, &format!(r#"{{"alg":"{algorithm}"}}"#), CLAIMS);
+        assert!(ask(&unnamed).is_ok(), "{algorithm}");
+    }
+}
+
+#[test]
+fn a_changed_byte_anywhere_makes_it_bad() {
+    for algorithm in Algorithm::ALL {
+        let token = good(algorithm, CLAIMS);
+        for at in 0..token.len() {
+            let mut changed = token.clone();
+            changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
+            assert!(ask(&changed).is_err(), "{algorithm}, byte {at}");
+            assert!(ask(&token[..at]).is_err(), "{algorithm}, cut at {at}");
+        }
+    }
+}
+
+#[test]
+fn no_spelling_of_none_is_an_algorithm() {
+    for alg in [
+        "none",
+        "None",
+        "NONE",
+        "nOnE",
+        "",
+        " HS256",
+        "hs256",
+        "HS256\\u0000",
+        "HS512",
+    ] {
+        let header = format!(r#"{{"alg":"{alg}"}}"#);
+        let message = format!("{}.{}", base64url(&header), base64url(CLAIMS));
+        for signature in [
+            String::new(),
+            base64url(mint::hmac_of(mint::SECRET, message.as_bytes())),
+        ] {
+            let token = format!("{message}.{signature}");
+            assert_eq!(
+                ask(token.as_bytes()),
+                Err(Refused::UnknownAlgorithm),
+                "{alg}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_public_key_is_no_secret_to_sign_with() {
+    let forms = [
+        mint::RSA_PUBLIC.as_bytes().to_vec(),
+        mint::pem(mint::RSA_PUBLIC),
+    ];
+    for secret in forms {
+        for kid in ["rs256", "hs256", "es256"] {
+            let header = format!(r#"{{"alg":"HS256","kid":"{kid}"}}"#);
+            let message = format!("{}.{}", base64url(&header), base64url(CLAIMS));
+            let signature = mint::hmac_of(&secret, message.as_bytes());
+            let token = format!("{message}.{}", base64url(signature));
+            let expected = match kid {
+                "hs256" => Refused::BadSignature,
+                _ => Refused::WrongAlgorithm,
+            };
+            assert_eq!(ask(token.as_bytes()), Err(expected), "{kid}");
+        }
+        // Nor does a configuration that mixes them up make it one.
+        assert!(Key::secret(None, &secret).is_err());
+    }
+}
+
+#[test]
+fn the_algorithm_is_the_keys_and_not_the_tokens() {
+    for (of, named) in [("hs256", "RS256"), ("rs256", "ES256"), ("es256", "EdDSA")] {
+        let header = format!(r#"{{"alg":"{named}","kid":"{of}"}}"#);
+        let algorithm = Algorithm::of(named).expect("it's known");
+        let token = token(algorithm, &header, CLAIMS);
+        assert_eq!(ask(&token), Err(Refused::WrongAlgorithm), "{of} {named}");
+    }
+}
+
+#[test]
+fn a_key_that_nobody_has_is_unknown() {
+    let header = r#"{"alg":"HS256","kid":"somebody"}"#;
+    assert_eq!(
+        ask(&token(Algorithm::Hs256, header, CLAIMS)),
+        Err(Refused::UnknownKey)
+    );
+    let only_rsa = KeySet::new(vec![mint::key(Algorithm::Rs256, None)]).expect("one key");
+    let unnamed = token(Algorithm::Hs256, r#"{"alg":"HS256"}"#, CLAIMS);
+    assert_eq!(
+        verify(&unnamed, &only_rsa, &rules(), NOW),
+        Err(Refused::UnknownKey)
+    );
+    // A key without an id may be the one that a token names.
+    let nameless = KeySet::new(vec![mint::key(Algorithm::Hs256, None)]).expect("one key");
+    assert!(
+        verify(
+            &token(Algorithm::Hs256, header, CLAIMS),
+            &nameless,
+            &rules(),
+            NOW
+        )
+        .is_ok()
+    );
+}
+
+#[test]
+fn a_signature_of_the_curve_in_der_is_not_taken() {
+    let header = r#"{"alg":"ES256","kid":"es256"}"#;
+    let message = format!("{}.{}", base64url(header), base64url(CLAIMS));
+    let raw = mint::sign(Algorithm::Es256, message.as_bytes());
+    let integer = |part: &[u8]| [&[2, 33, 0][..], part].concat();
+    let body = [integer(&raw[..32]), integer(&raw[32..])].concat();
+    let der = [&[0x30, body.len() as u8][..], &body].concat();
+    let token = format!("{message}.{}", base64url(der));
+    assert_eq!(ask(token.as_bytes()), Err(Refused::BadSignature));
+}
+
+#[test]
+fn times_are_minded_to_the_second() {
+    let at = |now: u64, leeway_s: u64, claims: &str| {
+        let rules = Rules {
+            leeway_s,
+            ..rules()
+        };
+        verify(&good(Algorithm::Hs256, claims), &keys(), &rules, now).map(|_| ())
+    };
+    assert_eq!(at(NOW, 0, CLAIMS), Ok(()));
+    assert_eq!(at(NOW + 1, 0, CLAIMS), Err(Refused::Expired));
+    assert_eq!(at(NOW + 1, 1, CLAIMS), Ok(()));
+    assert_eq!(at(NOW + 2, 1, CLAIMS), Err(Refused::Expired));
+    let from = r#"{"iss":"us","aud":"them","exp":1900000000,"nbf":1800000000}"#;
+    assert_eq!(at(NOW - 1, 0, from), Err(Refused::NotYet));
+    assert_eq!(at(NOW - 1, 1, from), Ok(()));
+    assert_eq!(at(NOW, 0, from), Ok(()));
+    let fraction = r#"{"iss":"us","aud":"them","exp":1800000000.9,"nbf":1799999999.1}"#;
+    assert_eq!(at(NOW, 0, fraction), Err(Refused::Expired));
+    let for_ever = r#"{"iss":"us","aud":"them","exp":1e300}"#;
+    assert_eq!(at(u64::MAX - 1, 0, for_ever), Ok(()));
+}
+
+#[test]
+fn claims_have_to_be_as_the_rules_say() {
+    let cases = [
+        (r#"{"iss":"us","aud":"them"}"#, Refused::NoExpiry),
+        (
+            r#"{"iss":"me","aud":"them","exp":1900000000}"#,
+            Refused::WrongIssuer,
+        ),
+        (r#"{"aud":"them","exp":1900000000}"#, Refused::WrongIssuer),
+        (r#"{"iss":"us","exp":1900000000}"#, Refused::WrongAudience),
+        (
+            r#"{"iss":"us","aud":"them ","exp":1900000000}"#,
+            Refused::WrongAudience,
+        ),
+        (
+            r#"{"iss":"us","aud":[],"exp":1900000000}"#,
+            Refused::WrongAudience,
+        ),
+        (
+            r#"{"iss":"us","aud":{"them":1},"exp":1900000000}"#,
+            Refused::Malformed,
+        ),
+        (
+            r#"{"iss":"us","aud":"them","exp":"1900000000"}"#,
+            Refused::Malformed,
+        ),
+        (r#"{"iss":"us","aud":"them","exp":-1}"#, Refused::Malformed),
+        (
+            r#"{"iss":"us","aud":"them","exp":null}"#,
+            Refused::Malformed,
+        ),
+        (
+            r#"{"iss":"us","aud":"them","exp":1,"exp":1900000000}"#,
+            Refused::Malformed,
+        ),
+        (
+            r#"{"sub":"1","iss":"us","aud":"them","exp":1900000000,"s\u0075b":"2"}"#,
+            Refused::Malformed,
+        ),
+        (
+            r#"{"role":1,"iss":"us","aud":"them","exp":1900000000,"role":2}"#,
+            Refused::Malformed,
+        ),
+        (
+            r#"{"sub":42,"iss":"us","aud":"them","exp":1900000000}"#,
+            Refused::Malformed,
+        ),
+        (r#"["iss"]"#, Refused::Malformed),
+        (
+            r#"{"iss":"us","aud":"them","exp":1900000000} x"#,
+            Refused::Malformed,
+        ),
+        ("", Refused::Malformed),
+    ];
+    for (claims, expected) in cases {
+        assert_eq!(said(claims), Err(expected), "{claims}");
+    }
+}
+
+#[test]
+fn further_claims_are_told_where_they_are_plain() {
+    let rules = Rules {
+        claims: ["role", "level", "scopes", "deep", "missing"]
+            .map(String::from)
+            .to_vec(),
+        ..rules()
+    };
+    let claims = r#"{"iss":"us","aud":"them","exp":1900000000,"role":"admin","level":3,
+        "scopes":["read","write"],"deep":{"a":1},"other":true}"#;
+    let said = verify(&good(Algorithm::EdDsa, claims), &keys(), &rules, NOW).expect("it's good");
+    let expected = [("role", "admin"), ("level", "3"), ("scopes", "read write")];
+    let expected = expected.map(|(name, value)| (name.to_string(), value.to_string()));
+    assert_eq!(said.others, expected);
+}
+
+#[test]
+fn headers_that_demand_more_or_say_it_twice_are_refused() {
+    let cases = [
+        (
+            r#"{"alg":"HS256","crit":["b64"],"b64":false}"#,
+            Refused::Critical,
+        ),
+        (r#"{"alg":"HS256","crit":[]}"#, Refused::Critical),
+        (r#"{"alg":"none","alg":"HS256"}"#, Refused::Malformed),
+        (
+            r#"{"alg":"HS256","kid":"hs256","kid":"rs256"}"#,
+            Refused::Malformed,
+        ),
+        (r#"{"kid":"hs256"}"#, Refused::Malformed),
+        (r#"{"alg":["HS256"]}"#, Refused::Malformed),
+        (r#"{"alg":"HS256"}{}"#, Refused::Malformed),
+    ];
+    for (header, expected) in cases {
+        let token = token(Algorithm::Hs256, header, CLAIMS);
+        assert_eq!(ask(&token), Err(expected), "{header}");
+    }
+}
+
+#[test]
+fn what_is_no_token_is_malformed_and_what_is_too_long_is_not_looked_at() {
+    let good = good(Algorithm::Hs256, CLAIMS);
+    let text = String::from_utf8(good.clone()).expect("text");
+    let padded = format!("{text}=");
+    let spaced = text.replace('.', ". ");
+    let five_parts = format!("{text}.a.b");
+    for token in [
+        "",
+        ".",
+        "..",
+        "...",
+        "a.b",
+        "é.é.é",
+        &padded,
+        &spaced,
+        &five_parts,
+    ] {
+        assert_eq!(ask(token.as_bytes()), Err(Refused::Malformed), "{token}");
+    }
+    let controls = [&good[..], &[0, b'\r', b'\n', 0x7f]].concat();
+    assert_eq!(ask(&controls), Err(Refused::Malformed));
+    let mut filled = String::from(CLAIMS);
+    filled.insert_str(1, &format!(r#""fill":"{}","#, "x".repeat(5990)));
+    let long = mint::good(Algorithm::Hs256, &filled);
+    assert!(long.len() <= 8192 && long.len() > 8100, "{}", long.len());
+    assert!(ask(&long).is_ok());
+    let longer = [&long[..], &[b'A'; 100]].concat();
+    assert_eq!(ask(&longer), Err(Refused::TooLong));
+    let deep = format!(r#"{{"a":{}1{}}}"#, "[".repeat(2000), "]".repeat(2000));
+    // What nobody asked for is skipped, however deep it is.
+    assert_eq!(said(&deep), Err(Refused::NoExpiry));
+}
+
+#[test]
+fn a_set_of_keys_is_read_as_it_is_fetched() {
+    // RFC 7517, appendix A.1, with the key of RFC 8037, appendix A.2, and what isn't known here.
+    let jwks = r#"{"keys":[
+        {"kty":"EC","crv":"P-256","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4",
+         "y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM","use":"enc","kid":"1"},
+        {"kty":"RSA","n":"MODULUS",
+         "e":"AQAB","alg":"RS256","kid":"2011-04-29"},
+        {"kty":"OKP","crv":"Ed25519","kid":"8037",
+         "x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"},
+        {"kty":"RSA","n":"0vx7","e":"AQAB"},
+        {"kty":"oct","k":
+         "AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow"},
+        {"kty":"RSA","n":"AQAB","e":"AQAB","alg":"RS512"},
+        {"kty":"new"}, 7]}"#;
+    let jwks = jwks.replace("MODULUS", MODULUS);
+    let (set, skipped) = KeySet::from_jwks(jwks.as_bytes(), false).expect("two can be used");
+    let ids: Vec<_> = set
+        .keys()
+        .iter()
+        .map(|key| (key.id(), key.algorithm()))
+        .collect();
+    let expected = [
+        (Some("2011-04-29"), Algorithm::Rs256),
+        (Some("8037"), Algorithm::EdDsa),
+    ];
+    assert_eq!(ids, expected);
+    let skipped: Vec<_> = skipped.iter().map(ToString::to_string).collect();
+    assert_eq!(skipped.len(), 5, "{skipped:?}");
+    assert!(
+        skipped[0].starts_with("key 4: an RSA key has 2048 to 8192 bits"),
+        "{}",
+        skipped[0]
+    );
+    assert!(
+        skipped[1].starts_with("key 5: it's a secret"),
+        "{}",
+        skipped[1]
+    );
+    // RFC 8037, appendix A.4: signed by that key, though its payload is no claims.
+    let token = b"eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc.\
+        hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg";
+    assert_eq!(
+        verify(token, &set, &Rules::default(), 0),
+        Err(Refused::Malformed)
+    );
+    let mut changed = token.to_vec();
+    changed[25] = b'Y';
+    assert_eq!(
+        verify(&changed, &set, &Rules::default(), 0),
+        Err(Refused::BadSignature)
+    );
+}
+
+#[test]
+fn keys_that_are_none_say_what_is_wrong_with_them() {
+    let pem = |text: &str| Key::from_pem(None, text).expect_err("no key").to_string();
+    let weak = pem(include_str!("keys/weak.public.pem"));
+    assert!(
+        weak.contains("2048 to 8192 bits") && weak.contains("1024"),
+        "{weak}"
+    );
+    let curve = pem(include_str!("keys/p384.public.pem"));
+    assert!(curve.contains("P-256"), "{curve}");
+    let private = pem(include_str!("keys/rsa.private.pem"));
+    assert!(private.contains("-pubout"), "{private}");
+    let short = Key::secret(None, b"too short")
+        .expect_err("no key")
+        .to_string();
+    assert!(
+        short.contains("32 bytes") && short.contains("has 9"),
+        "{short}"
+    );
+    for text in [
+        "",
+        "{}",
+        r#"{"keys":[]}"#,
+        r#"{"keys":[{"kty":"x"}]}"#,
+        "nonsense",
+    ] {
+        assert!(KeySet::from_jwks(text.as_bytes(), true).is_err(), "{text}");
+    }
+    let twice = [
+        mint::key(Algorithm::Hs256, Some("a".into())),
+        mint::key(Algorithm::Rs256, Some("a".into())),
+    ];
+    assert!(KeySet::new(twice.to_vec()).is_err());
+}
+
+#[test]
+fn neither_a_key_nor_a_refusal_shows_a_secret() {
+    let shown = format!("{:?}", keys());
+    assert!(!shown.contains("secret of these tests"), "{shown}");
+    for refused in Refused::ALL {
+        let challenge = refused.challenge();
+        assert!(
+            challenge.is_ascii() && !challenge.contains(['\r', '\n']),
+            "{challenge}"
+        );
+        assert!(
+            refused
+                .name()
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+        );
+    }
+}

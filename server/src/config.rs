@@ -75,7 +75,8 @@ pub struct Limits {
     /// also said to more than 100 fields, and 414 to a target of more than 8 KiB. Over HTTP/2 each
     /// field counts for 32 bytes more than it has (RFC 9113 §10.5.1).
     pub head_bytes: usize,
-    /// Bytes of a request body: 413.
+    /// Bytes of a request body: 413. `u64::MAX` is no limit, for services that take bodies in
+    /// pieces ([`Intake::Stream`](crate::Intake::Stream)): no memory is set aside for whole ones.
     pub body_bytes: u64,
     /// Connections per worker, those to upstreams among them; more wait in the backlog. `None`
     /// takes as many as `RLIMIT_NOFILE` allows, at most 65,535.

@@ -299,7 +299,7 @@ impl std::error::Error for StartError {}
 fn check(config: &Config) -> Result<(), StartError> {
     match &config.address {
         _ if config.threads == 0 => Err(StartError::NoThreads),
-        _ if memory_share(config) < config.limits.body_bytes => Err(StartError::Memory(
+        _ if memory_share(config) < whole_body_bytes(config) => Err(StartError::Memory(
             config
                 .limits
                 .body_bytes
@@ -356,9 +356,17 @@ fn refusal(address: &Address, refused: Refused) -> StartError {
 /// What the clients of one worker may take: an equal share, so that workers share no counter.
 fn memory_share(config: &Config) -> u64 {
     let threads = config.threads.max(1) as u64;
-    let bodies = config.limits.body_bytes.saturating_mul(4 * threads);
+    let bodies = whole_body_bytes(config).saturating_mul(4 * threads);
     let all = config.limits.memory_bytes;
     all.unwrap_or(MEMORY_BYTES_DEFAULT.max(bodies)) / threads
+}
+
+/// What there has to be room for: a whole body, unless bodies have no limit and aren't collected.
+fn whole_body_bytes(config: &Config) -> u64 {
+    match config.limits.body_bytes {
+        u64::MAX => 0,
+        bytes => bytes,
+    }
 }
 
 pub(crate) fn settings(

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"time"
 )
@@ -45,7 +46,24 @@ type Answer struct {
 	Note     string `json:"note"`
 }
 
-func (chain *Chain) serve(w http.ResponseWriter, r *http.Request) {
+// drawn answers with an account that the service draws, for generators that send the same bytes each
+// time.
+func (chain *Chain) drawn(w http.ResponseWriter, r *http.Request) {
+	chain.serve(w, r, func() (uint32, bool) { return chain.visits.next(), true })
+}
+
+// named answers with the account that the path names.
+func (chain *Chain) named(w http.ResponseWriter, r *http.Request) {
+	chain.serve(w, r, func() (uint32, bool) {
+		id, err := strconv.ParseUint(r.PathValue("account"), 10, 32)
+		return uint32(id), err == nil && id < accounts
+	})
+}
+
+// serve answers with the account that `asked` says, if there is one.
+func (chain *Chain) serve(
+	w http.ResponseWriter, r *http.Request, asked func() (id uint32, exists bool),
+) {
 	if !chain.shed.admit() {
 		chain.counts.shed.Add(1)
 		chain.loss.refused()
@@ -70,7 +88,12 @@ func (chain *Chain) serve(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest)
 		return
 	}
-	account, found := chain.find(r, chain.visits.next())
+	id, exists := asked()
+	if !exists {
+		refuse(w, http.StatusNotFound)
+		return
+	}
+	account, found := chain.find(r, id)
 	if !found {
 		chain.counts.unknown.Add(1)
 		refuse(w, http.StatusServiceUnavailable)
@@ -129,8 +152,9 @@ func refuse(w http.ResponseWriter, status int) {
 	http.Error(w, http.StatusText(status), status)
 }
 
-// Visits says whose account is asked for next. A generator that sends the same bytes each time
-// cannot choose, so the service draws: few accounts are asked for often, most seldom (Zipf's law).
+// Visits says whose account is asked for next, where the path names none. A generator that sends the
+// same bytes each time cannot choose, so the service draws: few accounts are asked for often, most
+// seldom (Zipf's law).
 type Visits struct {
 	drawn []uint32
 	at    atomic.Uint32

@@ -19,7 +19,7 @@ func main() {
 	cached := flag.Int("cache", 20_000, "accounts that the cache of this process holds; 0 is none")
 	shed := flag.Float64("shed", 120_000, "requests a second beyond which the node answers 503")
 	limit := flag.Float64("limit", 1_000_000, "requests a second beyond which the route answers 429")
-	visited := flag.Int("visited", accounts, "accounts that are asked for, of those in the database")
+	visited := flag.Int("visited", accounts, "accounts that are drawn from, of those in the database")
 	lifetime := flag.Duration("lifetime", time.Minute, "how long an account is recent in the cache of this process; twice that in Redis")
 	retries := flag.Int("retries", 0, "times that a dependency which fails is asked again")
 	fallback := flag.String("fallback", "empty", "the answer where nobody can be asked and the cache knows nothing: empty (an account), or none (503)")
@@ -60,7 +60,8 @@ func main() {
 		})
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /account", chain.serve)
+	mux.HandleFunc("POST /account", chain.drawn)
+	mux.HandleFunc("POST /account/{account}", chain.named)
 	mux.HandleFunc("GET /metrics", counts.serve)
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNoContent)

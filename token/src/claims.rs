@@ -14,14 +14,16 @@ const MEMBERS_MAX: usize = 128;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Claims {
-    /// `sub`: who it's about.
+    /// `sub`: who it's about. Never empty; like all values here it can be that of a field (RFC 9110
+    /// §5.5) and arrives as it is: no control characters, no white space at its ends.
     pub subject: Option<String>,
     /// `exp`: from when on it isn't good any more, in seconds since 1970-01-01 UTC; `u64::MAX`
     /// without one.
     pub expires_at: u64,
     /// What else was asked for by [`Rules::claims`](crate::Rules::claims): names and values, texts
     /// as they are, numbers and truth values as JSON writes them, lists of those with spaces
-    /// between.
+    /// between. What can't be told so (objects, lists of lists, lists with texts that have spaces
+    /// or are empty) is left out.
     pub others: Vec<(String, String)>,
 }
 
@@ -56,16 +58,10 @@ impl<'de> Visitor<'de> for Wanted<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Payload, A::Error> {
         let mut payload = Payload::default();
-        let mut seen: Vec<Cow<'de, str>> = Vec::with_capacity(8);
+        let mut seen = Seen::default();
         while let Some(Name(name)) = map.next_key()? {
-            // Two readers of one token must not read two values (RFC 7519 §4).
-            if seen.contains(&name) || seen.len() >= MEMBERS_MAX {
-                return Err(A::Error::custom(
-                    "a member comes twice, or there are too many",
-                ));
-            }
             match &*name {
-                "sub" => payload.subject = Some(map.next_value()?),
+                "sub" => payload.subject = Some(subject(map.next_value()?)?),
                 "iss" => payload.issuer = Some(map.next_value()?),
                 "aud" => payload.audiences = map.next_value::<OneOrMany>()?.0,
                 "exp" => payload.expires = Some(map.next_value::<NumericDate>()?.0),
@@ -78,18 +74,53 @@ impl<'de> Visitor<'de> for Wanted<'_> {
                 }
                 _ => {
                     if let Plain(Some(text)) = map.next_value()? {
+                        let text = fit_for_a_field(text)?;
                         payload.others.push((name.clone().into_owned(), text));
                     }
                 }
             }
-            seen.push(name);
+            seen.add(name)?;
         }
         Ok(payload)
     }
 }
 
-/// A name, borrowed where it has no escapes.
-struct Name<'a>(Cow<'a, str>);
+/// The names of an object so far.
+#[derive(Default)]
+pub(crate) struct Seen<'a>(Vec<Cow<'a, str>>);
+
+impl<'a> Seen<'a> {
+    /// Adds a name. Two readers of one token must not read two values (RFC 7515 §4, RFC 7519 §4).
+    pub(crate) fn add<E: Error>(&mut self, name: Cow<'a, str>) -> Result<(), E> {
+        if self.0.contains(&name) || self.0.len() >= MEMBERS_MAX {
+            return Err(E::custom("a member comes twice, or there are too many"));
+        }
+        self.0.push(name);
+        Ok(())
+    }
+}
+
+/// Somebody.
+fn subject<E: Error>(text: String) -> Result<String, E> {
+    if text.is_empty() {
+        return Err(E::custom("a token about nobody"));
+    }
+    fit_for_a_field(text)
+}
+
+/// A text that servers behind a gateway are told in a field. It must neither end the field and
+/// begin another one nor become somebody else's by the white space that a parser drops (RFC 9110
+/// §5.5).
+fn fit_for_a_field<E: Error>(text: String) -> Result<String, E> {
+    match text.chars().any(char::is_control) || text.trim().len() != text.len() {
+        true => Err(E::custom("a text that can't be the value of a field")),
+        false => Ok(text),
+    }
+}
+
+/// A text, borrowed where it has no escapes.
+#[derive(Debug)]
+pub(crate) struct Name<'a>(pub(crate) Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Name<'de> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Name<'de>, D::Error> {
@@ -98,7 +129,7 @@ impl<'de> Deserialize<'de> for Name<'de> {
             type Value = Name<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a name")
+                f.write_str("a text")
             }
 
             fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Name<'de>, E> {
@@ -169,7 +200,10 @@ impl<'de> Deserialize<'de> for Plain {
         };
         Ok(Plain(match &value {
             serde_json::Value::Array(list) => {
-                let texts: Option<Vec<String>> = list.iter().map(plain).collect();
+                // With a space in one, one would be read as two.
+                let one = |text: &String| !text.is_empty() && !text.contains(' ');
+                let texts = list.iter().map(|value| plain(value).filter(one));
+                let texts: Option<Vec<String>> = texts.collect();
                 texts.map(|texts| texts.join(" "))
             }
             one => plain(one),

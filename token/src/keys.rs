@@ -10,6 +10,7 @@ use ring::signature::{
     UnparsedPublicKey,
 };
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::der::{self, Public};
 
@@ -52,8 +53,11 @@ impl Algorithm {
         }
     }
 
-    /// The one with this name, letter for letter.
+    /// The one with this name, letter for letter. EdDSA is `Ed25519`, too (RFC 9864 §2.2).
     pub fn of(name: &str) -> Option<Algorithm> {
+        if name == "Ed25519" {
+            return Some(Algorithm::EdDsa);
+        }
         Algorithm::ALL.into_iter().find(|one| one.name() == name)
     }
 }
@@ -176,6 +180,13 @@ impl Key {
                 "the exponent of this RSA key is none, or too large",
             ));
         }
+        // With an even one no signature is good, which would be said of each token.
+        let is_odd = |number: &[u8]| number.last().is_some_and(|byte| byte % 2 == 1);
+        if !is_odd(&modulus) || !is_odd(&exponent) || exponent == [1] {
+            return Err(BadKey::new(
+                "this is no RSA key: its modulus or its exponent can't be one",
+            ));
+        }
         let material = Material::Rsa(modulus, exponent);
         Ok(Key { id, material })
     }
@@ -268,12 +279,15 @@ struct Jwk {
     alg: Option<String>,
     #[serde(rename = "use")]
     purpose: Option<String>,
+    key_ops: Option<Vec<String>>,
     crv: Option<String>,
     k: Option<String>,
     n: Option<String>,
     e: Option<String>,
     x: Option<String>,
     y: Option<String>,
+    /// The private half.
+    d: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -291,10 +305,15 @@ impl KeySet {
             return Err(BadKey::new(format!("more than {KEYS_MAX} keys")));
         }
         for (at, key) in keys.iter().enumerate() {
-            let same = |other: &Key| key.id.is_some() && other.id == key.id;
+            let same = |other: &Key| {
+                key.id.is_some() && other.id == key.id && other.algorithm() == key.algorithm()
+            };
             if keys[..at].iter().any(same) {
                 let id = key.id.as_deref().unwrap_or_default().escape_debug();
-                return Err(BadKey::new(format!("two keys have the id \"{id}\"")));
+                return Err(BadKey::new(format!(
+                    "two keys for {} have the id \"{id}\"",
+                    key.algorithm()
+                )));
             }
         }
         Ok(KeySet { keys })
@@ -359,6 +378,17 @@ fn key_of(member: serde_json::Value, secrets: bool) -> Result<Option<Key>, BadKe
     {
         return Ok(None);
     }
+    let verifies = |uses: &Vec<String>| uses.iter().any(|one| one == "verify");
+    if jwk.key_ops.as_ref().is_some_and(|uses| !verifies(uses)) {
+        return Ok(None);
+    }
+    if jwk.d.is_some() && jwk.kty != "oct" {
+        // Whoever shows it to others has to hear of it.
+        return Err(BadKey::new(
+            "it's a private key; leave out `d` and all that only its owner needs, and replace the \
+             key if others could read it",
+        ));
+    }
     let (id, curve) = (jwk.kid, jwk.crv.as_deref());
     let key = match (jwk.kty.as_str(), curve) {
         ("oct", _) if !secrets => {
@@ -379,7 +409,7 @@ fn key_of(member: serde_json::Value, secrets: bool) -> Result<Option<Key>, BadKe
     };
     let algorithm = key.algorithm();
     match jwk.alg.as_deref() {
-        Some(named) if named != algorithm.name() => Err(BadKey::new(format!(
+        Some(named) if Algorithm::of(named) != Some(algorithm) => Err(BadKey::new(format!(
             "it's for \"{}\", and keys of its kind are only taken for {algorithm}",
             named.escape_debug()
         ))),

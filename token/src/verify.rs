@@ -82,13 +82,15 @@ fn check_signature(
     keys: &KeySet,
 ) -> Result<(), Refused> {
     let algorithm = Algorithm::of(&header.alg).ok_or(Refused::UnknownAlgorithm)?;
-    if header.crit.is_some() {
+    if header.is_critical {
         return Err(Refused::Critical);
     }
     let signed = |key: &Key| key.has_signed(message, signature);
+    // Keys for different algorithms may share an id (RFC 7517 §4.5).
     let named = header.kid.as_deref().map(|kid| {
-        let mut keys = keys.keys().iter();
-        keys.find(|key| key.id() == Some(kid))
+        let named = || keys.keys().iter().filter(|key| key.id() == Some(kid));
+        let fit = named().find(|key| key.algorithm() == algorithm);
+        fit.or_else(|| named().next())
     });
     match named {
         Some(Some(key)) if key.algorithm() != algorithm => Err(Refused::WrongAlgorithm),
@@ -151,4 +153,33 @@ fn judge(payload: Payload, rules: &Rules, now_s: u64) -> Result<Claims, Refused>
         expires_at,
         others: payload.others,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_signature_of_rfc_8037_is_good_and_no_other() {
+        // Appendices A.2 and A.4. What was signed is no JSON, so this is no token.
+        let (keys, _) = KeySet::from_jwks(
+            br#"{"keys":[{"kty":"OKP","crv":"Ed25519",
+                "x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#,
+            false,
+        )
+        .expect("a key");
+        let message = b"eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc";
+        let signature = b"hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5B\
+            hVsPt9g7sVvpAr_MuM0KAg";
+        let mut signature = decoded(signature).expect("base64url");
+        let header: Header<'_> = serde_json::from_str(r#"{"alg":"EdDSA"}"#).expect("a header");
+        let check = |signature: &[u8]| check_signature(&header, message, signature, &keys);
+        assert_eq!(check(&signature), Ok(()));
+        for at in 0..signature.len() {
+            signature[at] ^= 1;
+            assert_eq!(check(&signature), Err(Refused::BadSignature), "{at}");
+            signature[at] ^= 1;
+        }
+        assert_eq!(check(&signature[1..]), Err(Refused::BadSignature));
+    }
 }

@@ -258,8 +258,144 @@ fn further_claims_are_told_where_they_are_plain() {
 }
 
 #[test]
+fn what_a_token_says_can_neither_end_a_field_nor_change_in_it() {
+    let rules = Rules {
+        claims: vec!["role".into()],
+        ..rules()
+    };
+    let told = |member: &str| {
+        let claims = format!(r#"{{"iss":"us","aud":"them","exp":1900000000,{member}}}"#);
+        verify(&good(Algorithm::Hs256, &claims), &keys(), &rules, NOW)
+    };
+    let bad = [
+        "a\\r\\nx-user: root",
+        "\\u0000",
+        "a\\u007f",
+        "\\u0085",
+        "a\\tb",
+        " a",
+        "a ",
+        "\\u00a0a",
+    ];
+    for text in bad {
+        for member in ["sub", "role"] {
+            let member = format!(r#""{member}":"{text}""#);
+            assert_eq!(told(&member), Err(Refused::Malformed), "{member}");
+        }
+        let member = format!(r#""role":["a\u000d{text}"]"#);
+        assert!(told(&member).is_err() || told(&member).is_ok_and(|it| it.others.is_empty()));
+    }
+    for nobody in [
+        r#""sub":"""#,
+        r#""sub":7"#,
+        r#""sub":null"#,
+        r#""sub":"\ud800""#,
+    ] {
+        assert_eq!(told(nobody), Err(Refused::Malformed), "{nobody}");
+    }
+    // One role must not be read as two.
+    for list in [r#"["a b"]"#, r#"["a",""]"#, r#"[["a"]]"#, r#"["a",null]"#] {
+        let said = told(&format!(r#""role":{list}"#)).expect("it's good");
+        assert_eq!(said.others, [], "{list}");
+    }
+    let said = told(r#""sub":"J\u00f6rg","role":["a","b"]"#).expect("it's good");
+    assert_eq!(said.subject.as_deref(), Some("Jörg"));
+    assert_eq!(said.others, [("role".to_owned(), "a b".to_owned())]);
+}
+
+#[test]
+fn what_a_token_brings_along_is_no_key() {
+    let brought = base64url(b"a secret that only the attacker knows");
+    for header in [
+        format!(r#"{{"alg":"HS256","kid":"hs256","jwk":{{"kty":"oct","k":"{brought}"}}}}"#),
+        r#"{"alg":"HS256","kid":"hs256","jku":"https://attacker.example/"}"#.to_owned(),
+        r#"{"alg":"HS256","kid":"hs256","x5c":["AAAA"]}"#.to_owned(),
+    ] {
+        let message = format!("{}.{}", base64url(&header), base64url(CLAIMS));
+        let signature = mint::hmac_of(b"a secret that only the attacker knows", message.as_bytes());
+        let token = format!("{message}.{}", base64url(signature));
+        assert_eq!(
+            ask(token.as_bytes()),
+            Err(Refused::BadSignature),
+            "{header}"
+        );
+    }
+}
+
+#[test]
+fn a_signature_of_zeros_is_none() {
+    // Some libraries took one on P-256 for a signature of anything (CVE-2022-21449).
+    for algorithm in Algorithm::ALL {
+        let mut token = good(algorithm, CLAIMS);
+        let start = token.iter().rposition(|byte| *byte == b'.').expect("a dot") + 1;
+        token[start..].fill(b'A');
+        assert_eq!(ask(&token), Err(Refused::BadSignature), "{algorithm}");
+        assert_eq!(
+            ask(&token[..start]),
+            Err(Refused::BadSignature),
+            "{algorithm}"
+        );
+    }
+}
+
+#[test]
+fn ed25519_has_two_names() {
+    // RFC 8037 §3.1, RFC 9864 §2.2.
+    for header in [r#"{"alg":"Ed25519"}"#, r#"{"alg":"EdDSA"}"#] {
+        assert!(
+            ask(&token(Algorithm::EdDsa, header, CLAIMS)).is_ok(),
+            "{header}"
+        );
+    }
+}
+
+#[test]
+fn keys_for_different_algorithms_may_share_an_id() {
+    let shared = |algorithm| mint::key(algorithm, Some("k".into()));
+    let keys = [Algorithm::Rs256, Algorithm::Es256].map(shared);
+    let set = KeySet::new(keys.to_vec()).expect("RFC 7517 §4.5 allows it");
+    let asked = |algorithm: Algorithm| {
+        let header = format!(r#"{{"alg":"{algorithm}","kid":"k"}}"#);
+        verify(&token(algorithm, &header, CLAIMS), &set, &rules(), NOW).map(|_| ())
+    };
+    assert_eq!(asked(Algorithm::Rs256), Ok(()));
+    assert_eq!(asked(Algorithm::Es256), Ok(()));
+    assert_eq!(asked(Algorithm::EdDsa), Err(Refused::WrongAlgorithm));
+    assert_eq!(asked(Algorithm::Hs256), Err(Refused::WrongAlgorithm));
+    let twice = [Algorithm::Rs256, Algorithm::Rs256].map(shared);
+    assert!(KeySet::new(twice.to_vec()).is_err());
+}
+
+#[test]
+fn keys_that_are_private_or_for_something_else_are_left_out() {
+    let ed25519 = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
+    let set = |member: &str| {
+        let key = format!(r#"{{"kty":"OKP","crv":"Ed25519","x":"{ed25519}"{member}}}"#);
+        KeySet::from_jwks(format!(r#"{{"keys":[{key}]}}"#).as_bytes(), false)
+    };
+    let said = set(r#","d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A""#);
+    let said = said.expect_err("it's private").to_string();
+    assert!(
+        said.contains("private key") && !said.contains("nWGx"),
+        "{said}"
+    );
+    assert!(set(r#","key_ops":["sign"]"#).is_err());
+    assert!(set(r#","key_ops":["sign","verify"],"alg":"Ed25519""#).is_ok());
+    for (n, e) in [("AQAB", "AQAB"), (MODULUS, "AQ"), (MODULUS, "AQAA")] {
+        let jwks = format!(r#"{{"keys":[{{"kty":"RSA","n":"{n}","e":"{e}"}}]}}"#);
+        assert!(KeySet::from_jwks(jwks.as_bytes(), false).is_err(), "{e}");
+    }
+}
+
+#[test]
 fn headers_that_demand_more_or_say_it_twice_are_refused() {
     let cases = [
+        (r#"{"alg":"HS256","crit":null}"#, Refused::Critical),
+        (r#"{"alg":"HS256","cr\u0069t":["b64"]}"#, Refused::Critical),
+        (r#"{"alg":"HS256","x":1,"x":1}"#, Refused::Malformed),
+        (r#"{"alg":"HS256","\u0061lg":"HS256"}"#, Refused::Malformed),
+        (r#"{"alg":null}"#, Refused::Malformed),
+        (r#"{"alg":"HS256","kid":7}"#, Refused::Malformed),
         (
             r#"{"alg":"HS256","crit":["b64"],"b64":false}"#,
             Refused::Critical,
@@ -396,11 +532,6 @@ fn keys_that_are_none_say_what_is_wrong_with_them() {
     ] {
         assert!(KeySet::from_jwks(text.as_bytes(), true).is_err(), "{text}");
     }
-    let twice = [
-        mint::key(Algorithm::Hs256, Some("a".into())),
-        mint::key(Algorithm::Rs256, Some("a".into())),
-    ];
-    assert!(KeySet::new(twice.to_vec()).is_err());
 }
 
 #[test]

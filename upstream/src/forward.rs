@@ -37,6 +37,16 @@ impl Request {
     ///
     /// [`Intake::Stream`]: https://docs.rs/ringside-server
     pub fn forward(request: &exchange::request::Request<'_>, streams: bool) -> Request {
+        Request::forward_where(request, streams, |_| true)
+    }
+
+    /// [`Request::forward`] with only those of its fields whose names `keeps` says yes to. Names
+    /// are as the client wrote them.
+    pub fn forward_where(
+        request: &exchange::request::Request<'_>,
+        streams: bool,
+        keeps: impl Fn(&[u8]) -> bool,
+    ) -> Request {
         let path = request.path();
         let query = request.query();
         let target: Cow<'_, [u8]> = match query {
@@ -49,6 +59,9 @@ impl Request {
         // Over HTTP/2 they may come one by one, and have to be one over HTTP/1.1 (RFC 9113 §8.2.3).
         let mut cookies: Vec<&[u8]> = Vec::new();
         for (name, value) in forwarded(fields.iter().copied()) {
+            if !keeps(name) {
+                continue;
+            }
             match name.eq_ignore_ascii_case(b"cookie") {
                 true => cookies.push(value),
                 false => sent.push(name, value),
@@ -152,6 +165,20 @@ mod tests {
         let fields: Vec<_> = request.fields().collect();
         let expected: [(&[u8], &[u8]); 2] = [(b"X", b"y"), (b"cookie", b"a=1; b=2")];
         assert_eq!(fields, expected);
+    }
+
+    #[test]
+    fn a_field_that_is_not_wanted_stays_behind() {
+        let head = "GET / HTTP/1.1\r\nHost: h\r\nX-User: me\r\nX: y\r\nCookie: a=1\r\n\r\n";
+        let (mut server, mut memo) = (Server::new(Limits::default()), HeadMemo::new());
+        let Ok(Some(Event::Request(request))) = server.next(&mut head.as_bytes(), &mut memo) else {
+            panic!("a request in good order");
+        };
+        let request = exchange::request::Request::of_http1(&request);
+        let wanted = |name: &[u8]| !name.eq_ignore_ascii_case(b"x-user") && name != b"Cookie";
+        let request = Request::forward_where(&request, false, wanted);
+        let fields: Vec<_> = request.fields().collect();
+        assert_eq!(fields, [(&b"X"[..], &b"y"[..])]);
     }
 
     #[test]

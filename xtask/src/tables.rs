@@ -129,6 +129,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &["server"],
     },
     Crate {
+        name: "gateway",
+        holds: "a reverse proxy and gateway: the program `ringside-gateway`",
+        imports: &["admission", "measure", "server"],
+        test_imports: &["proto"],
+    },
+    Crate {
         name: "testserver",
         holds: "what `ringside serve` answers: routes, faults, limited rates, calls of gRPC",
         imports: &["measure", "proto", "server"],

@@ -536,7 +536,10 @@ impl Talk {
         if mine <= MEMORY_FREE_BYTES {
             return false;
         }
-        let body_bytes = usize::try_from(shared.limits.body_bytes).unwrap_or(usize::MAX);
+        let body_bytes = match shared.limits.body_bytes {
+            u64::MAX => 0, // There is no limit, and nobody collects bodies.
+            bytes => usize::try_from(bytes).unwrap_or(usize::MAX),
+        };
         let most = MEMORY_BYTES_MAX.max(body_bytes.saturating_mul(2));
         let all: usize = self.streams.iter().map(|(_, s)| s.memory()).sum();
         all > most

@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 /// The workspace's manifest.
 const MANIFEST: &str = "Cargo.toml";
 /// Whose every import is on the data plane.
-const ROOTS: [&str; 2] = ["load", "testserver"];
+const ROOTS: [&str; 3] = ["gateway", "load", "testserver"];
 /// Imported by those, but done before the first exchange.
 const BEFORE: [&str; 1] = ["probe"];
 /// Imported by those, but done after the last.

@@ -1,0 +1,115 @@
+//! What was typed.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What `--help` says.
+pub(crate) const HELP: &str = "\
+A reverse proxy and gateway
+
+Usage: ringside-gateway --config FILE
+       ringside-gateway --config FILE --check
+       ringside-gateway --example [--listen IP:PORT]
+
+Options:
+  --config FILE     Serve what this TOML file says; SIGHUP reads it again
+  --check           Check the file and exit
+  --example         Serve an example, with an upstream of its own
+  --listen IP:PORT  Where the example listens (default: 127.0.0.1:8080)
+  --version         Print the version
+  --help            Print this help
+";
+
+/// What is to be done.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Help,
+    Version,
+    Check(PathBuf),
+    Serve(PathBuf),
+    Example,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Arguments {
+    pub(crate) verb: Verb,
+    /// Where the example listens.
+    pub(crate) listen: String,
+}
+
+/// Reads arguments.
+///
+/// # Errors
+/// A sentence that says what is wrong.
+pub(crate) fn parse(words: impl Iterator<Item = OsString>) -> Result<Arguments, String> {
+    let (mut config, mut check, mut example, mut listen) = (None, false, false, None);
+    let mut words = words;
+    while let Some(word) = words.next() {
+        let word = word.to_string_lossy().into_owned();
+        let mut value = |name: &str| words.next().ok_or(format!("{name} takes a value"));
+        match &*word {
+            "--help" | "-h" => return Ok(of(Verb::Help)),
+            "--version" | "-V" => return Ok(of(Verb::Version)),
+            "--config" | "-c" => config = Some(PathBuf::from(value("--config")?)),
+            "--check" => check = true,
+            "--example" => example = true,
+            "--listen" => listen = Some(value("--listen")?.to_string_lossy().into_owned()),
+            _ => return Err(format!("unknown argument {word}; see --help")),
+        }
+    }
+    let verb = match (config, example, check) {
+        (Some(path), false, true) => Verb::Check(path),
+        (Some(path), false, false) => Verb::Serve(path),
+        (None, true, false) => Verb::Example,
+        _ => return Err("give --config FILE or --example; see --help".into()),
+    };
+    match (&verb, &listen) {
+        (Verb::Serve(_) | Verb::Check(_), Some(_)) => {
+            Err("--listen is for --example; a file says it under [listen]".into())
+        }
+        _ => Ok(Arguments {
+            verb,
+            listen: listen.unwrap_or_else(|| "127.0.0.1:8080".into()),
+        }),
+    }
+}
+
+fn of(verb: Verb) -> Arguments {
+    let listen = String::new();
+    Arguments { verb, listen }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(words: &[&str]) -> Result<Verb, String> {
+        parse(words.iter().map(OsString::from)).map(|arguments| arguments.verb)
+    }
+
+    #[test]
+    fn what_is_typed_is_understood_or_told() {
+        let file = || PathBuf::from("a.toml");
+        assert_eq!(parsed(&["--config", "a.toml"]), Ok(Verb::Serve(file())));
+        assert_eq!(
+            parsed(&["-c", "a.toml", "--check"]),
+            Ok(Verb::Check(file()))
+        );
+        assert_eq!(
+            parsed(&["--example", "--listen", "127.0.0.1:1"]),
+            Ok(Verb::Example)
+        );
+        let wrong: [&[&str]; 6] = [
+            &[],
+            &["--config"],
+            &["--check"],
+            &["--config", "a", "--example"],
+            &["--config", "a", "--listen", "b"],
+            &["--confg", "a"],
+        ];
+        for words in wrong {
+            assert!(parsed(words).is_err(), "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,635 @@
+//! What a file means: every part is judged, and the first mistake is told with its place.
+
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use admission::queue::Priority;
+use admission::rate::Rate;
+use admission::{gate, limit, queue};
+use ipnet::IpNet;
+use server::upstream::{self, Protocol};
+use server::{Address, Certificate, EngineChoice};
+use toml::Spanned;
+
+use super::document::{BadConfig, Document, nearest};
+use super::{
+    Action, Balance, Config, Forward, HashKey, Health, HostPattern, Listen, LogRule, Mirror,
+    Outlier, PathPattern, RateKey, RateRule, Retry, Route, Server, Upstream, written,
+};
+
+/// Where the gateway listens if nothing is said.
+const ADDRESS: &str = "127.0.0.1:8080";
+
+/// More servers than this in an upstream are a mistake.
+const SERVERS_MAX: usize = 1024;
+
+/// The largest weight: sums of weights stay small.
+const WEIGHT_MAX: u32 = 1000;
+
+/// What `whole` is if nothing is said: answers may be as long as they like.
+const WHOLE: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// How important the requests of a route are.
+const PRIORITIES: [(&str, Priority); 3] = [
+    ("low", Priority::Low),
+    ("normal", Priority::Normal),
+    ("high", Priority::High),
+];
+
+/// Reads and judges a document.
+pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
+    let file: written::File = document.parse()?;
+    let of = Judge { document };
+    let mut upstreams = Vec::with_capacity(file.upstream.len());
+    for (name, written) in file.upstream {
+        let span = written.span();
+        upstreams.push(of.upstream(name, written.into_inner(), span)?);
+    }
+    let mut routes = Vec::with_capacity(file.route.len());
+    for (at, written) in file.route.into_iter().enumerate() {
+        let span = written.span();
+        routes.push(of.route(at, written.into_inner(), span, &upstreams)?);
+    }
+    if routes.is_empty() {
+        let what = "has no route: add a [[route]] with `upstream = \"NAME\"`";
+        return Err(document.fault(None, what));
+    }
+    let admin = match &file.admin {
+        Some(admin) => Some(of.address(admin.address.get_ref(), admin.address.span())?),
+        None => None,
+    };
+    let log = file.log.map(|log| LogRule {
+        file: log.file,
+        sample: log.sample.map_or(1.0, |share| share.0),
+    });
+    Ok(Config {
+        listen: of.listen(file.listen)?,
+        admin,
+        log,
+        rate_keys: of.rate_keys(file.limits.rate_keys.as_ref())?,
+        limits: limits(&file.limits),
+        timeouts: timeouts(&file.timeouts),
+        forward: of.forward(file.forward)?,
+        upstreams,
+        routes,
+    })
+}
+
+fn limits(written: &written::Limits) -> server::Limits {
+    let default = server::Limits::default();
+    server::Limits {
+        head_bytes: (written.head).map_or(default.head_bytes, |size| size.0 as usize),
+        // A proxy holds a few pieces of a body at a time, however long it is.
+        body_bytes: written.body.map_or(u64::MAX, |size| size.0),
+        connections: written.connections,
+        memory_bytes: Some(written.memory.map_or(512 << 20, |size| size.0)),
+    }
+}
+
+fn timeouts(written: &written::Timeouts) -> server::Timeouts {
+    let default = server::Timeouts::default();
+    let or = |length: Option<written::Length>, otherwise| length.map_or(otherwise, |one| one.0);
+    server::Timeouts {
+        head: or(written.head, default.head),
+        body: or(written.body, default.body),
+        idle: or(written.idle, default.idle),
+        drain: or(written.drain, default.drain),
+    }
+}
+
+/// Judges parts of a document.
+struct Judge<'d> {
+    document: &'d Document,
+}
+
+impl Judge<'_> {
+    fn bad<T>(&self, span: Range<usize>, what: impl Into<String>) -> Result<T, BadConfig> {
+        Err(self.document.fault(Some(span), what))
+    }
+
+    /// One of a few words.
+    fn word<T: Copy>(
+        &self,
+        written: Option<&Spanned<String>>,
+        words: &[(&str, T)],
+    ) -> Result<Option<T>, BadConfig> {
+        let Some(written) = written else {
+            return Ok(None);
+        };
+        let found = words.iter().find(|(word, _)| word == written.get_ref());
+        if let Some((_, meaning)) = found {
+            return Ok(Some(*meaning));
+        }
+        let all: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+        let what = format!("expected one of {}", all.join(", "));
+        self.bad(written.span(), what)
+    }
+
+    fn address(&self, text: &str, span: Range<usize>) -> Result<Address, BadConfig> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            return Ok(Address::Unix(PathBuf::from(path)));
+        }
+        match text.parse::<SocketAddr>() {
+            Ok(address) => Ok(Address::Tcp(address)),
+            Err(_) => self.bad(
+                span,
+                "expected an IP address with a port, such as \"127.0.0.1:9000\" (names aren't \
+                 looked up), or a Unix socket, such as \"unix:/run/app.sock\"",
+            ),
+        }
+    }
+
+    fn listen(&self, written: written::Listen) -> Result<Listen, BadConfig> {
+        let address = match &written.address {
+            Some(text) => self.address(text.get_ref(), text.span())?,
+            None => self.address(ADDRESS, 0..0)?,
+        };
+        let engines = [
+            ("auto", EngineChoice::Auto),
+            ("io_uring", EngineChoice::Uring),
+            ("epoll", EngineChoice::Epoll),
+        ];
+        let threads = match written.threads {
+            Some(threads) if !(1..=1024).contains(threads.get_ref()) => {
+                return self.bad(threads.span(), "expected between 1 and 1024 threads");
+            }
+            threads => threads.map_or(1, Spanned::into_inner),
+        };
+        let certificate = match (written.certificate, written.key, written.self_signed) {
+            (None, None, None) => None,
+            (None, None, Some(names)) => Some(Certificate::SelfSigned { names }),
+            (Some(chain), Some(key), None) => Some(Certificate::Files {
+                chain: chain.into_inner(),
+                key,
+            }),
+            (Some(chain), _, _) => {
+                let what = "a `certificate` needs a `key`, and excludes `self_signed`";
+                return self.bad(chain.span(), what);
+            }
+            _ => {
+                let what = "[listen] has a `key` without a `certificate`";
+                return Err(self.document.fault(None, what));
+            }
+        };
+        Ok(Listen {
+            address,
+            threads,
+            engine: self
+                .word(written.engine.as_ref(), &engines)?
+                .unwrap_or(EngineChoice::Auto),
+            certificate,
+        })
+    }
+
+    fn forward(&self, written: written::Forward) -> Result<Forward, BadConfig> {
+        let mut trusted_proxies = Vec::new();
+        if let Some(list) = written.trusted_proxies {
+            for text in list.get_ref() {
+                let net = text.parse::<IpNet>();
+                let net = net.or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+                match net {
+                    Ok(net) => trusted_proxies.push(net),
+                    Err(_) => {
+                        let what = "expected addresses or networks, such as \"10.0.0.0/8\"";
+                        return self.bad(list.span(), what);
+                    }
+                }
+            }
+        }
+        let styles = [
+            ("x-forwarded", (true, false)),
+            ("forwarded", (false, true)),
+            ("both", (true, true)),
+            ("none", (false, false)),
+        ];
+        let fields = self.word(written.fields.as_ref(), &styles)?;
+        let (x_forwarded, forwarded) = fields.unwrap_or((true, false));
+        let via = match written.via {
+            // It's a pseudonym in `Via` (RFC 9110 §7.6.3).
+            Some(via) if !is_token(via.get_ref()) && !via.get_ref().is_empty() => {
+                let what = "expected one word of letters, digits, `-`, `_` and `.`, or nothing";
+                return self.bad(via.span(), what);
+            }
+            via => via.map_or_else(|| "ringside".into(), Spanned::into_inner),
+        };
+        let traces = [("make", true), ("pass", false)];
+        let slashes = [("refuse", true), ("pass", false)];
+        Ok(Forward {
+            trusted_proxies,
+            x_forwarded,
+            forwarded,
+            via,
+            makes_traceparent: self
+                .word(written.traceparent.as_ref(), &traces)?
+                .unwrap_or(true),
+            refuses_encoded_slashes: self
+                .word(written.encoded_slashes.as_ref(), &slashes)?
+                .unwrap_or(true),
+        })
+    }
+
+    fn servers(
+        &self,
+        written: Spanned<Vec<Spanned<written::Server>>>,
+    ) -> Result<Vec<Server>, BadConfig> {
+        let span = written.span();
+        let mut servers: Vec<Server> = Vec::new();
+        for one in written.into_inner() {
+            let span = one.span();
+            let one = one.into_inner();
+            if one.weight > WEIGHT_MAX {
+                return self.bad(span, format!("a weight is at most {WEIGHT_MAX}"));
+            }
+            let address = self.address(&one.address, span.clone())?;
+            if servers.iter().any(|other| other.address == address) {
+                return self.bad(
+                    span,
+                    "this server is listed twice; give it a weight instead",
+                );
+            }
+            let weight = one.weight;
+            servers.push(Server { address, weight });
+        }
+        if servers.iter().all(|server| server.weight == 0) || servers.len() > SERVERS_MAX {
+            let what = format!(
+                "expected between one and {SERVERS_MAX} servers, one of them with a weight above 0"
+            );
+            return self.bad(span, what);
+        }
+        Ok(servers)
+    }
+
+    fn balance(&self, written: &written::Upstream) -> Result<Balance, BadConfig> {
+        let words = [("round-robin", 0), ("least-requests", 1), ("hash", 2)];
+        let word = self.word(written.balance.as_ref(), &words)?.unwrap_or(0);
+        match (word, &written.hash) {
+            (0, None) => Ok(Balance::RoundRobin),
+            (1, None) => Ok(Balance::LeastRequests),
+            (2, None) => Ok(Balance::Hash(HashKey::Address)),
+            (2, Some(key)) => match key.get_ref().strip_prefix("header:") {
+                Some(name) if is_token(name) => {
+                    Ok(Balance::Hash(HashKey::Field(name.to_ascii_lowercase())))
+                }
+                None if key.get_ref() == "address" => Ok(Balance::Hash(HashKey::Address)),
+                _ => self.bad(key.span(), "expected \"address\" or \"header:NAME\""),
+            },
+            (_, Some(key)) => self.bad(key.span(), "`hash` needs `balance = \"hash\"`"),
+            _ => Ok(Balance::RoundRobin),
+        }
+    }
+
+    fn upstream(
+        &self,
+        name: String,
+        written: written::Upstream,
+        span: Range<usize>,
+    ) -> Result<Upstream, BadConfig> {
+        if !is_token(&name) {
+            return self.bad(
+                span,
+                "an upstream's name is letters, digits, `-`, `_` and `.`",
+            );
+        }
+        let protocols = [("http1", Protocol::Http1), ("h2c", Protocol::Http2)];
+        let protocol = self.word(written.protocol.as_ref(), &protocols)?;
+        let balance = self.balance(&written)?;
+        let limits = self.upstream_limits(&written.limits)?;
+        let or = |length: Option<written::Length>, otherwise| length.map_or(otherwise, |one| one.0);
+        let default = upstream::Timeouts::default();
+        let given = &written.timeouts;
+        let timeouts = upstream::Timeouts {
+            connect: or(given.connect, default.connect),
+            head: or(given.head, default.head),
+            whole: or(given.whole, WHOLE),
+            idle: or(given.idle, default.idle),
+        };
+        let piece_timeout = or(given.piece, Duration::from_secs(60));
+        let outlier = Outlier {
+            errors: written.outlier.errors.unwrap_or(5),
+            ejection: or(written.outlier.ejection, Duration::from_secs(10)),
+            panic_threshold: (written.outlier.panic_threshold).map_or(0.5, |share| share.0),
+        };
+        let health = match written.health {
+            Some(health) => Some(self.health(health)?),
+            None => None,
+        };
+        let overload = match written.overload {
+            Some(overload) => Some(self.overload(overload)?),
+            None => None,
+        };
+        Ok(Upstream {
+            name,
+            overload,
+            servers: self.servers(written.servers)?,
+            protocol: protocol.unwrap_or(Protocol::Http1),
+            balance,
+            limits,
+            timeouts,
+            piece_timeout,
+            health,
+            outlier,
+            retry: self.retry(written.retry)?,
+        })
+    }
+
+    fn upstream_limits(
+        &self,
+        written: &written::UpstreamLimits,
+    ) -> Result<upstream::Limits, BadConfig> {
+        let default = upstream::Limits::default();
+        if let Some(connections) = &written.connections
+            && *connections.get_ref() == 0
+        {
+            return self.bad(connections.span(), "expected at least one connection");
+        }
+        if let Some(streams) = &written.streams
+            && *streams.get_ref() == 0
+        {
+            return self.bad(streams.span(), "expected at least one stream");
+        }
+        let head = written.head.map(|size| size.0.min(u64::from(u32::MAX)));
+        Ok(upstream::Limits {
+            connections: (written.connections.as_ref())
+                .map_or(default.connections, |one| *one.get_ref()),
+            waiting: written.waiting.unwrap_or(default.waiting),
+            streams: (written.streams.as_ref()).map_or(default.streams, |one| *one.get_ref()),
+            head_bytes: head.map_or(default.head_bytes, |bytes| bytes as u32),
+            ..default
+        })
+    }
+
+    fn rate_keys(&self, written: Option<&Spanned<usize>>) -> Result<usize, BadConfig> {
+        match written {
+            Some(keys) if !(1..=100_000_000).contains(keys.get_ref()) => {
+                self.bad(keys.span(), "expected between 1 and 100,000,000 keys")
+            }
+            keys => Ok(keys.map_or(100_000, |keys| *keys.get_ref())),
+        }
+    }
+
+    fn overload(&self, written: Spanned<written::Overload>) -> Result<gate::Settings, BadConfig> {
+        let span = written.span();
+        let written = written.into_inner();
+        let (limit, queue) = (limit::Settings::default(), queue::Settings::default());
+        let (min, max) = (
+            written.min.unwrap_or(limit.min),
+            written.max.unwrap_or(limit.max),
+        );
+        if min == 0 || min > max {
+            return self.bad(
+                span,
+                "expected a `min` of at least 1, and no more than `max`",
+            );
+        }
+        Ok(gate::Settings {
+            limit: limit::Settings {
+                initial: limit.initial.clamp(min, max),
+                min,
+                max,
+                ..limit
+            },
+            queue: queue::Settings {
+                length: written.queue.unwrap_or(queue.length),
+                target: written.target.map_or(queue.target, |one| one.0),
+                interval: written.interval.map_or(queue.interval, |one| one.0),
+            },
+        })
+    }
+
+    fn rates(&self, written: &[Spanned<written::Rate>]) -> Result<Vec<RateRule>, BadConfig> {
+        let mut rates = Vec::with_capacity(written.len());
+        for one in written {
+            let (span, one) = (one.span(), one.get_ref());
+            let key = match &**one.key.get_ref() {
+                "address" => RateKey::Address,
+                "route" => RateKey::Route,
+                other => match other.strip_prefix("header:") {
+                    Some(name) if is_token(name) => RateKey::Field(name.to_ascii_lowercase()),
+                    _ => {
+                        let what = "expected \"address\", \"route\" or \"header:NAME\"";
+                        return self.bad(one.key.span(), what);
+                    }
+                },
+            };
+            // Without a word about it, as much as comes in a tenth of a second, and one at least.
+            let burst = one
+                .burst
+                .unwrap_or((one.per_second / 10.0).clamp(1.0, 1e6) as u32);
+            match Rate::new(one.per_second, burst) {
+                Some(rate) => rates.push(RateRule { key, rate }),
+                None => {
+                    let what = "expected a rate above 0 and up to 1e9, and a burst of at least 1";
+                    return self.bad(span, what);
+                }
+            }
+        }
+        Ok(rates)
+    }
+
+    fn health(&self, written: Spanned<written::Health>) -> Result<Health, BadConfig> {
+        let span = written.span();
+        let written = written.into_inner();
+        let host = written.host.unwrap_or_else(|| "health.check".into());
+        let question = upstream::Request::new("GET", &written.path, &host);
+        if let Err(wrong) = question.check() {
+            return self.bad(span, format!("this check can't be sent: {wrong}"));
+        }
+        let interval = written.interval.map_or(Duration::from_secs(5), |one| one.0);
+        let timeout = written.timeout.map_or(Duration::from_secs(1), |one| one.0);
+        Ok(Health {
+            path: written.path,
+            host,
+            interval,
+            timeout,
+            healthy: written.healthy.unwrap_or(2).max(1),
+            unhealthy: written.unhealthy.unwrap_or(3).max(1),
+        })
+    }
+
+    fn retry(&self, written: written::Retry) -> Result<Retry, BadConfig> {
+        let attempts = match written.attempts {
+            Some(attempts) if *attempts.get_ref() > 10 => {
+                return self.bad(attempts.span(), "expected at most 10 attempts");
+            }
+            attempts => attempts.map_or(1, Spanned::into_inner),
+        };
+        let statuses = match written.statuses {
+            Some(list) if !list.get_ref().iter().all(|one| (400..600).contains(one)) => {
+                return self.bad(list.span(), "expected statuses from 400 to 599");
+            }
+            statuses => statuses.map_or_else(Vec::new, Spanned::into_inner),
+        };
+        Ok(Retry {
+            attempts,
+            budget: written.budget.map_or(0.2, |share| share.0),
+            statuses,
+        })
+    }
+
+    fn named(&self, name: &Spanned<String>, upstreams: &[Upstream]) -> Result<usize, BadConfig> {
+        let wanted = name.get_ref();
+        if let Some(at) = upstreams.iter().position(|one| one.name == *wanted) {
+            return Ok(at);
+        }
+        let names = upstreams.iter().map(|one| &*one.name);
+        let hint = match nearest(wanted, names) {
+            Some(near) => format!("; did you mean `{near}`?"),
+            None => format!("; add a table [upstream.{wanted}]"),
+        };
+        self.bad(
+            name.span(),
+            format!("no upstream is called `{wanted}`{hint}"),
+        )
+    }
+
+    fn route(
+        &self,
+        at: usize,
+        written: written::Route,
+        span: Range<usize>,
+        upstreams: &[Upstream],
+    ) -> Result<Route, BadConfig> {
+        let path = self.path(&written)?;
+        let hosts = match &written.host {
+            Some(hosts) => self.hosts(&hosts.get_ref().0, hosts.span())?,
+            None => Vec::new(),
+        };
+        let mut header = Vec::with_capacity(written.header.len());
+        for (name, value) in &written.header {
+            if !is_token(name) {
+                return self.bad(value.span(), "this isn't the name of a field");
+            }
+            header.push((name.to_ascii_lowercase(), value.get_ref().clone()));
+        }
+        let methods = match &written.methods {
+            Some(methods) if !methods.get_ref().iter().all(|one| is_token(one)) => {
+                return self.bad(
+                    methods.span(),
+                    "expected methods, such as [\"GET\", \"HEAD\"]",
+                );
+            }
+            Some(methods) => methods.get_ref().clone(),
+            None => Vec::new(),
+        };
+        let mirror = match &written.mirror {
+            Some(mirror) => {
+                let mirror = mirror.get_ref();
+                Some(Mirror {
+                    upstream: self.named(&mirror.upstream, upstreams)?,
+                    share: mirror.share.map_or(1.0, |share| share.0),
+                    limit: mirror.limit.unwrap_or(64),
+                })
+            }
+            None => None,
+        };
+        Ok(Route {
+            name: (written.name.clone()).unwrap_or_else(|| format!("route-{}", at + 1)),
+            hosts,
+            path,
+            header,
+            methods,
+            action: self.action(&written, span, upstreams)?,
+            mirror,
+            rates: self.rates(&written.rates)?,
+            priority: self
+                .word(written.priority.as_ref(), &PRIORITIES)?
+                .unwrap_or_default(),
+        })
+    }
+
+    fn path(&self, written: &written::Route) -> Result<PathPattern, BadConfig> {
+        let (text, span, exact) = match (&written.path, &written.prefix) {
+            (Some(path), None) => (path.get_ref(), path.span(), true),
+            (None, Some(prefix)) => (prefix.get_ref(), prefix.span(), false),
+            (None, None) => return Ok(PathPattern::Prefix("/".into())),
+            (Some(_), Some(prefix)) => {
+                return self.bad(
+                    prefix.span(),
+                    "a route has a `path` or a `prefix`, not both",
+                );
+            }
+        };
+        let judged = crate::paths::judge(text.as_bytes(), true);
+        if !text.starts_with('/') || text.contains(['?', '#']) || judged.is_err() {
+            let what = "expected a path that begins with `/`, without a query, dot segments and \
+                        encoded slashes";
+            return self.bad(span, what);
+        }
+        Ok(match exact {
+            true => PathPattern::Exact(text.clone()),
+            false => {
+                let plain = text.trim_end_matches('/');
+                PathPattern::Prefix(if plain.is_empty() { "/" } else { plain }.into())
+            }
+        })
+    }
+
+    fn hosts(&self, hosts: &[String], span: Range<usize>) -> Result<Vec<HostPattern>, BadConfig> {
+        let mut patterns = Vec::with_capacity(hosts.len());
+        for host in hosts {
+            let host = host.to_ascii_lowercase();
+            let below = host.strip_prefix("*.");
+            let name = below.unwrap_or(&host);
+            let is_address = name.starts_with('[') && name.ends_with(']');
+            if name.is_empty() || name.contains(['*', '/']) || (name.contains(':') && !is_address) {
+                let what = "expected a host without a port, such as \"example.org\" or \
+                            \"*.example.org\"";
+                return self.bad(span, what);
+            }
+            patterns.push(match below {
+                Some(name) => HostPattern::Below(format!(".{name}")),
+                None => HostPattern::Exact(host),
+            });
+        }
+        Ok(patterns)
+    }
+
+    fn action(
+        &self,
+        written: &written::Route,
+        span: Range<usize>,
+        upstreams: &[Upstream],
+    ) -> Result<Action, BadConfig> {
+        match (&written.upstream, &written.split, &written.answer) {
+            (Some(name), None, None) => {
+                Ok(Action::Forward(vec![(self.named(name, upstreams)?, 1)]))
+            }
+            (None, Some(split), None) => {
+                let mut parts = Vec::new();
+                for part in split.get_ref() {
+                    if part.weight > WEIGHT_MAX {
+                        let what = format!("a weight is at most {WEIGHT_MAX}");
+                        return self.bad(part.upstream.span(), what);
+                    }
+                    parts.push((self.named(&part.upstream, upstreams)?, part.weight));
+                }
+                match parts.iter().all(|(_, weight)| *weight == 0) {
+                    true => self.bad(split.span(), "one of the weights has to be above 0"),
+                    false => Ok(Action::Forward(parts)),
+                }
+            }
+            (None, None, Some(answer)) => match answer.get_ref() {
+                written::Answer { status, text } if (200..600).contains(status) => {
+                    Ok(Action::Answer {
+                        status: *status,
+                        text: text.clone(),
+                    })
+                }
+                _ => self.bad(answer.span(), "expected a status from 200 to 599"),
+            },
+            _ => self.bad(
+                span,
+                "a route has one of `upstream = \"NAME\"`, `split = [{ upstream, weight }, …]` \
+                 and `answer = { status, text }`",
+            ),
+        }
+    }
+}
+
+/// Whether a text is a token (RFC 9110 §5.6.2) of the usual characters.
+fn is_token(text: &str) -> bool {
+    let usual = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    !text.is_empty() && text.bytes().all(usual)
+}

@@ -1,0 +1,323 @@
+//! What a gateway is told: one TOML file, checked as a whole before any of it is used.
+//!
+//! `written` has the file as it stands, `check` decides what it means, and this file has what the
+//! rest of the gateway reads. A [`Config`] is always usable: routes name upstreams that exist,
+//! weights aren't all zero, and addresses are addresses.
+
+mod check;
+mod document;
+mod written;
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use admission::gate;
+use admission::queue::Priority;
+use admission::rate::Rate;
+use ipnet::IpNet;
+use server::upstream::Protocol;
+use server::{Address, Certificate, EngineChoice, Timeouts};
+
+pub use document::BadConfig;
+
+use document::Document;
+
+/// A configuration that was checked.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Config {
+    /// Where the gateway listens. Nothing of it changes without a restart.
+    pub listen: Listen,
+    /// Where operators ask for health and metrics, if they may.
+    pub admin: Option<Address>,
+    /// Where requests are written down, if they are.
+    pub log: Option<LogRule>,
+    /// So many keys of rates are told apart at once.
+    pub rate_keys: usize,
+    /// What clients may ask for. Bodies are passed on as they come, so they may be longer than what
+    /// the memory holds.
+    pub limits: server::Limits,
+    /// How long clients may take.
+    pub timeouts: Timeouts,
+    /// What requests are given on their way.
+    pub forward: Forward,
+    /// Where requests go, in the order of their names.
+    pub upstreams: Vec<Upstream>,
+    /// Which request goes where, in the order of the file.
+    pub routes: Vec<Route>,
+}
+
+/// Where requests are written down.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogRule {
+    /// The file; `-` is standard output.
+    pub file: PathBuf,
+    /// Which share of the requests.
+    pub sample: f64,
+}
+
+/// Where the gateway listens, and on what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listen {
+    /// The address.
+    pub address: Address,
+    /// Worker threads.
+    pub threads: usize,
+    /// What drives the sockets.
+    pub engine: EngineChoice,
+    /// Who the gateway is over TLS; `None` listens in the clear.
+    pub certificate: Option<Certificate>,
+}
+
+/// What requests are given on their way, and what of them is believed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forward {
+    /// Whose `X-Forwarded-…` and `Forwarded` fields are believed and extended. Those of others are
+    /// dropped, since anybody can write them.
+    pub trusted_proxies: Vec<IpNet>,
+    /// `X-Forwarded-For`, `-Proto` and `-Host` are written.
+    pub x_forwarded: bool,
+    /// `Forwarded` (RFC 7239) is written.
+    pub forwarded: bool,
+    /// What the gateway calls itself in `Via` (RFC 9110 §7.6.3); empty leaves the field out.
+    pub via: String,
+    /// A request without a `traceparent` gets one (W3C Trace Context §3.2).
+    pub makes_traceparent: bool,
+    /// A path with `%2F` or `%5C` in it is refused.
+    pub refuses_encoded_slashes: bool,
+}
+
+impl Forward {
+    /// Whether what `address` says about the client before it is believed.
+    pub fn trusts(&self, address: IpAddr) -> bool {
+        // An IPv4 client of a listener of IPv6 has a mapped address (RFC 4291 §2.5.5.2).
+        let address = address.to_canonical();
+        self.trusted_proxies
+            .iter()
+            .any(|net| net.contains(&address))
+    }
+}
+
+/// A set of servers that answer alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Upstream {
+    /// Its name in the file.
+    pub name: String,
+    /// At least one.
+    pub servers: Vec<Server>,
+    /// What is spoken with them, in the clear.
+    pub protocol: Protocol,
+    /// Which server gets a request.
+    pub balance: Balance,
+    /// How much each server may take, for each worker.
+    pub limits: server::upstream::Limits,
+    /// How long each server may take.
+    pub timeouts: server::upstream::Timeouts,
+    /// How long a server may be silent within an answer.
+    pub piece_timeout: Duration,
+    /// How servers are asked whether they're well, if they are.
+    pub health: Option<Health>,
+    /// When a server is left out because of its answers.
+    pub outlier: Outlier,
+    /// When a request is sent again, to another server.
+    pub retry: Retry,
+    /// How many requests are under way at once, and how long others wait for them, if that's
+    /// limited.
+    pub overload: Option<gate::Settings>,
+}
+
+/// A server of an upstream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Where it is.
+    pub address: Address,
+    /// How much of the load it gets beside the others; 0 gets none.
+    pub weight: u32,
+}
+
+/// Which server of an upstream gets a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Balance {
+    /// Each in turn, by weight, evenly spread.
+    RoundRobin,
+    /// The one with the fewest requests under way for its weight.
+    LeastRequests,
+    /// The same server for the same key, unless it has far more to do than the others.
+    Hash(HashKey),
+}
+
+/// What requests are spread by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HashKey {
+    /// The address of the client.
+    Address,
+    /// The value of this field, in lower case; without it the address.
+    Field(String),
+}
+
+/// How servers are asked whether they're well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Health {
+    /// The path of a GET. Any status from 200 to 399 is well.
+    pub path: String,
+    /// What `Host` says.
+    pub host: String,
+    /// From one check to the next.
+    pub interval: Duration,
+    /// How long an answer may take.
+    pub timeout: Duration,
+    /// So many good answers in a row make a server well again, …
+    pub healthy: u32,
+    /// … and so many bad ones unwell.
+    pub unhealthy: u32,
+}
+
+/// When a server is left out because of its answers to requests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outlier {
+    /// After so many failures in a row, statuses from 500 on among them; 0 never.
+    pub errors: u32,
+    /// For how long, times how often it was lately.
+    pub ejection: Duration,
+    /// If a smaller share of an upstream's servers than this is usable, all are used: the few that
+    /// are left would only be overloaded, too.
+    pub panic_threshold: f64,
+}
+
+/// When a request is sent again, to another server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Retry {
+    /// So often at most; 0 never.
+    pub attempts: u8,
+    /// Requests that are sent again at the same time, as a share of all under way. Three are always
+    /// allowed, for each worker.
+    pub budget: f64,
+    /// Answers with these statuses are thrown away, and the request is sent again.
+    pub statuses: Vec<u16>,
+}
+
+/// Which requests go where.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Route {
+    /// What it's called in metrics and logs.
+    pub name: String,
+    /// The hosts that it's for; empty is any.
+    pub hosts: Vec<HostPattern>,
+    /// The paths that it's for.
+    pub path: PathPattern,
+    /// Fields that a request must have, names in lower case.
+    pub header: Vec<(String, String)>,
+    /// Methods; empty is any.
+    pub methods: Vec<String>,
+    /// What becomes of a request.
+    pub action: Action,
+    /// Who gets a copy of some requests.
+    pub mirror: Option<Mirror>,
+    /// How many requests it takes.
+    pub rates: Vec<RateRule>,
+    /// Who goes first where requests have to wait.
+    pub priority: Priority,
+}
+
+/// How many requests a route takes from one key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RateRule {
+    /// What has a bucket of its own.
+    pub key: RateKey,
+    /// How fast it fills, and how much it holds.
+    pub rate: Rate,
+}
+
+/// What has a bucket of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RateKey {
+    /// The address of the client.
+    Address,
+    /// The value of this field, in lower case; requests without it share one bucket.
+    Field(String),
+    /// All requests of the route together.
+    Route,
+}
+
+/// A host that a route is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostPattern {
+    /// This one, in lower case, without a port.
+    Exact(String),
+    /// All below this one: `.example.org`.
+    Below(String),
+}
+
+/// A path that a route is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathPattern {
+    /// This path.
+    Exact(String),
+    /// This path and those below it, by whole segments: `/api` is for `/api/users`, and not for
+    /// `/apis`. Without a slash at its end, unless it's `/`.
+    Prefix(String),
+}
+
+/// What becomes of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It goes to one of these upstreams, by weight; at least one weight isn't zero.
+    Forward(Vec<(usize, u32)>),
+    /// The gateway answers it.
+    Answer {
+        /// The status.
+        status: u16,
+        /// The body, as plain text.
+        text: String,
+    },
+}
+
+/// Who gets a copy of some requests, whose answer nobody waits for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mirror {
+    /// The upstream.
+    pub upstream: usize,
+    /// Which share of the requests.
+    pub share: f64,
+    /// At most so many at the same time, for each worker.
+    pub limit: u32,
+}
+
+impl Config {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It can't be read, or something in it is wrong: [`BadConfig`] says what and where.
+    pub fn read(path: &Path) -> Result<Config, BadConfig> {
+        check::config(&Document::read(path)?)
+    }
+
+    /// Reads a text, which is called `name` in messages.
+    ///
+    /// # Errors
+    /// Something in it is wrong.
+    pub fn of(name: &str, text: &str) -> Result<Config, BadConfig> {
+        check::config(&Document::of(name, text))
+    }
+
+    /// What of `next` takes a restart, by the names in the file. Everything else can be exchanged
+    /// while the gateway runs.
+    pub fn needs_restart(&self, next: &Config) -> Vec<&'static str> {
+        let parts = [
+            ("listen", self.listen != next.listen),
+            ("admin", self.admin != next.admin),
+            ("log", self.log != next.log),
+            (
+                "limits",
+                (self.limits, self.rate_keys) != (next.limits, next.rate_keys),
+            ),
+            ("timeouts", self.timeouts != next.timeouts),
+        ];
+        let changed = parts.into_iter().filter(|(_, changed)| *changed);
+        changed.map(|(name, _)| name).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,340 @@
+//! The configuration as it stands in the file. What it means is decided a level up.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use measure::units;
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use toml::Spanned;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    #[serde(default)]
+    pub(super) listen: Listen,
+    pub(super) admin: Option<Admin>,
+    pub(super) log: Option<Log>,
+    #[serde(default)]
+    pub(super) limits: Limits,
+    #[serde(default)]
+    pub(super) timeouts: Timeouts,
+    #[serde(default)]
+    pub(super) forward: Forward,
+    #[serde(default)]
+    pub(super) upstream: BTreeMap<String, Spanned<Upstream>>,
+    #[serde(default)]
+    pub(super) route: Vec<Spanned<Route>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Listen {
+    pub(super) address: Option<Spanned<String>>,
+    pub(super) threads: Option<Spanned<usize>>,
+    pub(super) engine: Option<Spanned<String>>,
+    pub(super) certificate: Option<Spanned<PathBuf>>,
+    pub(super) key: Option<PathBuf>,
+    pub(super) self_signed: Option<Vec<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Admin {
+    pub(super) address: Spanned<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Log {
+    pub(super) file: PathBuf,
+    pub(super) sample: Option<Share>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Limits {
+    pub(super) head: Option<Size>,
+    pub(super) body: Option<Size>,
+    pub(super) connections: Option<usize>,
+    pub(super) memory: Option<Size>,
+    pub(super) rate_keys: Option<Spanned<usize>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Timeouts {
+    pub(super) head: Option<Length>,
+    pub(super) body: Option<Length>,
+    pub(super) idle: Option<Length>,
+    pub(super) drain: Option<Length>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Forward {
+    pub(super) trusted_proxies: Option<Spanned<Vec<String>>>,
+    pub(super) fields: Option<Spanned<String>>,
+    pub(super) via: Option<Spanned<String>>,
+    pub(super) traceparent: Option<Spanned<String>>,
+    pub(super) encoded_slashes: Option<Spanned<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Upstream {
+    pub(super) servers: Spanned<Vec<Spanned<Server>>>,
+    pub(super) protocol: Option<Spanned<String>>,
+    pub(super) balance: Option<Spanned<String>>,
+    pub(super) hash: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) limits: UpstreamLimits,
+    #[serde(default)]
+    pub(super) timeouts: UpstreamTimeouts,
+    pub(super) health: Option<Spanned<Health>>,
+    #[serde(default)]
+    pub(super) outlier: Outlier,
+    #[serde(default)]
+    pub(super) retry: Retry,
+    pub(super) overload: Option<Spanned<Overload>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) address: String,
+    pub(super) weight: u32,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UpstreamLimits {
+    pub(super) connections: Option<Spanned<usize>>,
+    pub(super) waiting: Option<usize>,
+    pub(super) streams: Option<Spanned<u32>>,
+    pub(super) head: Option<Size>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UpstreamTimeouts {
+    pub(super) connect: Option<Length>,
+    pub(super) head: Option<Length>,
+    pub(super) piece: Option<Length>,
+    pub(super) whole: Option<Length>,
+    pub(super) idle: Option<Length>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Overload {
+    pub(super) queue: Option<usize>,
+    pub(super) target: Option<Length>,
+    pub(super) interval: Option<Length>,
+    pub(super) min: Option<u32>,
+    pub(super) max: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Health {
+    pub(super) path: String,
+    pub(super) host: Option<String>,
+    pub(super) interval: Option<Length>,
+    pub(super) timeout: Option<Length>,
+    pub(super) healthy: Option<u32>,
+    pub(super) unhealthy: Option<u32>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Outlier {
+    pub(super) errors: Option<u32>,
+    pub(super) ejection: Option<Length>,
+    pub(super) panic_threshold: Option<Share>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Retry {
+    pub(super) attempts: Option<Spanned<u8>>,
+    pub(super) budget: Option<Share>,
+    pub(super) statuses: Option<Spanned<Vec<u16>>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Route {
+    pub(super) name: Option<String>,
+    pub(super) host: Option<Spanned<OneOrMany>>,
+    pub(super) path: Option<Spanned<String>>,
+    pub(super) prefix: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) header: BTreeMap<String, Spanned<String>>,
+    pub(super) methods: Option<Spanned<Vec<String>>>,
+    pub(super) upstream: Option<Spanned<String>>,
+    pub(super) split: Option<Spanned<Vec<Part>>>,
+    pub(super) answer: Option<Spanned<Answer>>,
+    pub(super) mirror: Option<Spanned<Mirror>>,
+    #[serde(default)]
+    pub(super) rates: Vec<Spanned<Rate>>,
+    pub(super) priority: Option<Spanned<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rate {
+    pub(super) key: Spanned<String>,
+    pub(super) per_second: f64,
+    pub(super) burst: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Part {
+    pub(super) upstream: Spanned<String>,
+    pub(super) weight: u32,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    #[serde(default)]
+    pub(super) text: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Mirror {
+    pub(super) upstream: Spanned<String>,
+    pub(super) share: Option<Share>,
+    pub(super) limit: Option<u32>,
+}
+
+/// A length of time above zero: `"1s"`, `"200ms"`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Length(pub(super) Duration);
+
+impl<'de> Deserialize<'de> for Length {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Length, D::Error> {
+        let text = String::deserialize(from)?;
+        let length = units::parse_duration(&text).map_err(D::Error::custom)?;
+        match length.is_zero() {
+            true => Err(D::Error::custom("the time is zero; write it like \"2s\"")),
+            false => Ok(Length(length)),
+        }
+    }
+}
+
+/// Bytes: a number, or a text such as `"64KiB"`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Size(pub(super) u64);
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Size, D::Error> {
+        struct Read;
+        impl Visitor<'_> for Read {
+            type Value = Size;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a size in bytes, such as 4096 or \"64KiB\"")
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, bytes: i64) -> Result<Size, E> {
+                let bytes = u64::try_from(bytes);
+                bytes
+                    .map(Size)
+                    .map_err(|_| E::custom("a size is not negative"))
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Size, E> {
+                units::parse_size(text).map(Size).map_err(E::custom)
+            }
+        }
+        from.deserialize_any(Read)
+    }
+}
+
+/// A share of a whole: `"20%"`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share(pub(super) f64);
+
+impl<'de> Deserialize<'de> for Share {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Share, D::Error> {
+        let text = String::deserialize(from)?;
+        let number = text.strip_suffix('%');
+        let number = number.and_then(|number| number.trim().parse::<f64>().ok());
+        match number {
+            Some(number) if (0.0..=100.0).contains(&number) => Ok(Share(number / 100.0)),
+            _ => Err(D::Error::custom(
+                "expected a percentage from 0 to 100, such as \"20%\"",
+            )),
+        }
+    }
+}
+
+/// A text, or several.
+#[derive(Debug)]
+pub(super) struct OneOrMany(pub(super) Vec<String>);
+
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<OneOrMany, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = OneOrMany;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text, or a list of texts")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<OneOrMany, E> {
+                Ok(OneOrMany(vec![text.to_owned()]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<OneOrMany, A::Error> {
+                let mut all = Vec::new();
+                while let Some(one) = list.next_element()? {
+                    all.push(one);
+                }
+                Ok(OneOrMany(all))
+            }
+        }
+        from.deserialize_any(Read)
+    }
+}
+
+impl<'de> Deserialize<'de> for Server {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Server, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Weighted {
+            address: String,
+            weight: u32,
+        }
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = Server;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an address such as \"127.0.0.1:9000\", or { address, weight }")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Server, E> {
+                Ok(Server {
+                    address: text.to_owned(),
+                    weight: 1,
+                })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Server, A::Error> {
+                let Weighted { address, weight } =
+                    Weighted::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Server { address, weight })
+            }
+        }
+        from.deserialize_any(Read)
+    }
+}

@@ -1,0 +1,203 @@
+//! A reverse proxy and gateway on `ringside-server`: requests take routes to upstreams.
+//!
+//! [`Config`] is one TOML file, checked as a whole. [`start`] serves it, and
+//! [`Running::exchange`] puts another in its place without a request being lost.
+//!
+//! From the outside in: `proxy` is the service of a worker; `routing`, `balance`, `health` and
+//! `paths` decide and know neither sockets nor clocks; `plan` is a configuration with what is made
+//! of it, shared by all workers. Sockets, protocols and pools of connections are the server
+//! library's.
+#![forbid(unsafe_code)]
+
+mod admin;
+mod balance;
+pub mod config;
+pub mod example;
+mod health;
+mod identity;
+mod log;
+mod metrics;
+mod paths;
+mod plan;
+mod proxy;
+mod routing;
+
+use std::fmt;
+use std::sync::Arc;
+
+use admission::rate::Rates;
+pub use config::{BadConfig, Config};
+use server::{Address, Broken, LiveCounts, StartError, Stop, Summary, Tls};
+
+use admin::Admin;
+use log::{Log, Writing};
+use metrics::Metrics;
+use plan::{Plan, Plans};
+use proxy::Gateway;
+
+/// Starts a gateway, which runs until `stop` is requested.
+///
+/// # Errors
+/// See [`Failure`]; nothing runs then.
+pub fn start(config: Config, stop: &Stop) -> Result<Running, Failure> {
+    let mut of_server = server::Config::new(config.listen.address.clone());
+    of_server.threads = config.listen.threads;
+    of_server.engine = config.listen.engine;
+    of_server.peers = true;
+    of_server.limits = server::Limits {
+        body_bytes: u64::MAX, // The gateway looks after that by itself.
+        ..config.limits
+    };
+    of_server.timeouts = config.timeouts;
+    of_server.tls = config.listen.certificate.clone().map(|certificate| Tls {
+        certificate,
+        client_authorities: None,
+    });
+    let live = LiveCounts::new();
+    of_server.live = Some(live.clone());
+    let (log, admin) = (config.log.clone(), config.admin.clone());
+    let writing = match &log {
+        Some(rule) => Some(Writing::begin(&rule.file, rule.sample).map_err(Failure::Log)?),
+        None => None,
+    };
+    let log = writing.as_ref().map(Writing::log);
+    let metrics = Arc::new(Metrics::default());
+    let shared = Arc::new(Shared {
+        rates: Rates::new(config.rate_keys),
+        plans: Plans::new(Plan::new(config)),
+        metrics: Arc::clone(&metrics),
+        log: log.clone(),
+    });
+    let of_workers = Arc::clone(&shared);
+    let maker = move |worker| Gateway::new(Arc::clone(&of_workers), worker);
+    let running = server::start(of_server, maker, stop).map_err(Failure::Start)?;
+    let admin = match admin {
+        Some(address) => {
+            let service = Admin { metrics, live, log };
+            let started =
+                server::start(server::Config::new(address), move |_| service.clone(), stop);
+            match started {
+                Ok(admin) => Some(admin),
+                Err(why) => {
+                    running.stop();
+                    let _ = running.join();
+                    return Err(Failure::Admin(why));
+                }
+            }
+        }
+        None => None,
+    };
+    Ok(Running {
+        running,
+        admin,
+        writing,
+        shared,
+    })
+}
+
+/// What all workers share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) plans: Plans,
+    pub(crate) rates: Rates,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) log: Option<Log>,
+}
+
+/// Why a gateway did not start.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Failure {
+    /// Its server didn't.
+    Start(StartError),
+    /// The listener of `[admin]` didn't.
+    Admin(StartError),
+    /// The access log can't be opened.
+    Log(std::io::Error),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Start(why) => why.fmt(f),
+            Failure::Admin(why) => write!(f, "[admin]: {why}"),
+            Failure::Log(why) => write!(f, "the access log can't be opened: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// A gateway that runs.
+#[derive(Debug)]
+pub struct Running {
+    running: server::Running,
+    admin: Option<server::Running>,
+    writing: Option<Writing>,
+    shared: Arc<Shared>,
+}
+
+impl Running {
+    /// Where it listens, with the port that was chosen.
+    pub fn address(&self) -> &Address {
+        self.running.address()
+    }
+
+    /// Where operators ask, if they may.
+    pub fn admin_address(&self) -> Option<&Address> {
+        self.admin.as_ref().map(server::Running::address)
+    }
+
+    /// Which engine drives it.
+    pub fn engine_name(&self) -> &'static str {
+        self.running.engine_name()
+    }
+
+    /// What puts other configurations in place.
+    pub fn exchange(&self) -> Exchange {
+        Exchange(Arc::clone(&self.shared))
+    }
+
+    /// Requests the end, as SIGTERM does.
+    pub fn stop(&self) {
+        self.running.stop();
+    }
+
+    /// Waits until it has ended.
+    ///
+    /// # Errors
+    /// As for [`server::Running::join`].
+    ///
+    /// # Panics
+    /// If a worker did.
+    pub fn join(self) -> Result<Summary, Broken> {
+        let summary = self.running.join();
+        if let Some(admin) = self.admin {
+            admin.stop();
+            admin.join()?;
+        }
+        if let Some(writing) = self.writing {
+            writing.end();
+        }
+        summary
+    }
+}
+
+/// Puts another configuration in place of the one that a gateway runs with.
+#[derive(Clone, Debug)]
+pub struct Exchange(Arc<Shared>);
+
+impl Exchange {
+    /// From now on, requests are routed by `next`; those under way end as they began. Servers that
+    /// both have keep their connections. Returns what of it takes a restart, by its name in the
+    /// file; that stays as it is. The access log is opened again.
+    pub fn put(&self, next: Config) -> Vec<&'static str> {
+        let plans = &self.0.plans;
+        let left = plans.current().config.needs_restart(&next);
+        plans.exchange(Plan::new(next));
+        if let Some(log) = &self.0.log {
+            log.reopen();
+        }
+        left
+    }
+}

@@ -1,0 +1,98 @@
+//! The program `ringside-gateway`: arguments in, a gateway, words out.
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod reload;
+
+use std::error::Error;
+use std::path::Path;
+use std::process::ExitCode;
+
+use gateway::{Config, example};
+use measure::foreign::screened;
+use server::{Address, Stop};
+
+use arguments::{Arguments, Verb};
+
+fn main() -> ExitCode {
+    let arguments = match arguments::parse(std::env::args_os().skip(1)) {
+        Ok(arguments) => arguments,
+        Err(wrong) => {
+            eprintln!("ringside-gateway: {}", screened(&wrong));
+            return ExitCode::from(2);
+        }
+    };
+    let done = match &arguments.verb {
+        Verb::Help => {
+            print!("{}", arguments::HELP);
+            Ok(())
+        }
+        Verb::Version => {
+            println!("ringside-gateway {}", env!("CARGO_PKG_VERSION"));
+            Ok(())
+        }
+        Verb::Check(path) => check(path),
+        Verb::Serve(path) => serve(path),
+        Verb::Example => show(&arguments),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("ringside-gateway: {}", screened(&error.to_string()));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Says whether a configuration is in order.
+fn check(path: &Path) -> Result<(), Box<dyn Error>> {
+    let config = Config::read(path)?;
+    let (routes, upstreams) = (config.routes.len(), config.upstreams.len());
+    let text = format!(
+        "{} is fine: {routes} routes, {upstreams} upstreams",
+        path.display()
+    );
+    println!("{}", screened(&text));
+    Ok(())
+}
+
+/// Serves a configuration until SIGINT or SIGTERM.
+fn serve(path: &Path) -> Result<(), Box<dyn Error>> {
+    let config = Config::read(path)?;
+    let reload = reload::Reload::prepare()?;
+    let stop = Stop::on_signals()?;
+    let running = gateway::start(config, &stop)?;
+    reload.watch(path.to_owned(), running.exchange());
+    wait(running)
+}
+
+/// Serves the example, and says what it is.
+fn show(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+    let stop = Stop::on_signals()?;
+    let upstream = example::upstream(&Stop::new())?;
+    let text = example::config(&arguments.listen, upstream.address());
+    let config = Config::of("the example", &text)?;
+    let running = gateway::start(config, &stop)?;
+    let Address::Tcp(address) = running.address().clone() else {
+        return Err("the example listens on TCP".into());
+    };
+    eprintln!("{text}");
+    eprintln!("That was the configuration. Try:");
+    eprintln!("  curl http://{address}/hello");
+    eprintln!("  curl http://{address}/anything -H 'x-colour: blue' -d body");
+    let done = wait(running);
+    upstream.stop();
+    upstream.join()?;
+    done
+}
+
+fn wait(running: gateway::Running) -> Result<(), Box<dyn Error>> {
+    eprintln!(
+        "listening on {} ({})",
+        running.address(),
+        running.engine_name()
+    );
+    let summary = running.join()?;
+    eprintln!("served {} requests", summary.counts.requests);
+    Ok(())
+}

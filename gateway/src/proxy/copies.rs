@@ -1,0 +1,126 @@
+//! Copies of requests for mirrors: sent along, their answers thrown away. A mirror that is slow or
+//! away costs the copy and nothing else.
+
+use std::sync::Arc;
+
+use server::upstream::{self, Event, Exchange};
+use server::{Context, Ticket};
+
+use super::passing::Copied;
+use super::{Gateway, Nobodys};
+use crate::metrics::Happened;
+use crate::plan::Plan;
+
+/// A copy is given up once so many bytes of its body wait for the mirror.
+const AHEAD_BYTES: usize = 256 * 1024;
+
+impl Gateway {
+    /// Sends a copy of a request, if its route has a mirror and the request is one of its share.
+    /// Says what of it has to be sent along with the body.
+    pub(super) fn mirror(
+        &mut self,
+        plan: &Plan,
+        route: usize,
+        request: &upstream::Request,
+        has_body: bool,
+        context: &mut Context<'_>,
+    ) -> Option<Copied> {
+        let mirror = plan.config.routes[route].mirror?;
+        let copies = self.servers.groups[mirror.upstream].copies;
+        if copies >= mirror.limit || !self.identities.happens(mirror.share) {
+            return None;
+        }
+        let key = self.identities.below(u64::MAX);
+        let chosen = (self.servers).choose(plan, mirror.upstream, (key, 0), context.now());
+        let handle = self.servers.at(chosen?.1)?.handle;
+        let exchange = context.ask_for_nobody(handle, request.clone()).ok()?;
+        self.servers.groups[mirror.upstream].copies += 1;
+        self.figures.happened(mirror.upstream, Happened::Mirrored);
+        let of = has_body.then(|| context.ticket());
+        let copy = Nobodys::Copy {
+            group: mirror.upstream,
+            generation: self.generation,
+            of,
+        };
+        self.nobodys.insert(exchange, copy);
+        has_body.then_some(Copied {
+            exchange,
+            ahead_bytes: 0,
+        })
+    }
+
+    /// A piece of a body goes to the mirror, too.
+    pub(super) fn copy_piece(&mut self, ticket: Ticket, bytes: &[u8], context: &mut Context<'_>) {
+        let Some(passing) = self.places.of(ticket) else {
+            return;
+        };
+        let Some(copied) = &mut passing.mirror else {
+            return;
+        };
+        copied.ahead_bytes += bytes.len();
+        let exchange = copied.exchange;
+        if copied.ahead_bytes <= AHEAD_BYTES {
+            return context.ask_send(exchange, bytes);
+        }
+        passing.mirror = None;
+        self.drop_copy(exchange, context);
+    }
+
+    /// Gives a copy up, if it's still under way and its body isn't through.
+    pub(super) fn drop_copy(&mut self, exchange: Exchange, context: &mut Context<'_>) {
+        if self.forget_copy(exchange) {
+            context.ask_cancel(exchange);
+        }
+    }
+
+    fn forget_copy(&mut self, exchange: Exchange) -> bool {
+        let Some(Nobodys::Copy {
+            group, generation, ..
+        }) = self.nobodys.remove(&exchange)
+        else {
+            return false;
+        };
+        if generation == self.generation {
+            self.servers.groups[group].copies -= 1;
+        }
+        true
+    }
+
+    /// Something happened to an exchange that no client waits for.
+    pub(super) fn heard_for_nobody(
+        &mut self,
+        exchange: Exchange,
+        event: Event<'_>,
+        context: &mut Context<'_>,
+    ) {
+        let plan = Arc::clone(&self.plan);
+        match self.nobodys.get(&exchange).copied() {
+            Some(Nobodys::Check(server)) => match event {
+                Event::Head(head) => {
+                    let well = (200..400).contains(&head.status());
+                    context.ask_cancel(exchange);
+                    self.checked(&plan, (exchange, server), well);
+                }
+                Event::Failed(_) => self.checked(&plan, (exchange, server), false),
+                _ => {}
+            },
+            Some(Nobodys::Copy { of, .. }) => match event {
+                Event::Writable => {
+                    let passing = of.and_then(|ticket| self.places.of(ticket));
+                    if let Some(copied) = passing.and_then(|passing| passing.mirror.as_mut()) {
+                        copied.ahead_bytes = 0;
+                    }
+                }
+                Event::End | Event::Failed(_) => {
+                    let passing = of.and_then(|ticket| self.places.of(ticket));
+                    if let Some(passing) = passing {
+                        passing.mirror = None;
+                    }
+                    self.forget_copy(exchange);
+                }
+                _ => {}
+            },
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! What a request says on its way to an upstream: the client's fields without those of the
+//! connection (RFC 9110 §7.6.1) and those that only a proxy may write, and ours.
+
+use std::borrow::Cow;
+use std::io::Write;
+use std::net::IpAddr;
+
+use server::{Peer, Request, Version, upstream};
+
+use crate::config::Forward;
+use crate::identity::{Identities, is_identity, is_traceparent};
+
+/// Fields that say who the client is and what he asked for, as proxies before this one saw it.
+/// Anybody can write them, so they're believed of trusted proxies alone.
+const FORWARDED: [&[u8]; 7] = [
+    b"forwarded",
+    b"x-forwarded-for",
+    b"x-forwarded-host",
+    b"x-forwarded-port",
+    b"x-forwarded-prefix",
+    b"x-forwarded-proto",
+    b"x-real-ip",
+];
+
+/// Who asks, and over what.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Client {
+    /// The other end of the connection; none on a Unix socket.
+    peer: Option<IpAddr>,
+    /// What that says of others is believed.
+    trusted: bool,
+    tls: bool,
+}
+
+impl Client {
+    pub(super) fn of(peer: Peer, rules: &Forward) -> Client {
+        let address = peer.address.map(|address| address.ip().to_canonical());
+        Client {
+            peer: address,
+            trusted: address.is_some_and(|address| rules.trusts(address)),
+            tls: peer.tls.is_some(),
+        }
+    }
+
+    /// The address of the client itself: of those in `X-Forwarded-For` the last that no trusted
+    /// proxy has.
+    pub(super) fn address(&self, request: &Request<'_>, rules: &Forward) -> Option<IpAddr> {
+        if !self.trusted {
+            return self.peer;
+        }
+        let mut found = self.peer;
+        let lines: Vec<&[u8]> = all(request, b"x-forwarded-for").collect();
+        for entry in lines
+            .iter()
+            .rev()
+            .flat_map(|line| line.rsplit(|byte| *byte == b','))
+        {
+            let Some(address) = entry_address(entry) else {
+                break;
+            };
+            found = Some(address);
+            if !rules.trusts(address) {
+                break;
+            }
+        }
+        found
+    }
+}
+
+/// An entry of `X-Forwarded-For`, with or without a port.
+fn entry_address(entry: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(entry.trim_ascii()).ok()?;
+    let address = text.parse().ok().or_else(|| {
+        let with_port: Result<std::net::SocketAddr, _> = text.parse();
+        with_port.ok().map(|address| address.ip())
+    });
+    address.map(|address| address.to_canonical())
+}
+
+/// All values of a field.
+fn all<'a>(request: &Request<'a>, name: &'static [u8]) -> impl Iterator<Item = &'a [u8]> {
+    let fields = request.fields();
+    fields.filter_map(move |(found, value)| found.eq_ignore_ascii_case(name).then_some(value))
+}
+
+/// Makes requests to upstreams out of those of clients. It keeps the memory that texts are made in.
+#[derive(Debug, Default)]
+pub(super) struct Writer {
+    text: Vec<u8>,
+}
+
+/// What is known of a request besides itself.
+pub(super) struct Asked<'a> {
+    pub(super) client: Client,
+    pub(super) rules: &'a Forward,
+    /// Its body is on its way.
+    pub(super) streams: bool,
+    /// How often it may be passed on, if its method has it counted (RFC 9110 §7.6.2).
+    pub(super) hops: Option<u64>,
+}
+
+impl Writer {
+    /// The request to be sent.
+    pub(super) fn write(
+        &mut self,
+        request: &Request<'_>,
+        asked: &Asked<'_>,
+        identities: &mut Identities,
+    ) -> upstream::Request {
+        let Asked { client, rules, .. } = *asked;
+        let identity = request.field("x-request-id").filter(|id| is_identity(id));
+        let trace = request
+            .field("traceparent")
+            .filter(|one| is_traceparent(one));
+        let keeps = |name: &[u8]| match name.first() {
+            Some(b'x' | b'X' | b'f' | b'F') => {
+                let ours = FORWARDED.iter().any(|one| is_like(name, one));
+                !(ours || is_like(name, b"x-request-id"))
+            }
+            Some(b't' | b'T') => {
+                let of_trace = is_like(name, b"traceparent") || is_like(name, b"tracestate");
+                !of_trace || (trace.is_some() && name.eq_ignore_ascii_case(b"tracestate"))
+            }
+            Some(b'm' | b'M') => asked.hops.is_none() || !is_like(name, b"max-forwards"),
+            _ => true,
+        };
+        let mut sent = upstream::Request::forward_where(request, asked.streams, keeps);
+        if request.host().is_none_or(<[u8]>::is_empty) {
+            // HTTP/1.0 allows it, and HTTP/1.1 has it empty if there is none (RFC 9112 §3.2).
+            sent = sent.with_authority("localhost");
+        }
+        sent = self.forwarded(sent, request, client, rules);
+        sent = match identity {
+            Some(identity) => sent.with_field("x-request-id", identity),
+            None => sent.with_field("x-request-id", identities.request()),
+        };
+        sent = match trace {
+            Some(trace) => sent.with_field("traceparent", trace),
+            None if rules.makes_traceparent => sent.with_field("traceparent", identities.trace()),
+            None => sent,
+        };
+        if let Some(hops) = asked.hops {
+            sent = sent.with_field("max-forwards", hops.to_string());
+        }
+        if !rules.via.is_empty() {
+            let version = match request.version() {
+                Version::Http10 => "1.0",
+                Version::Http2 => "2",
+                _ => "1.1",
+            };
+            self.text.clear();
+            let _ = write!(self.text, "{version} {}", rules.via);
+            sent = sent.with_field("via", &self.text);
+        }
+        sent
+    }
+
+    /// Says who the client is.
+    fn forwarded(
+        &mut self,
+        mut sent: upstream::Request,
+        request: &Request<'_>,
+        client: Client,
+        rules: &Forward,
+    ) -> upstream::Request {
+        let scheme = if client.tls { "https" } else { "http" };
+        let before = |name: &'static [u8]| {
+            let lines = client.trusted.then(|| all(request, name));
+            lines.into_iter().flatten()
+        };
+        if rules.x_forwarded {
+            if let Some(peer) = client.peer {
+                self.list(before(b"x-forwarded-for"));
+                let _ = write!(self.text, "{peer}");
+                sent = sent.with_field("x-forwarded-for", &self.text);
+            }
+            let said = before(b"x-forwarded-proto").next();
+            sent = sent.with_field("x-forwarded-proto", said.unwrap_or(scheme.as_bytes()));
+            let said = before(b"x-forwarded-host").next().or(request.host());
+            if let Some(host) = said {
+                sent = sent.with_field("x-forwarded-host", host);
+            }
+        }
+        if rules.forwarded {
+            self.list(before(b"forwarded"));
+            match client.peer {
+                // RFC 7239 §6: an address of IPv6 is in brackets and quoted.
+                Some(IpAddr::V6(peer)) => drop(write!(self.text, "for=\"[{peer}]\"")),
+                Some(peer) => drop(write!(self.text, "for={peer}")),
+                None => self.text.extend_from_slice(b"for=unknown"),
+            }
+            let _ = write!(self.text, ";proto={scheme}");
+            if let Some(host) = request.host() {
+                self.text.extend_from_slice(b";host=\"");
+                self.text.extend_from_slice(host);
+                self.text.push(b'"');
+            }
+            sent = sent.with_field("forwarded", &self.text);
+        }
+        sent
+    }
+
+    /// Begins a list with what is there already.
+    fn list<'a>(&mut self, before: impl Iterator<Item = &'a [u8]>) {
+        self.text.clear();
+        for line in before {
+            self.text.extend_from_slice(line);
+            self.text.extend_from_slice(b", ");
+        }
+    }
+}
+
+/// Whether a server could take one name for the other: in any case, and with `_` for `-`, as
+/// interfaces that hand fields on as variables write them (RFC 3875 §4.1.18).
+fn is_like(name: &[u8], ours: &[u8]) -> bool {
+    let plain = |byte: &u8| match byte {
+        b'_' => b'-',
+        byte => byte.to_ascii_lowercase(),
+    };
+    name.len() == ours.len() && name.iter().map(plain).eq(ours.iter().copied())
+}
+
+/// What of an answer's fields goes to the client besides what its own connection says.
+pub(super) fn trailers(fields: upstream::Fields<'_>) -> Vec<server::Field> {
+    let text = |bytes: &[u8]| -> Option<Cow<'static, str>> {
+        String::from_utf8(bytes.to_vec()).ok().map(Cow::Owned)
+    };
+    let all = upstream::forwarded(fields.iter());
+    all.filter_map(|(name, value)| Some((text(name)?, text(value)?)))
+        .collect()
+}

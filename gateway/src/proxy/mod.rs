@@ -1,0 +1,442 @@
+//! The service of a worker: requests come in, each takes its route to a server of an upstream, and
+//! the answer goes back, piece by piece.
+//!
+//! This file has what clients do. `turns` has who begins and who waits, `course` what upstreams do,
+//! `ticks` what time does, and `copies` what mirrors get. Each worker has all of this for itself,
+//! so that nothing is locked.
+#![allow(clippy::result_large_err)] // An answer is moved once, and a box would be an allocation.
+
+mod copies;
+mod course;
+mod fields;
+mod passing;
+mod servers;
+mod ticks;
+mod turns;
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use admission::limit::Outcome;
+use measure::time::Time;
+
+use server::upstream::{Exchange, Protocol};
+use server::{
+    Context, Event, Intake, Reply, Request, Response, Service, Ticket, upstream::Event as Heard,
+};
+
+use crate::Shared;
+use crate::balance;
+use crate::config::{Action, Balance, HashKey, RateKey};
+use crate::identity::Identities;
+use crate::log::Entry;
+use crate::metrics::{Figures, Refusal};
+use crate::paths;
+use crate::plan::Plan;
+use crate::routing::Found;
+use fields::{Asked, Client, Writer};
+use passing::{Passing, Places};
+use servers::Servers;
+
+/// What is allowed where a method is refused by the gateway itself.
+const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+
+/// See the module.
+pub(crate) struct Gateway {
+    shared: Arc<Shared>,
+    worker: usize,
+    /// The plan that is in force here, and its number.
+    plan: Arc<Plan>,
+    generation: u64,
+    servers: Servers,
+    places: Places,
+    /// Exchanges that no client waits for.
+    nobodys: HashMap<Exchange, Nobodys>,
+    identities: Identities,
+    writer: Writer,
+    figures: Arc<Figures>,
+    /// The ticket of what no client brings about.
+    nobody: Ticket,
+    next_tick: Time,
+    /// When those that wait for their turn are looked at.
+    next_look: Time,
+    /// Upstreams where somebody else may begin now.
+    freed: Vec<usize>,
+    /// The request that is being answered has a body, which is on its way.
+    has_body: bool,
+}
+
+/// What an exchange is for that no client waits for.
+#[derive(Clone, Copy, Debug)]
+enum Nobodys {
+    /// To know whether this server is well.
+    Check(usize),
+    /// To have a copy of a request, by the upstream's place in the plan of this number; of the
+    /// request of this ticket, if it has a body.
+    Copy {
+        group: usize,
+        generation: u64,
+        of: Option<Ticket>,
+    },
+}
+
+/// Where a request goes.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    route: usize,
+    group: usize,
+    key: u64,
+}
+
+impl Gateway {
+    /// The service of one worker.
+    pub(crate) fn new(shared: Arc<Shared>, worker: usize) -> Gateway {
+        let plan = shared.plans.current();
+        Gateway {
+            figures: shared.metrics.figures(worker, &plan.config),
+            plan,
+            shared,
+            worker,
+            generation: 0,
+            servers: Servers::default(),
+            places: Places::default(),
+            nobodys: HashMap::new(),
+            identities: Identities::new(worker),
+            writer: Writer::default(),
+            nobody: Ticket::NOBODYS,
+            next_tick: Time(0),
+            next_look: Time::NEVER,
+            freed: Vec::new(),
+            has_body: false,
+        }
+    }
+
+    /// Takes up the current plan, if that is another one than before.
+    #[inline]
+    fn keep_up(&mut self, context: &mut Context<'_>) {
+        let generation = self.shared.plans.generation();
+        if generation != self.generation {
+            self.adopt(generation, context);
+        }
+    }
+
+    /// Which way a request goes, or what it's answered at once.
+    fn way(
+        &mut self,
+        request: &Request<'_>,
+        client: Client,
+        entry: &mut Option<Box<Entry>>,
+        now: Time,
+    ) -> Result<Way, Response> {
+        let plan = &*self.plan;
+        let rules = &plan.config.forward;
+        refuse(request)?;
+        let path = paths::judge(request.path(), rules.refuses_encoded_slashes)
+            .map_err(|why| Response::sentence(400, why.sentence()))?;
+        let route = match plan.table.find(&plan.config.routes, request, &path) {
+            Found::Route(route) => route,
+            Found::Method(allowed) => {
+                self.figures.unrouted();
+                let text = "this method isn't allowed here\n";
+                return Err(Response::sentence(405, text).with_field("Allow", allowed));
+            }
+            Found::Nothing => {
+                self.figures.unrouted();
+                return Err(Response::sentence(404, "no route for this request\n"));
+            }
+        };
+        if let Some(entry) = entry {
+            entry.route = Some(plan.config.routes[route].name.clone());
+        }
+        self.rate(route, request, client, now)?;
+        let parts = match &plan.config.routes[route].action {
+            Action::Answer { status, text } => {
+                self.figures.answered(route, *status, 0);
+                return Err(Response::sentence(*status, text.clone()));
+            }
+            Action::Forward(parts) => parts,
+        };
+        let group = match parts.as_slice() {
+            [(only, _)] => *only,
+            parts => {
+                let total = parts.iter().map(|(_, weight)| u64::from(*weight)).sum();
+                let mut drawn = self.identities.below(total);
+                let chosen = parts.iter().find(|(_, weight)| {
+                    let is_it = drawn < u64::from(*weight);
+                    drawn = drawn.saturating_sub(u64::from(*weight));
+                    is_it
+                });
+                chosen.map_or(parts[0].0, |(group, _)| *group)
+            }
+        };
+        let key = match &plan.config.upstreams[group].balance {
+            Balance::Hash(HashKey::Field(name)) => request.field(name).map(balance::hash),
+            Balance::Hash(HashKey::Address) => None,
+            _ => Some(0),
+        };
+        let key = key.unwrap_or_else(|| match client.address(request, rules) {
+            Some(IpAddr::V4(address)) => balance::hash(&address.octets()),
+            Some(IpAddr::V6(address)) => balance::hash(&address.octets()),
+            None => 0,
+        });
+        Ok(Way { route, group, key })
+    }
+
+    /// Whether a route takes one more request of a key.
+    fn rate(
+        &self,
+        route: usize,
+        request: &Request<'_>,
+        client: Client,
+        now: Time,
+    ) -> Result<(), Response> {
+        for (at, rule) in self.plan.config.routes[route].rates.iter().enumerate() {
+            let name = &*self.plan.config.routes[route].name;
+            let rates = &self.shared.rates;
+            let taken = match &rule.key {
+                RateKey::Route => rates.take((name, at), rule.rate, now),
+                RateKey::Address => {
+                    let address = client.address(request, &self.plan.config.forward);
+                    rates.take((name, at, address.map(network)), rule.rate, now)
+                }
+                RateKey::Field(field) => {
+                    rates.take((name, at, request.field(field)), rule.rate, now)
+                }
+            };
+            if let Err(wait) = taken {
+                self.figures.refused(route, Refusal::Rate);
+                self.figures.answered(route, 429, 0);
+                let seconds = wait.as_millis().div_ceil(1000).max(1);
+                let response = Response::sentence(429, "too many requests; try again later\n");
+                return Err(response.with_field("Retry-After", seconds.to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a request up: it's sent on its way, or waits for its turn.
+    fn take_up(
+        &mut self,
+        request: &Request<'_>,
+        has_body: bool,
+        entry: &mut Option<Box<Entry>>,
+        context: &mut Context<'_>,
+    ) -> Result<(), Response> {
+        let plan = Arc::clone(&self.plan);
+        let rules = &plan.config.forward;
+        let client = Client::of(context.peer(), rules);
+        let hops = hops_left(request)?;
+        let way = self.way(request, client, entry, context.now())?;
+        let asked = Asked {
+            client,
+            rules,
+            streams: has_body,
+            hops,
+        };
+        let sent = self.writer.write(request, &asked, &mut self.identities);
+        if let Some(entry) = entry {
+            let identity = sent.fields().find(|(name, _)| *name == b"x-request-id");
+            let identity = identity.map(|(_, value)| value.escape_ascii().to_string());
+            entry.request_id = identity.unwrap_or_default();
+        }
+        let upstream = &plan.config.upstreams[way.group];
+        // Over HTTP/2 a server may decline what comes while it leaves, and take it on another
+        // connection. Over HTTP/1.1 there has to be another server.
+        let alone = upstream.servers.len() == 1 && upstream.protocol == Protocol::Http1;
+        let tag = self.places.reserve();
+        context.tag(tag);
+        let ticket = context.ticket();
+        if has_body {
+            context.pause(ticket); // Until the upstream has room.
+        }
+        let mirror = self.mirror(&plan, way.route, &sent, has_body, context);
+        self.servers.groups[way.group].active += 1;
+        let mut passing = Passing::new(ticket, context.now());
+        passing.route = Some(way.route);
+        passing.group = way.group;
+        passing.generation = self.generation;
+        passing.key = way.key;
+        passing.attempts = if alone { 0 } else { upstream.retry.attempts };
+        passing.again = Some(Box::new(sent));
+        passing.mirror = mirror;
+        passing.entry = entry.take();
+        self.places.put(passing);
+        let priority = plan.config.routes[way.route].priority;
+        self.arrive(ticket, way.group, priority, context)
+    }
+
+    /// Tells whoever writes it down that a request was answered without an upstream.
+    fn answered_here(&mut self, entry: Option<Box<Entry>>, response: &Response) {
+        if let (Some(mut entry), Some(log)) = (entry, &self.shared.log) {
+            entry.status = response.status;
+            log.write(entry);
+        }
+    }
+}
+
+impl Service for Gateway {
+    fn started(&mut self, context: &mut Context<'_>) {
+        self.nobody = context.ticket();
+        self.keep_up(context);
+        self.tick(context);
+    }
+
+    fn intake(&mut self, head: &Request<'_>) -> Intake {
+        let length = head.field("content-length");
+        let length = length.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+        if length.is_some_and(|bytes: u64| bytes > self.plan.config.limits.body_bytes) {
+            return Intake::Refuse(too_long());
+        }
+        self.has_body = true;
+        Intake::Stream
+    }
+
+    fn call(&mut self, request: &Request<'_>, context: &mut Context<'_>) -> Reply {
+        let has_body = std::mem::take(&mut self.has_body);
+        self.keep_up(context);
+        let mut entry = match &self.shared.log {
+            Some(log) if self.identities.happens(log.sample) => {
+                let client = Client::of(context.peer(), &self.plan.config.forward);
+                let address = client.address(request, &self.plan.config.forward);
+                Some(Box::new(Entry::of(request, address)))
+            }
+            _ => None,
+        };
+        match self.take_up(request, has_body, &mut entry, context) {
+            Ok(()) => Reply::Later,
+            Err(response) => {
+                self.answered_here(entry, &response);
+                self.admit_all(context);
+                Reply::Now(response)
+            }
+        }
+    }
+
+    fn due(&mut self, _: Ticket, context: &mut Context<'_>) {
+        self.keep_up(context);
+        if context.now() >= self.next_tick {
+            self.tick(context);
+        }
+        self.admit_those_that_wait(context);
+    }
+
+    /// What the client does.
+    fn event(&mut self, ticket: Ticket, event: Event<'_>, context: &mut Context<'_>) {
+        let Some(passing) = self.places.of(ticket) else {
+            return;
+        };
+        let Some(exchange) = passing.exchange else {
+            return self.meanwhile(ticket, event, context);
+        };
+        match event {
+            Event::Data(bytes) => {
+                passing.body_began = true;
+                passing.again = None;
+                passing.body_bytes += bytes.len() as u64;
+                if passing.body_bytes > self.plan.config.limits.body_bytes {
+                    context.ask_cancel(exchange);
+                    match passing.answered {
+                        true => context.abort(ticket),
+                        false => {
+                            passing.status = 413;
+                            context.complete(ticket, too_long());
+                        }
+                    }
+                    self.finish(ticket, context);
+                    return self.admit_all(context);
+                }
+                context.ask_send(exchange, bytes);
+                context.pause(ticket); // Until the upstream has taken that.
+                self.copy_piece(ticket, bytes, context);
+            }
+            Event::End => {
+                context.ask_end(exchange);
+                if let Some(copied) = passing.mirror.take() {
+                    context.ask_end(copied.exchange);
+                }
+            }
+            Event::Writable => {
+                passing.ahead_bytes = 0;
+                passing.paused = false;
+                passing.heard = context.now();
+                context.ask_resume(exchange);
+            }
+            // Who sends no more before he has an answer has left, with few exceptions.
+            Event::PeerEnded => {
+                passing.outcome = Outcome::Void;
+                context.ask_cancel(exchange);
+                context.abort(ticket);
+                self.finish(ticket, context);
+                self.admit_all(context);
+            }
+            // The exchange ends by itself.
+            Event::Closed => passing.gone = true,
+            _ => {}
+        }
+    }
+
+    /// What upstreams do.
+    fn exchange(&mut self, exchange: Exchange, event: Heard<'_>, context: &mut Context<'_>) {
+        let ticket = context.ticket();
+        match self.places.of(ticket) {
+            Some(passing) if passing.exchange == Some(exchange) => {
+                self.heard(ticket, event, context);
+            }
+            _ => self.heard_for_nobody(exchange, event, context),
+        }
+        self.admit_all(context);
+    }
+}
+
+/// What an address is limited by: of IPv6 the network of 64 bits, all of which one client has
+/// (RFC 6177 §2).
+fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V6(address) => {
+            let bits = u128::from(address) & !u128::from(u64::MAX);
+            IpAddr::V6(bits.into())
+        }
+        address => address,
+    }
+}
+
+fn too_long() -> Response {
+    Response::sentence(413, "the body is longer than this gateway accepts\n")
+}
+
+/// What no route decides about.
+fn refuse(request: &Request<'_>) -> Result<(), Response> {
+    match request.method() {
+        // A gateway is no tunnel, and TRACE would show fields that only the gateway and its
+        // upstreams should see (RFC 9110 §9.3.8).
+        b"CONNECT" | b"TRACE" => {
+            let text = "this method isn't passed on\n";
+            return Err(Response::sentence(405, text).with_field("Allow", METHODS));
+        }
+        _ => {}
+    }
+    let is_websocket = |value: &[u8]| {
+        let mut names = value.split(|byte| *byte == b',');
+        names.any(|name| name.trim_ascii().eq_ignore_ascii_case(b"websocket"))
+    };
+    // Other upgrades can be ignored (RFC 9110 §7.8), and who asks for this one means it.
+    match request.field("upgrade").is_some_and(is_websocket) {
+        true => Err(Response::sentence(501, "WebSockets aren't passed on\n")),
+        false => Ok(()),
+    }
+}
+
+/// How often an OPTIONS may be passed on after this (RFC 9110 §7.6.2); `None` where nobody counts.
+fn hops_left(request: &Request<'_>) -> Result<Option<u64>, Response> {
+    let counts = request.method() == b"OPTIONS";
+    let Some(value) = request.field("max-forwards").filter(|_| counts) else {
+        return Ok(None);
+    };
+    let text = std::str::from_utf8(value).unwrap_or_default();
+    match text.parse::<u64>() {
+        Ok(0) => Err(Response::empty(204).with_field("Allow", METHODS)),
+        Ok(hops) => Ok(Some(hops - 1)),
+        Err(_) => Ok(None),
+    }
+}

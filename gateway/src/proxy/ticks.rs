@@ -1,0 +1,132 @@
+//! What time does: checks of servers that are due or late, answers that have fallen silent, another
+//! configuration.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use measure::time::Time;
+use server::upstream::{self, Exchange};
+use server::{Context, Ticket};
+
+use super::{Gateway, Nobodys};
+use crate::plan::Plan;
+
+/// An idle worker looks so often whether there is another configuration, and a busy one whether an
+/// answer has fallen silent.
+const LOOK: Duration = Duration::from_secs(1);
+
+impl Gateway {
+    /// Does what is due, and has itself called again.
+    pub(super) fn tick(&mut self, context: &mut Context<'_>) {
+        let plan = Arc::clone(&self.plan);
+        let now = context.now();
+        let mut next = now + LOOK;
+        for (group, upstream) in plan.config.upstreams.iter().enumerate() {
+            let Some(health) = &upstream.health else {
+                continue;
+            };
+            for place in 0..upstream.servers.len() {
+                let at = self.servers.groups[group].servers[place];
+                next = next.min(self.look_at(&plan, at, health, context));
+            }
+        }
+        self.end_the_silent(&plan, context);
+        self.servers.sweep(context);
+        self.next_tick = next;
+        context.wake_at(next, self.nobody);
+    }
+
+    /// Begins or ends a check of a server if it's time; says when to look again.
+    fn look_at(
+        &mut self,
+        plan: &Plan,
+        at: usize,
+        health: &crate::config::Health,
+        context: &mut Context<'_>,
+    ) -> Time {
+        let now = context.now();
+        let Some(server) = self.servers.at(at) else {
+            return Time::NEVER;
+        };
+        if let Some((exchange, since)) = server.check {
+            let late = since + health.timeout;
+            if now < late {
+                return late;
+            }
+            context.ask_cancel(exchange);
+            self.checked(plan, (exchange, at), false);
+        }
+        let Some(server) = self.servers.at(at) else {
+            return Time::NEVER;
+        };
+        if now < server.check_due {
+            return server.check_due;
+        }
+        server.check_due = now + health.interval;
+        let question = upstream::Request::new("GET", &health.path, &health.host)
+            .with_field("user-agent", "ringside-gateway-check");
+        if let Ok(exchange) = context.ask_for_nobody(server.handle, question) {
+            server.check = Some((exchange, now));
+            self.nobodys.insert(exchange, Nobodys::Check(at));
+            return now + health.timeout.min(health.interval);
+        }
+        now + health.interval
+    }
+
+    /// A check of a server has ended.
+    pub(super) fn checked(&mut self, plan: &Plan, (exchange, at): (Exchange, usize), well: bool) {
+        self.nobodys.remove(&exchange);
+        let groups = self.servers.groups.iter();
+        let group = groups
+            .enumerate()
+            .find(|(_, one)| one.servers.contains(&at));
+        let rule = group.and_then(|(group, _)| plan.config.upstreams[group].health.as_ref());
+        let rule = rule.cloned();
+        let Some(server) = self.servers.at(at) else {
+            return;
+        };
+        server.check = None;
+        if let Some(rule) = rule
+            && server.condition.checked(&rule, well)
+        {
+            // Each worker says so for itself; what the log of a service manager keeps is enough.
+            let state = if server.condition.is_well() {
+                "well"
+            } else {
+                "unwell"
+            };
+            eprintln!("ringside-gateway: {} is {state}", server.name());
+        }
+    }
+
+    /// Ends answers whose upstream has sent nothing for too long, though their clients wait.
+    fn end_the_silent(&mut self, plan: &Plan, context: &mut Context<'_>) {
+        if self.places.is_empty() {
+            return;
+        }
+        let now = context.now();
+        let silent = |passing: &&super::passing::Passing| {
+            let limit = match passing.generation == self.generation {
+                true => plan.config.upstreams[passing.group].piece_timeout,
+                false => Duration::from_secs(60),
+            };
+            passing.answered && !passing.paused && now >= passing.heard + limit
+        };
+        let ended: Vec<Ticket> = self
+            .places
+            .iter()
+            .filter(silent)
+            .map(|one| one.ticket)
+            .collect();
+        for ticket in ended {
+            if let Some(passing) = self.places.of(ticket)
+                && let Some(exchange) = passing.exchange
+            {
+                context.ask_cancel(exchange);
+                context.abort(ticket);
+                self.finish(ticket, context);
+            }
+        }
+        self.admit_all(context);
+    }
+}

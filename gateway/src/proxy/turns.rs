@@ -1,0 +1,289 @@
+//! Who begins and who waits: the gates of upstreams, and what happens to those behind them. And
+//! what another configuration does to those that are under way.
+
+use std::sync::Arc;
+
+use admission::gate::Arrival;
+use admission::queue::Priority;
+use measure::time::Time;
+use server::{Context, Event, Response, Ticket};
+
+use super::{Gateway, Nobodys, too_long};
+use crate::metrics::Refusal;
+
+impl Gateway {
+    /// A request arrives at its upstream: it begins, or waits, or is refused.
+    pub(super) fn arrive(
+        &mut self,
+        ticket: Ticket,
+        group: usize,
+        priority: Priority,
+        context: &mut Context<'_>,
+    ) -> Result<(), Response> {
+        let now = context.now();
+        let Some(gate) = &mut self.servers.groups[group].gate else {
+            return self.begin(ticket, context).inspect_err(|response| {
+                self.forget(ticket, response.status, context);
+            });
+        };
+        match gate.arrive(priority, ticket, now) {
+            Arrival::Begins(_) => {
+                if let Some(passing) = self.places.of(ticket) {
+                    passing.let_in = Some(now);
+                }
+                self.begin(ticket, context).inspect_err(|response| {
+                    self.forget(ticket, response.status, context);
+                })
+            }
+            Arrival::Waits(other) => {
+                let at = gate.expires_at(now);
+                if let Some(other) = other {
+                    self.refuse(other, context);
+                }
+                self.look_again(at, context);
+                Ok(())
+            }
+            Arrival::Refused(_) => {
+                let response = self.too_much(ticket);
+                self.forget(ticket, response.status, context);
+                Err(response)
+            }
+        }
+    }
+
+    /// Sends a request to a server.
+    fn begin(&mut self, ticket: Ticket, context: &mut Context<'_>) -> Result<(), Response> {
+        let plan = Arc::clone(&self.plan);
+        let Some(passing) = self.places.of(ticket) else {
+            return Ok(());
+        };
+        let (group, key) = (passing.group, passing.key);
+        let Some((place, at)) = self.servers.choose(&plan, group, (key, 0), context.now()) else {
+            return Err(Response::sentence(
+                503,
+                "no server of this upstream is usable\n",
+            ));
+        };
+        let (Some(passing), Some(server)) = (self.places.of(ticket), self.servers.at(at)) else {
+            return Err(Response::sentence(
+                503,
+                "no server of this upstream is usable\n",
+            ));
+        };
+        let request = match passing.attempts {
+            0 => passing.again.take(),
+            _ => passing.again.clone(),
+        };
+        let asked = request.map(|request| context.ask_for(ticket, server.handle, *request));
+        let Some(Ok(exchange)) = asked else {
+            return Err(Response::sentence(400, "this request can't be passed on\n"));
+        };
+        server.in_flight += 1;
+        passing.exchange = Some(exchange);
+        passing.server = at;
+        passing.tried = if place < 64 { 1 << place } else { 0 };
+        passing.heard = context.now();
+        if !passing.early.is_empty() {
+            passing.again = None;
+            context.ask_send(exchange, &std::mem::take(&mut passing.early));
+        }
+        if passing.ended {
+            context.ask_end(exchange);
+        }
+        Ok(())
+    }
+
+    /// What the client of a request does that waits for its turn.
+    pub(super) fn meanwhile(
+        &mut self,
+        ticket: Ticket,
+        event: Event<'_>,
+        context: &mut Context<'_>,
+    ) {
+        let limit = self.plan.config.limits.body_bytes;
+        let Some(passing) = self.places.of(ticket) else {
+            return;
+        };
+        match event {
+            // Its body is paused: this was on its way.
+            Event::Data(bytes) => {
+                passing.body_began = true;
+                passing.body_bytes += bytes.len() as u64;
+                passing.early.extend_from_slice(bytes);
+                if passing.body_bytes <= limit {
+                    return self.copy_piece(ticket, bytes, context);
+                }
+                passing.status = 413;
+                context.complete(ticket, too_long());
+            }
+            Event::End => {
+                passing.ended = true;
+                if let Some(copied) = passing.mirror.take() {
+                    context.ask_end(copied.exchange);
+                }
+                return;
+            }
+            Event::PeerEnded => context.abort(ticket),
+            Event::Closed => {}
+            _ => return,
+        }
+        let group = self.group_of(ticket);
+        if let Some(gate) = group.and_then(|group| self.servers.groups[group].gate.as_mut()) {
+            gate.remove(|one| *one == ticket, context.now());
+        }
+        self.finish(ticket, context);
+        self.admit_all(context);
+    }
+
+    /// The place of the upstream of a request, if the plan has it.
+    fn group_of(&mut self, ticket: Ticket) -> Option<usize> {
+        let generation = self.generation;
+        let passing = self.places.of(ticket)?;
+        (passing.generation == generation).then_some(passing.group)
+    }
+
+    /// Has those begin that may since others have ended.
+    #[inline]
+    pub(super) fn admit_all(&mut self, context: &mut Context<'_>) {
+        while let Some(group) = self.freed.pop() {
+            self.admit(group, context);
+        }
+    }
+
+    /// Looks at everybody who waits, if it's time.
+    pub(super) fn admit_those_that_wait(&mut self, context: &mut Context<'_>) {
+        if context.now() < self.next_look {
+            return;
+        }
+        self.next_look = Time::NEVER;
+        for group in 0..self.servers.groups.len() {
+            self.admit(group, context);
+        }
+        self.admit_all(context);
+    }
+
+    fn admit(&mut self, group: usize, context: &mut Context<'_>) {
+        let now = context.now();
+        loop {
+            let Some(gate) = self
+                .servers
+                .groups
+                .get_mut(group)
+                .and_then(|one| one.gate.as_mut())
+            else {
+                return;
+            };
+            if let Some(late) = gate.expired(now) {
+                self.refuse(late, context);
+                continue;
+            }
+            let Some(next) = gate.next(now) else {
+                let at = gate.expires_at(now);
+                return self.look_again(at, context);
+            };
+            if let Some(passing) = self.places.of(next) {
+                passing.let_in = Some(now);
+            }
+            if let Err(response) = self.begin(next, context) {
+                let status = response.status;
+                context.complete(next, response);
+                self.forget(next, status, context);
+            }
+        }
+    }
+
+    /// Has those that wait looked at again then.
+    fn look_again(&mut self, at: Option<Time>, context: &mut Context<'_>) {
+        if let Some(at) = at
+            && at < self.next_look
+        {
+            self.next_look = at;
+            context.wake_at(at, self.nobody);
+        }
+    }
+
+    /// Refuses a request that waited.
+    fn refuse(&mut self, ticket: Ticket, context: &mut Context<'_>) {
+        let response = self.too_much(ticket);
+        let status = response.status;
+        context.complete(ticket, response);
+        self.forget(ticket, status, context);
+    }
+
+    fn too_much(&mut self, ticket: Ticket) -> Response {
+        let route = self.places.of(ticket).and_then(|passing| passing.route);
+        if let Some(route) = route {
+            self.figures.refused(route, Refusal::Overload);
+        }
+        let response = Response::sentence(503, "too much is under way; try again later\n");
+        response.with_field("Retry-After", "1")
+    }
+
+    /// A request that has not begun is over, with this answer.
+    fn forget(&mut self, ticket: Ticket, status: u16, context: &mut Context<'_>) {
+        if let Some(passing) = self.places.of(ticket) {
+            passing.status = status;
+        }
+        self.finish(ticket, context);
+    }
+
+    /// Takes up another plan. What is under way moves along where the plan still has its upstream.
+    #[cold]
+    pub(super) fn adopt(&mut self, generation: u64, context: &mut Context<'_>) {
+        let before = std::mem::replace(&mut self.plan, self.shared.plans.current());
+        let old = std::mem::replace(&mut self.generation, generation);
+        self.figures = self.shared.metrics.figures(self.worker, &self.plan.config);
+        let moved = self.servers.adopt(&self.plan, context);
+        let routes = before.config.routes.iter();
+        let now = &self.plan.config.routes;
+        let routes: Vec<Option<usize>> = routes
+            .map(|route| now.iter().position(|one| one.name == route.name))
+            .collect();
+        let (mut to_begin, mut to_end) = (Vec::new(), Vec::new());
+        for passing in self.places.iter_mut() {
+            passing.route = passing.route.and_then(|route| *routes.get(route)?);
+            if passing.generation != old {
+                continue;
+            }
+            let waits = passing.exchange.is_none();
+            match moved.get(passing.group).copied().flatten() {
+                Some(moved) => {
+                    passing.group = moved.to;
+                    passing.generation = generation;
+                    if moved.other_gate {
+                        passing.let_in = None;
+                        to_begin.extend(waits.then_some(passing.ticket));
+                    }
+                }
+                None => {
+                    passing.let_in = None;
+                    to_end.extend(waits.then_some(passing.ticket));
+                }
+            }
+        }
+        for nobodys in self.nobodys.values_mut() {
+            if let Nobodys::Copy {
+                group,
+                generation: of,
+                ..
+            } = nobodys
+                && *of == old
+                && let Some(moved) = moved.get(*group).copied().flatten()
+            {
+                *group = moved.to;
+                *of = generation;
+            }
+        }
+        for ticket in to_begin {
+            if let Err(response) = self.begin(ticket, context) {
+                let status = response.status;
+                context.complete(ticket, response);
+                self.forget(ticket, status, context);
+            }
+        }
+        for ticket in to_end {
+            context.complete(ticket, Response::sentence(503, "this upstream is gone\n"));
+            self.forget(ticket, 503, context);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! What operators see and do: health, metrics, the access log, another configuration under load.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gateway::Config;
+use server::Address;
+
+use super::support::{Client, Do, Gateway, Origin, PATIENCE, in_front_of, on_each_engine};
+
+const ADMIN: &str = "[admin]\naddress = \"127.0.0.1:0\"\n";
+
+fn admin(gateway: &Gateway, path: &str) -> super::support::Said {
+    let Some(Address::Tcp(address)) = gateway.running().admin_address() else {
+        panic!("there is no listener of [admin]");
+    };
+    let mut client = Client::connect(*address);
+    client.write(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
+    client.answer(false)
+}
+
+/// Asks for the metrics until this line is among them: what the server counts comes a moment late.
+fn wait_for(gateway: &Gateway, line: &str) {
+    let until = measure::time::Time::now() + PATIENCE;
+    loop {
+        let said = admin(gateway, "/metrics").text();
+        if said.lines().any(|one| one == line) {
+            return;
+        }
+        assert!(measure::time::Time::now() < until, "{line} in\n{said}");
+    }
+}
+
+#[test]
+fn health_and_metrics_are_for_operators_alone() {
+    on_each_engine(|engine| {
+        let origin = Origin::named("ok");
+        let failing = Origin::new(|_| Do::status(500));
+        let config = format!(
+            "{ADMIN}[upstream.b]\nservers = [\"{}\"]\n{}name = \"main\"\n\
+             rates = [{{ key = \"route\", per_second = 0.001, burst = 2 }}]\n\
+             [[route]]\nname = \"failing\"\npath = \"/b\"\nupstream = \"b\"\n",
+            failing.address,
+            in_front_of(&[origin.address], "")
+        );
+        let gateway = Gateway::on(engine, &config);
+        assert_eq!(admin(&gateway, "/health").text(), "ok\n");
+        assert_eq!(admin(&gateway, "/").status, 404);
+        let statuses: Vec<u16> = (0..3).map(|_| gateway.get("/").status).collect();
+        assert_eq!(statuses, [200, 200, 429]);
+        assert!((0..5).all(|_| gateway.get("/b").status == 500));
+        let lines = [
+            "ringside_gateway_requests_total{route=\"main\",class=\"2xx\"} 2",
+            "ringside_gateway_requests_total{route=\"main\",class=\"4xx\"} 1",
+            "ringside_gateway_requests_total{route=\"failing\",class=\"5xx\"} 5",
+            "ringside_gateway_refused_total{route=\"main\",why=\"rate\"} 1",
+            "ringside_gateway_request_seconds_count{route=\"main\"} 3",
+            "ringside_gateway_upstream_events_total{upstream=\"b\",event=\"ejections\"} 1",
+            "ringside_gateway_http_requests_total 8",
+            "ringside_gateway_upstream_completed_total 7",
+        ];
+        lines.iter().for_each(|line| wait_for(&gateway, line));
+        assert_eq!(
+            gateway.get("/metrics").status,
+            429,
+            "clients see routes alone"
+        );
+    });
+}
+
+/// Lines of a log, once there are so many.
+fn lines(path: &Path, count: usize) -> Vec<serde_json::Value> {
+    let until = measure::time::Time::now() + PATIENCE;
+    loop {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        if text.matches('\n').count() >= count {
+            let read = |line: &str| serde_json::from_str(line).expect("JSON");
+            return text.lines().map(read).collect();
+        }
+        assert!(
+            measure::time::Time::now() < until,
+            "{count} lines in\n{text}"
+        );
+    }
+}
+
+#[test]
+fn the_access_log_says_what_became_of_each_request_and_no_secret() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("access.log");
+    let origin = Origin::new(|seen| match seen.line().contains("/dies") {
+        true => Do::SayAndClose(Vec::new()),
+        false => Do::answer("hello"),
+    });
+    let log = format!("[log]\nfile = \"{}\"\n", path.display());
+    let config = format!(
+        "{log}{}name = \"main\"\npath = \"/a\"\n",
+        in_front_of(&[origin.address], "")
+    );
+    let dying = "[[route]]\nname = \"dying\"\npath = \"/dies\"\nupstream = \"a\"\n";
+    let gateway = Gateway::start(&format!("{config}{dying}"));
+    gateway.ask(
+        "GET /a?token=secret HTTP/1.1\r\nHost: h.org\r\nAuthorization: secret\r\n\
+         Cookie: secret\r\nX-Request-Id: id-1\r\n\r\n",
+    );
+    let lines_of = |count: usize| lines(&path, count);
+    let first = lines_of(1).remove(0);
+    let expected: [(&str, serde_json::Value); 10] = [
+        ("client", "127.0.0.1".into()),
+        ("method", "GET".into()),
+        ("host", "h.org".into()),
+        ("path", "/a".into()),
+        ("route", "main".into()),
+        ("status", 200.into()),
+        ("bytes", 5.into()),
+        (
+            "upstream",
+            format!("{} of upstream a", origin.address).into(),
+        ),
+        ("retries", 0.into()),
+        ("request_id", "id-1".into()),
+    ];
+    for (key, value) in expected {
+        assert_eq!(first[key], value, "{key} of {first}");
+    }
+    assert_eq!(
+        first["time"].as_str().map(str::len),
+        Some("2026-01-01T00:00:00Z".len())
+    );
+    assert_eq!(gateway.get("/nowhere").status, 404);
+    assert_eq!(gateway.get("/dies").status, 502);
+    let all = lines_of(3);
+    let statuses: Vec<_> = all.iter().map(|line| line["status"].as_u64()).collect();
+    assert_eq!(statuses, [Some(200), Some(404), Some(502)]);
+    assert!(
+        !std::fs::read_to_string(&path)
+            .expect("text")
+            .contains("secret")
+    );
+}
+
+#[test]
+fn a_log_that_was_moved_away_is_begun_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("access.log");
+    let config = format!(
+        "[log]\nfile = \"{}\"\n[[route]]\nanswer = {{ status = 200 }}\n",
+        path.display()
+    );
+    let gateway = Gateway::start(&config);
+    gateway.get("/before");
+    assert_eq!(lines(&path, 1).len(), 1);
+    let moved = folder.path().join("access.log.1");
+    std::fs::rename(&path, &moved).expect("a file of our own");
+    let listen = "[listen]\naddress = \"127.0.0.1:0\"\n";
+    let again = Config::of("test", &format!("{listen}{config}")).expect("it's in order");
+    assert_eq!(gateway.running().exchange().put(again), Vec::<&str>::new());
+    gateway.get("/after");
+    assert_eq!(lines(&path, 1)[0]["path"], "/after");
+    assert_eq!(lines(&moved, 1).len(), 1);
+}
+
+#[test]
+fn no_request_is_lost_while_configurations_change() {
+    on_each_engine(|engine| {
+        let origins = [Origin::named("a"), Origin::named("b"), Origin::named("c")];
+        let gated =
+            "overload = { min = 1, max = 2, queue = 1000, target = \"1h\", interval = \"1h\" }";
+        let texts: Vec<String> = (0..4)
+            .map(|at| {
+                let servers = [origins[at % 3].address, origins[(at + 1) % 3].address];
+                let more = if at % 2 == 0 { gated } else { "" };
+                let name = if at == 3 { "other" } else { "main" };
+                format!("{}name = \"{name}\"\n", in_front_of(&servers, more))
+            })
+            .collect();
+        let listen = format!("[listen]\naddress = \"127.0.0.1:0\"\nengine = \"{engine}\"\n");
+        let gateway = Gateway::on(engine, &texts[0]);
+        let address = gateway.address();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let clients: Vec<_> = (0..4)
+                .map(|_| {
+                    scope.spawn(|| {
+                        let mut client = Client::connect(address);
+                        let mut count = 0;
+                        while !done.load(Ordering::Relaxed) {
+                            let body = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc";
+                            client.write(body.as_bytes());
+                            let said = client.answer(false);
+                            assert_eq!(said.status, 200, "{said:?}");
+                            count += 1;
+                        }
+                        count
+                    })
+                })
+                .collect();
+            let exchange = gateway.running().exchange();
+            for at in 0..200 {
+                let text = format!("{listen}{}", texts[at % 4]);
+                exchange.put(Config::of("test", &text).expect("it's in order"));
+                // As many requests again as there are clients, whatever configuration they met.
+                let seen = || origins.iter().map(|one| one.seen().len()).sum::<usize>();
+                let before = seen();
+                while seen() < before + 4 {
+                    std::thread::yield_now();
+                }
+            }
+            done.store(true, Ordering::Relaxed);
+            let answered: usize = clients
+                .into_iter()
+                .map(|one| one.join().expect("no panic"))
+                .sum();
+            let seen: usize = origins.iter().map(|one| one.seen().len()).sum();
+            assert_eq!(answered, seen, "each was answered once and asked once");
+        });
+    });
+}

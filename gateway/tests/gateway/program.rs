@@ -1,0 +1,148 @@
+//! The program: what it says about a file, the example, and another file while it runs.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::support::{Client, Origin, in_front_of};
+
+fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_ringside-gateway"))
+}
+
+/// The program while it runs; it ends with the test.
+struct Running {
+    child: Child,
+    lines: std::io::Lines<BufReader<ChildStderr>>,
+    address: SocketAddr,
+}
+
+impl Running {
+    fn start(arguments: &[&str]) -> Running {
+        let mut child = program()
+            .args(arguments)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let said = child.stderr.take().expect("it's a pipe");
+        let mut lines = BufReader::new(said).lines();
+        let address = loop {
+            let line = lines
+                .next()
+                .expect("it says where it listens")
+                .expect("text");
+            if let Some(rest) = line.strip_prefix("listening on ") {
+                let address = rest.split(' ').next().expect("an address");
+                break address.parse().expect("an address");
+            }
+        };
+        Running {
+            child,
+            lines,
+            address,
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id() as i32), signal).expect("it runs");
+    }
+
+    /// Sends SIGHUP; what is said about that.
+    fn reload(&mut self) -> String {
+        self.signal(Signal::SIGHUP);
+        self.lines.next().expect("it says something").expect("text")
+    }
+
+    fn get(&self, path: &str) -> (u16, String) {
+        let mut client = Client::connect(self.address);
+        client.write(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
+        let said = client.answer(false);
+        (said.status, said.text())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn write(path: &Path, text: &str) {
+    std::fs::write(path, text).expect("a file of our own");
+}
+
+#[test]
+fn a_file_is_checked_before_it_is_used() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("gateway.toml");
+    let check = || {
+        let done = program().arg("--config").arg(&path).arg("--check").output();
+        let done = done.expect("it runs");
+        let text = [done.stdout, done.stderr].concat();
+        (done.status.code(), String::from_utf8(text).expect("text"))
+    };
+    let (code, said) = check();
+    assert_eq!(code, Some(1));
+    assert!(said.contains("can't be read"), "{said}");
+    write(&path, "[[route]]\nansver = 1\n");
+    let (code, said) = check();
+    assert_eq!(code, Some(1));
+    assert!(
+        said.contains("gateway.toml:2:1: unknown field `ansver`"),
+        "{said}"
+    );
+    assert!(said.contains("did you mean `answer`?"), "{said}");
+    write(&path, "[[route]]\nanswer = { status = 200 }\n");
+    let (code, said) = check();
+    assert_eq!(code, Some(0));
+    assert!(said.ends_with("is fine: 1 routes, 0 upstreams\n"), "{said}");
+}
+
+#[test]
+fn the_example_shows_itself_and_ends_when_it_is_told_to() {
+    let mut running = Running::start(&["--example", "--listen", "127.0.0.1:0"]);
+    assert_eq!(
+        running.get("/hello"),
+        (200, "hello from the gateway\n".into())
+    );
+    let (status, text) = running.get("/anything?x=y");
+    assert_eq!(status, 200);
+    assert!(text.starts_with("GET /anything?x=y\n"), "{text}");
+    assert!(text.contains("\nx-forwarded-for: 127.0.0.1\n"), "{text}");
+    running.signal(Signal::SIGTERM);
+    assert!(running.child.wait().expect("it ends").success());
+}
+
+#[test]
+fn another_file_takes_effect_while_it_runs_and_a_broken_one_does_not() {
+    let (old, new) = (Origin::named("old"), Origin::named("new"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("gateway.toml");
+    let listen = "[listen]\naddress = \"127.0.0.1:0\"\nthreads = 2\n";
+    let of = |origin: &Origin| format!("{listen}{}", in_front_of(&[origin.address], ""));
+    write(&path, &of(&old));
+    let mut running = Running::start(&["--config", path.to_str().expect("text")]);
+    assert_eq!(running.get("/").1, "old");
+    write(&path, "[[route]]\nupstream = \"nobody\"\n");
+    let said = running.reload();
+    assert!(said.contains("the configuration stays as it was"), "{said}");
+    assert!(said.contains("gateway.toml:2:12"), "{said}");
+    assert_eq!(running.get("/").1, "old");
+    write(&path, &of(&new));
+    let said = running.reload();
+    assert!(said.contains("is in force"), "{said}");
+    // Each of the workers, whichever takes the connection.
+    assert!((0..20).all(|_| running.get("/").1 == "new"));
+    write(&path, &of(&new).replace("threads = 2", "threads = 1"));
+    let said = running.reload();
+    assert!(
+        said.contains("what changed in [listen] takes a restart"),
+        "{said}"
+    );
+    assert_eq!(running.get("/").1, "new");
+}

@@ -15,15 +15,38 @@ pub fn config(listen: &str, upstream: &Address) -> String {
          [upstream.app]\n\
          servers = [\"{upstream}\"]\n\
          \n\
+         [token.example]\n\
+         fields = {{ x-user = \"sub\", x-role = \"role\" }}\n\
+         keys = [{{ id = \"example\", pem = \"\"\"\n\
+         -----BEGIN PUBLIC KEY-----\n\
+         MCowBQYDK2VwAyEAs4wiYUI33cM57m4a1ycInu4pqGpjSQe8Res6t1Okxrc=\n\
+         -----END PUBLIC KEY-----\n\
+         \"\"\" }}]\n\
+         \n\
+         [token.example.users.alice]\n\
+         fields = {{ x-plan = \"gold\" }}\n\
+         \n\
          [[route]]\n\
          path = \"/hello\"\n\
          answer = {{ status = 200, text = \"hello from the gateway\\n\" }}\n\
+         \n\
+         [[route]]\n\
+         prefix = \"/private\"\n\
+         token = \"example\"\n\
+         rates = [{{ key = \"subject\", per_second = 100 }}]\n\
+         upstream = \"app\"\n\
          \n\
          [[route]]\n\
          prefix = \"/\"\n\
          upstream = \"app\"\n"
     )
 }
+
+/// A token that the example takes: of alice, an admin, until the year 2100. It opens nothing but
+/// the example, and who could sign others has forgotten how.
+pub const TOKEN: &str = "eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCIsImtpZCI6ImV4YW1wbGUifQ.\
+    eyJzdWIiOiJhbGljZSIsInJvbGUiOiJhZG1pbiIsImV4cCI6NDEwMjQ0NDgwMH0.\
+    cmYe7pe5DmP17TfJiJhnkijYQnA_V_zKDnWgP1XZOLthIiFgxhouov9YmtKF0T7iRFWjAaHAAHREG99tUg3QCw";
 
 /// Starts the upstream, at a port of its own on the loopback.
 ///

@@ -21,6 +21,7 @@ mod paths;
 mod plan;
 mod proxy;
 mod routing;
+mod tokens;
 
 use std::fmt;
 use std::sync::Arc;

@@ -80,6 +80,9 @@ fn show(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     eprintln!("That was the configuration. Try:");
     eprintln!("  curl http://{address}/hello");
     eprintln!("  curl http://{address}/anything -H 'x-colour: blue' -d body");
+    eprintln!("  curl http://{address}/private");
+    let token = example::TOKEN;
+    eprintln!("  curl http://{address}/private -H 'authorization: Bearer {token}'");
     let done = wait(running);
     upstream.stop();
     upstream.join()?;

@@ -25,7 +25,7 @@ const BUCKETS: usize = BUCKETS_US.len() + 1;
 const CLASSES: [&str; 5] = ["gone", "2xx", "3xx", "4xx", "5xx"];
 
 /// Why requests of a route are refused.
-const REFUSALS: [&str; 2] = ["rate", "overload"];
+const REFUSALS: [&str; 3] = ["rate", "overload", "token"];
 
 /// Figures of a route: classes, refusals, buckets, and the sum of response times in microseconds.
 const OF_ROUTE: usize = CLASSES.len() + REFUSALS.len() + BUCKETS + 1;
@@ -38,6 +38,7 @@ const UPSTREAM: [&str; 3] = ["retries", "ejections", "mirrored"];
 pub(crate) enum Refusal {
     Rate,
     Overload,
+    Token,
 }
 
 /// What happened at an upstream.

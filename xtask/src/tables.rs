@@ -131,7 +131,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "gateway",
         holds: "a reverse proxy and gateway: the program `ringside-gateway`",
-        imports: &["admission", "measure", "server"],
+        imports: &["admission", "measure", "server", "token"],
         test_imports: &["proto"],
     },
     Crate {

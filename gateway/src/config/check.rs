@@ -1,8 +1,8 @@
 //! What a file means: every part is judged, and the first mistake is told with its place.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use admission::queue::Priority;
@@ -10,13 +10,14 @@ use admission::rate::Rate;
 use admission::{gate, limit, queue};
 use ipnet::IpNet;
 use server::upstream::{self, Protocol};
-use server::{Address, Certificate, EngineChoice};
+use server::{Certificate, EngineChoice};
 use toml::Spanned;
 
-use super::document::{BadConfig, Document, nearest};
+use super::document::{BadConfig, Document};
+use super::judge::{Judge, is_token};
 use super::{
     Action, Balance, Config, Forward, HashKey, Health, HostPattern, Listen, LogRule, Mirror,
-    Outlier, PathPattern, RateKey, RateRule, Retry, Route, Server, Upstream, written,
+    Outlier, PathPattern, RateKey, RateRule, Retry, Route, Server, Token, Upstream, trust, written,
 };
 
 /// Where the gateway listens if nothing is said.
@@ -47,10 +48,14 @@ pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
         let span = written.span();
         upstreams.push(of.upstream(name, written.into_inner(), span)?);
     }
+    let mut tokens = Vec::with_capacity(file.token.len());
+    for (name, written) in file.token {
+        tokens.push(Arc::new(of.token(name, written, &upstreams)?));
+    }
     let mut routes = Vec::with_capacity(file.route.len());
     for (at, written) in file.route.into_iter().enumerate() {
         let span = written.span();
-        routes.push(of.route(at, written.into_inner(), span, &upstreams)?);
+        routes.push(of.route(at, written.into_inner(), span, &upstreams, &tokens)?);
     }
     if routes.is_empty() {
         let what = "has no route: add a [[route]] with `upstream = \"NAME\"`";
@@ -73,6 +78,8 @@ pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
         timeouts: timeouts(&file.timeouts),
         forward: of.forward(file.forward)?,
         upstreams,
+        identity_fields: trust::identity_fields(&tokens),
+        tokens,
         routes,
     })
 }
@@ -99,48 +106,7 @@ fn timeouts(written: &written::Timeouts) -> server::Timeouts {
     }
 }
 
-/// Judges parts of a document.
-struct Judge<'d> {
-    document: &'d Document,
-}
-
 impl Judge<'_> {
-    fn bad<T>(&self, span: Range<usize>, what: impl Into<String>) -> Result<T, BadConfig> {
-        Err(self.document.fault(Some(span), what))
-    }
-
-    /// One of a few words.
-    fn word<T: Copy>(
-        &self,
-        written: Option<&Spanned<String>>,
-        words: &[(&str, T)],
-    ) -> Result<Option<T>, BadConfig> {
-        let Some(written) = written else {
-            return Ok(None);
-        };
-        let found = words.iter().find(|(word, _)| word == written.get_ref());
-        if let Some((_, meaning)) = found {
-            return Ok(Some(*meaning));
-        }
-        let all: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-        let what = format!("expected one of {}", all.join(", "));
-        self.bad(written.span(), what)
-    }
-
-    fn address(&self, text: &str, span: Range<usize>) -> Result<Address, BadConfig> {
-        if let Some(path) = text.strip_prefix("unix:") {
-            return Ok(Address::Unix(PathBuf::from(path)));
-        }
-        match text.parse::<SocketAddr>() {
-            Ok(address) => Ok(Address::Tcp(address)),
-            Err(_) => self.bad(
-                span,
-                "expected an IP address with a port, such as \"127.0.0.1:9000\" (names aren't \
-                 looked up), or a Unix socket, such as \"unix:/run/app.sock\"",
-            ),
-        }
-    }
-
     fn listen(&self, written: written::Listen) -> Result<Listen, BadConfig> {
         let address = match &written.address {
             Some(text) => self.address(text.get_ref(), text.span())?,
@@ -398,17 +364,27 @@ impl Judge<'_> {
         })
     }
 
-    fn rates(&self, written: &[Spanned<written::Rate>]) -> Result<Vec<RateRule>, BadConfig> {
+    fn rates(
+        &self,
+        written: &[Spanned<written::Rate>],
+        has_token: bool,
+    ) -> Result<Vec<RateRule>, BadConfig> {
         let mut rates = Vec::with_capacity(written.len());
         for one in written {
             let (span, one) = (one.span(), one.get_ref());
             let key = match &**one.key.get_ref() {
                 "address" => RateKey::Address,
                 "route" => RateKey::Route,
+                "subject" if has_token => RateKey::Subject,
+                "subject" => {
+                    let what = "rates by `subject` need a `token` on this route";
+                    return self.bad(one.key.span(), what);
+                }
                 other => match other.strip_prefix("header:") {
                     Some(name) if is_token(name) => RateKey::Field(name.to_ascii_lowercase()),
                     _ => {
-                        let what = "expected \"address\", \"route\" or \"header:NAME\"";
+                        let what =
+                            "expected \"address\", \"subject\", \"route\" or \"header:NAME\"";
                         return self.bad(one.key.span(), what);
                     }
                 },
@@ -468,28 +444,13 @@ impl Judge<'_> {
         })
     }
 
-    fn named(&self, name: &Spanned<String>, upstreams: &[Upstream]) -> Result<usize, BadConfig> {
-        let wanted = name.get_ref();
-        if let Some(at) = upstreams.iter().position(|one| one.name == *wanted) {
-            return Ok(at);
-        }
-        let names = upstreams.iter().map(|one| &*one.name);
-        let hint = match nearest(wanted, names) {
-            Some(near) => format!("; did you mean `{near}`?"),
-            None => format!("; add a table [upstream.{wanted}]"),
-        };
-        self.bad(
-            name.span(),
-            format!("no upstream is called `{wanted}`{hint}"),
-        )
-    }
-
     fn route(
         &self,
         at: usize,
         written: written::Route,
         span: Range<usize>,
         upstreams: &[Upstream],
+        tokens: &[Arc<Token>],
     ) -> Result<Route, BadConfig> {
         let path = self.path(&written)?;
         let hosts = match &written.host {
@@ -532,7 +493,8 @@ impl Judge<'_> {
             methods,
             action: self.action(&written, span, upstreams)?,
             mirror,
-            rates: self.rates(&written.rates)?,
+            rates: self.rates(&written.rates, written.token.is_some())?,
+            token: self.token_of(written.token.as_ref(), tokens)?,
             priority: self
                 .word(written.priority.as_ref(), &PRIORITIES)?
                 .unwrap_or_default(),
@@ -626,10 +588,4 @@ impl Judge<'_> {
             ),
         }
     }
-}
-
-/// Whether a text is a token (RFC 9110 §5.6.2) of the usual characters.
-fn is_token(text: &str) -> bool {
-    let usual = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    !text.is_empty() && text.bytes().all(usual)
 }

@@ -6,10 +6,14 @@
 
 mod check;
 mod document;
+mod judge;
+mod trust;
 mod written;
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use admission::gate;
@@ -18,13 +22,14 @@ use admission::rate::Rate;
 use ipnet::IpNet;
 use server::upstream::Protocol;
 use server::{Address, Certificate, EngineChoice, Timeouts};
+use token::{KeySet, Rules};
 
 pub use document::BadConfig;
 
 use document::Document;
 
 /// A configuration that was checked.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Config {
     /// Where the gateway listens. Nothing of it changes without a restart.
@@ -44,6 +49,10 @@ pub struct Config {
     pub forward: Forward,
     /// Where requests go, in the order of their names.
     pub upstreams: Vec<Upstream>,
+    /// Whose tokens are good, in the order of their names.
+    pub tokens: Vec<Arc<Token>>,
+    /// Fields that only the gateway writes, in lower case: clients' own are dropped.
+    pub identity_fields: Vec<String>,
     /// Which request goes where, in the order of the file.
     pub routes: Vec<Route>,
 }
@@ -218,6 +227,8 @@ pub struct Route {
     pub rates: Vec<RateRule>,
     /// Who goes first where requests have to wait.
     pub priority: Priority,
+    /// Whose token a request needs, if it needs one.
+    pub token: Option<usize>,
 }
 
 /// How many requests a route takes from one key.
@@ -236,8 +247,66 @@ pub enum RateKey {
     Address,
     /// The value of this field, in lower case; requests without it share one bucket.
     Field(String),
+    /// Who the token is about; it's looked at once the token is known to be good.
+    Subject,
     /// All requests of the route together.
     Route,
+}
+
+/// Whose tokens are good, and what the upstream is told of them.
+#[derive(Clone, Debug)]
+pub struct Token {
+    /// Its name in the file.
+    pub name: String,
+    /// The keys of files.
+    pub keys: KeySet,
+    /// Where more of them are fetched.
+    pub remote: Option<Remote>,
+    /// What its claims have to be.
+    pub rules: Rules,
+    /// Where it is in a request.
+    pub source: Source,
+    /// Fields for the upstream, and the claims that they're made of.
+    pub fields: Vec<(String, String)>,
+    /// Who may, by `sub`; `None` is everybody with a good token.
+    pub users: Option<HashMap<String, User>>,
+    /// So many tokens are remembered by each worker.
+    pub cache: usize,
+    /// The upstream gets the token, too.
+    pub pass_on: bool,
+}
+
+/// Where keys are fetched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remote {
+    /// The upstream that has them.
+    pub upstream: usize,
+    /// The name of that.
+    pub name: String,
+    /// The path of a GET for a JWK set (RFC 7517 §5).
+    pub path: String,
+    /// What `Host` says.
+    pub host: String,
+    /// How often.
+    pub refresh: Duration,
+}
+
+/// Where a token is in a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// In `Authorization: Bearer` (RFC 6750 §2.1).
+    Bearer,
+    /// In the cookie of this name.
+    Cookie(String),
+}
+
+/// Somebody who may, or may not any more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct User {
+    /// His tokens are refused.
+    pub disabled: bool,
+    /// Further fields for the upstream.
+    pub fields: Vec<(String, String)>,
 }
 
 /// A host that a route is for.

@@ -27,6 +27,8 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) upstream: BTreeMap<String, Spanned<Upstream>>,
     #[serde(default)]
+    pub(super) token: BTreeMap<String, Spanned<Token>>,
+    #[serde(default)]
     pub(super) route: Vec<Spanned<Route>>,
 }
 
@@ -181,6 +183,58 @@ pub(super) struct Route {
     #[serde(default)]
     pub(super) rates: Vec<Spanned<Rate>>,
     pub(super) priority: Option<Spanned<String>>,
+    pub(super) token: Option<Spanned<String>>,
+}
+
+/// Secrets are in files of their own, so that this one can be shown.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Token {
+    #[serde(default)]
+    pub(super) keys: Vec<Spanned<Key>>,
+    pub(super) jwks: Option<Spanned<PathBuf>>,
+    pub(super) remote: Option<Remote>,
+    pub(super) issuer: Option<String>,
+    #[serde(default)]
+    pub(super) audiences: Vec<String>,
+    pub(super) leeway: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) without_expiry: bool,
+    pub(super) size: Option<Size>,
+    pub(super) cookie: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) fields: BTreeMap<String, Spanned<String>>,
+    pub(super) users: Option<BTreeMap<String, Spanned<User>>>,
+    pub(super) users_file: Option<Spanned<PathBuf>>,
+    pub(super) cache: Option<Spanned<usize>>,
+    pub(super) pass_on: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Key {
+    pub(super) id: Option<String>,
+    pub(super) pem: Option<String>,
+    pub(super) file: Option<PathBuf>,
+    pub(super) secret_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Remote {
+    pub(super) upstream: Spanned<String>,
+    pub(super) path: Spanned<String>,
+    pub(super) host: Option<String>,
+    pub(super) refresh: Option<Length>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct User {
+    #[serde(default)]
+    pub(super) disabled: bool,
+    #[serde(default)]
+    pub(super) fields: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -104,6 +104,7 @@ impl Gateway {
                 Event::Failed(_) => self.checked(&plan, (exchange, server), false),
                 _ => {}
             },
+            Some(Nobodys::Keys(at)) => self.keys_came(at, exchange, event, context),
             Some(Nobodys::Copy { of, .. }) => match event {
                 Event::Writable => {
                     let passing = of.and_then(|ticket| self.places.of(ticket));

@@ -9,6 +9,7 @@ use server::{Peer, Request, Version, upstream};
 
 use crate::config::Forward;
 use crate::identity::{Identities, is_identity, is_traceparent};
+use crate::tokens::Who;
 
 /// Fields that say who the client is and what he asked for, as proxies before this one saw it.
 /// Anybody can write them, so they're believed of trusted proxies alone.
@@ -97,6 +98,12 @@ pub(super) struct Asked<'a> {
     pub(super) streams: bool,
     /// How often it may be passed on, if its method has it counted (RFC 9110 §7.6.2).
     pub(super) hops: Option<u64>,
+    /// Names of fields that clients can't say.
+    pub(super) only_ours: &'a [String],
+    /// Who asks.
+    pub(super) who: Option<&'a Who>,
+    /// The upstream gets the client's token.
+    pub(super) keeps_token: bool,
 }
 
 impl Writer {
@@ -112,7 +119,15 @@ impl Writer {
         let trace = request
             .field("traceparent")
             .filter(|one| is_traceparent(one));
+        let ours = |name: &[u8]| {
+            asked
+                .only_ours
+                .iter()
+                .any(|one| is_like(name, one.as_bytes()))
+        };
         let keeps = |name: &[u8]| match name.first() {
+            _ if ours(name) => false,
+            Some(b'a' | b'A') => asked.keeps_token || !is_like(name, b"authorization"),
             Some(b'x' | b'X' | b'f' | b'F') => {
                 let ours = FORWARDED.iter().any(|one| is_like(name, one));
                 !(ours || is_like(name, b"x-request-id"))
@@ -128,6 +143,9 @@ impl Writer {
         if request.host().is_none_or(<[u8]>::is_empty) {
             // HTTP/1.0 allows it, and HTTP/1.1 has it empty if there is none (RFC 9112 §3.2).
             sent = sent.with_authority("localhost");
+        }
+        for (name, value) in asked.who.iter().flat_map(|who| &who.fields) {
+            sent = sent.with_field(name, value);
         }
         sent = self.forwarded(sent, request, client, rules);
         sent = match identity {
@@ -217,7 +235,7 @@ fn is_like(name: &[u8], ours: &[u8]) -> bool {
         b'_' => b'-',
         byte => byte.to_ascii_lowercase(),
     };
-    name.len() == ours.len() && name.iter().map(plain).eq(ours.iter().copied())
+    name.len() == ours.len() && name.iter().map(plain).eq(ours.iter().map(plain))
 }
 
 /// What of an answer's fields goes to the client besides what its own connection says.

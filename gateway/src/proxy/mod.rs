@@ -13,6 +13,7 @@ mod passing;
 mod servers;
 mod ticks;
 mod turns;
+mod who;
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -35,6 +36,7 @@ use crate::metrics::{Figures, Refusal};
 use crate::paths;
 use crate::plan::Plan;
 use crate::routing::Found;
+use crate::tokens::{Checker, Who};
 use fields::{Asked, Client, Writer};
 use passing::{Passing, Places};
 use servers::Servers;
@@ -56,11 +58,17 @@ pub(crate) struct Gateway {
     identities: Identities,
     writer: Writer,
     figures: Arc<Figures>,
+    /// By token of the plan.
+    checkers: Vec<Checker>,
+    /// A moment, and how many nanoseconds since 1970 that was.
+    wall: (Time, u128),
     /// The ticket of what no client brings about.
     nobody: Ticket,
     next_tick: Time,
     /// When those that wait for their turn are looked at.
     next_look: Time,
+    /// The server stops.
+    stopping: bool,
     /// Upstreams where somebody else may begin now.
     freed: Vec<usize>,
     /// The request that is being answered has a body, which is on its way.
@@ -72,6 +80,8 @@ pub(crate) struct Gateway {
 enum Nobodys {
     /// To know whether this server is well.
     Check(usize),
+    /// To have keys for this token.
+    Keys(usize),
     /// To have a copy of a request, by the upstream's place in the plan of this number; of the
     /// request of this ticket, if it has a body.
     Copy {
@@ -81,12 +91,13 @@ enum Nobodys {
     },
 }
 
-/// Where a request goes.
-#[derive(Clone, Copy, Debug)]
+/// Where a request goes, and who is behind it.
+#[derive(Clone, Debug)]
 struct Way {
     route: usize,
     group: usize,
     key: u64,
+    who: Option<Arc<Who>>,
 }
 
 impl Gateway {
@@ -99,6 +110,8 @@ impl Gateway {
             shared,
             worker,
             generation: 0,
+            checkers: Vec::new(),
+            wall: (Time(0), 0),
             servers: Servers::default(),
             places: Places::default(),
             nobodys: HashMap::new(),
@@ -107,6 +120,7 @@ impl Gateway {
             nobody: Ticket::NOBODYS,
             next_tick: Time(0),
             next_look: Time::NEVER,
+            stopping: false,
             freed: Vec::new(),
             has_body: false,
         }
@@ -124,12 +138,12 @@ impl Gateway {
     /// Which way a request goes, or what it's answered at once.
     fn way(
         &mut self,
+        plan: &Plan,
         request: &Request<'_>,
         client: Client,
         entry: &mut Option<Box<Entry>>,
         now: Time,
     ) -> Result<Way, Response> {
-        let plan = &*self.plan;
         let rules = &plan.config.forward;
         refuse(request)?;
         let path = paths::judge(request.path(), rules.refuses_encoded_slashes)
@@ -149,11 +163,20 @@ impl Gateway {
         if let Some(entry) = entry {
             entry.route = Some(plan.config.routes[route].name.clone());
         }
-        self.rate(route, request, client, now)?;
+        self.rate((route, None), request, client, now)?;
+        let who = self.who(route, request, now)?;
+        if let Some(who) = &who {
+            self.rate((route, Some(who)), request, client, now)?;
+        }
         let parts = match &plan.config.routes[route].action {
             Action::Answer { status, text } => {
                 self.figures.answered(route, *status, 0);
-                return Err(Response::sentence(*status, text.clone()));
+                let mut response = Response::sentence(*status, text.clone());
+                // What another proxy asks for that has this one decide (nginx's auth_request).
+                for (name, value) in who.iter().flat_map(|who| &who.fields) {
+                    response = response.with_field(name.clone(), value.clone());
+                }
+                return Err(response);
             }
             Action::Forward(parts) => parts,
         };
@@ -170,23 +193,21 @@ impl Gateway {
                 chosen.map_or(parts[0].0, |(group, _)| *group)
             }
         };
-        let key = match &plan.config.upstreams[group].balance {
-            Balance::Hash(HashKey::Field(name)) => request.field(name).map(balance::hash),
-            Balance::Hash(HashKey::Address) => None,
-            _ => Some(0),
-        };
-        let key = key.unwrap_or_else(|| match client.address(request, rules) {
-            Some(IpAddr::V4(address)) => balance::hash(&address.octets()),
-            Some(IpAddr::V6(address)) => balance::hash(&address.octets()),
-            None => 0,
-        });
-        Ok(Way { route, group, key })
+        let balance = &plan.config.upstreams[group].balance;
+        let key = key_of(balance, request, || client.address(request, rules));
+        Ok(Way {
+            route,
+            group,
+            key,
+            who,
+        })
     }
 
-    /// Whether a route takes one more request of a key.
+    /// Whether a route takes one more request of a key: first of those that need nobody, then, once
+    /// it's known who asks, of the others.
     fn rate(
         &self,
-        route: usize,
+        (route, who): (usize, Option<&Who>),
         request: &Request<'_>,
         client: Client,
         now: Time,
@@ -194,7 +215,15 @@ impl Gateway {
         for (at, rule) in self.plan.config.routes[route].rates.iter().enumerate() {
             let name = &*self.plan.config.routes[route].name;
             let rates = &self.shared.rates;
+            let is_subjects = rule.key == RateKey::Subject;
+            if is_subjects != who.is_some() {
+                continue;
+            }
             let taken = match &rule.key {
+                RateKey::Subject => {
+                    let subject = who.and_then(|who| who.subject.as_deref());
+                    rates.take((name, at, subject), rule.rate, now)
+                }
                 RateKey::Route => rates.take((name, at), rule.rate, now),
                 RateKey::Address => {
                     let address = client.address(request, &self.plan.config.forward);
@@ -227,12 +256,16 @@ impl Gateway {
         let rules = &plan.config.forward;
         let client = Client::of(context.peer(), rules);
         let hops = hops_left(request)?;
-        let way = self.way(request, client, entry, context.now())?;
+        let way = self.way(&plan, request, client, entry, context.now())?;
+        let token = plan.config.routes[way.route].token;
         let asked = Asked {
             client,
             rules,
             streams: has_body,
             hops,
+            only_ours: &plan.config.identity_fields,
+            who: way.who.as_deref(),
+            keeps_token: token.is_none_or(|token| plan.config.tokens[token].pass_on),
         };
         let sent = self.writer.write(request, &asked, &mut self.identities);
         if let Some(entry) = entry {
@@ -313,6 +346,10 @@ impl Service for Gateway {
         }
     }
 
+    fn stopping(&mut self, _: Time) {
+        self.stopping = true;
+    }
+
     fn due(&mut self, _: Ticket, context: &mut Context<'_>) {
         self.keep_up(context);
         if context.now() >= self.next_tick {
@@ -387,6 +424,24 @@ impl Service for Gateway {
         }
         self.admit_all(context);
     }
+}
+
+/// What a server is chosen by, under consistent hashing.
+fn key_of(
+    balance: &Balance,
+    request: &Request<'_>,
+    address: impl FnOnce() -> Option<IpAddr>,
+) -> u64 {
+    let key = match balance {
+        Balance::Hash(HashKey::Field(name)) => request.field(name).map(balance::hash),
+        Balance::Hash(HashKey::Address) => None,
+        _ => Some(0),
+    };
+    key.unwrap_or_else(|| match address() {
+        Some(IpAddr::V4(address)) => balance::hash(&address.octets()),
+        Some(IpAddr::V6(address)) => balance::hash(&address.octets()),
+        None => 0,
+    })
 }
 
 /// What an address is limited by: of IPv6 the network of 64 bits, all of which one client has

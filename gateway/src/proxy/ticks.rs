@@ -21,6 +21,16 @@ impl Gateway {
         let plan = Arc::clone(&self.plan);
         let now = context.now();
         let mut next = now + LOOK;
+        if self.stopping {
+            // Nobody waits for these, and the end would.
+            let nobodys = self.nobodys.drain();
+            nobodys.for_each(|(exchange, _)| context.ask_cancel(exchange));
+            self.end_the_silent(&plan, context);
+            self.next_tick = next;
+            return context.wake_at(next, self.nobody);
+        }
+        self.wall = (now, measure::time::unix_nanoseconds());
+        self.fetch_keys(&plan, context);
         for (group, upstream) in plan.config.upstreams.iter().enumerate() {
             let Some(health) = &upstream.health else {
                 continue;

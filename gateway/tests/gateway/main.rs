@@ -5,6 +5,9 @@ mod failures;
 mod fields;
 mod frames;
 mod limits;
+#[path = "../../../token/tests/support/mint.rs"]
+#[allow(dead_code)] // It makes keys, too, for the tests of tokens themselves.
+mod mint;
 mod operations;
 mod passing;
 mod program;
@@ -13,3 +16,4 @@ mod servers;
 mod skip;
 mod smuggling;
 mod support;
+mod tokens;

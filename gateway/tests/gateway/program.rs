@@ -114,6 +114,15 @@ fn the_example_shows_itself_and_ends_when_it_is_told_to() {
     assert_eq!(status, 200);
     assert!(text.starts_with("GET /anything?x=y\n"), "{text}");
     assert!(text.contains("\nx-forwarded-for: 127.0.0.1\n"), "{text}");
+    assert_eq!(running.get("/private").0, 401);
+    let token = gateway::example::TOKEN;
+    let mut client = Client::connect(running.address);
+    let field = format!("Authorization: Bearer {token}\r\n");
+    client.write(format!("GET /private HTTP/1.1\r\nHost: a\r\n{field}\r\n").as_bytes());
+    let text = client.answer(false).text();
+    for line in ["x-user: alice", "x-role: admin", "x-plan: gold"] {
+        assert!(text.lines().any(|one| one == line), "{line} in {text}");
+    }
     running.signal(Signal::SIGTERM);
     assert!(running.child.wait().expect("it ends").success());
 }

@@ -1,0 +1,84 @@
+//! Judges parts of a document: what several kinds of them have in common.
+
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use server::Address;
+use toml::Spanned;
+
+use super::Upstream;
+use super::document::{BadConfig, Document, nearest};
+
+/// Judges parts of a document.
+pub(super) struct Judge<'d> {
+    pub(super) document: &'d Document,
+}
+
+impl Judge<'_> {
+    pub(super) fn bad<T>(
+        &self,
+        span: Range<usize>,
+        what: impl Into<String>,
+    ) -> Result<T, BadConfig> {
+        Err(self.document.fault(Some(span), what))
+    }
+
+    /// One of a few words.
+    pub(super) fn word<T: Copy>(
+        &self,
+        written: Option<&Spanned<String>>,
+        words: &[(&str, T)],
+    ) -> Result<Option<T>, BadConfig> {
+        let Some(written) = written else {
+            return Ok(None);
+        };
+        let found = words.iter().find(|(word, _)| word == written.get_ref());
+        if let Some((_, meaning)) = found {
+            return Ok(Some(*meaning));
+        }
+        let all: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+        let what = format!("expected one of {}", all.join(", "));
+        self.bad(written.span(), what)
+    }
+
+    pub(super) fn address(&self, text: &str, span: Range<usize>) -> Result<Address, BadConfig> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            return Ok(Address::Unix(PathBuf::from(path)));
+        }
+        match text.parse::<SocketAddr>() {
+            Ok(address) => Ok(Address::Tcp(address)),
+            Err(_) => self.bad(
+                span,
+                "expected an IP address with a port, such as \"127.0.0.1:9000\" (names aren't \
+                 looked up), or a Unix socket, such as \"unix:/run/app.sock\"",
+            ),
+        }
+    }
+
+    pub(super) fn named(
+        &self,
+        name: &Spanned<String>,
+        upstreams: &[Upstream],
+    ) -> Result<usize, BadConfig> {
+        let wanted = name.get_ref();
+        if let Some(at) = upstreams.iter().position(|one| one.name == *wanted) {
+            return Ok(at);
+        }
+        let names = upstreams.iter().map(|one| &*one.name);
+        let hint = match nearest(wanted, names) {
+            Some(near) => format!("; did you mean `{near}`?"),
+            None => format!("; add a table [upstream.{wanted}]"),
+        };
+        self.bad(
+            name.span(),
+            format!("no upstream is called `{wanted}`{hint}"),
+        )
+    }
+}
+
+/// Whether a text is a token (RFC 9110 §5.6.2) of the usual characters.
+pub(super) fn is_token(text: &str) -> bool {
+    let usual = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    !text.is_empty() && text.bytes().all(usual)
+}

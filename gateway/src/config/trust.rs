@@ -1,0 +1,245 @@
+//! What a file says about tokens: keys out of other files, who may, and what upstreams are told.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use measure::units;
+use server::upstream;
+use token::{Key, KeySet, Rules};
+use toml::Spanned;
+
+use super::document::{BadConfig, Document, nearest};
+use super::judge::{Judge, is_token};
+use super::{Remote, Source, Token, Upstream, User, written};
+
+/// The most tokens that a worker remembers: what they take is memory that nobody else may have.
+const CACHE_MAX: usize = 10_000_000;
+
+/// The longest leeway: a clock that is further off is broken.
+const LEEWAY_MAX: Duration = Duration::from_secs(3600);
+
+/// Fields that only the gateway writes.
+pub(super) fn identity_fields(tokens: &[Arc<Token>]) -> Vec<String> {
+    let of_claims = tokens.iter().flat_map(|token| &token.fields);
+    let users = tokens.iter().filter_map(|token| token.users.as_ref());
+    let of_users = users
+        .flat_map(HashMap::values)
+        .flat_map(|user| &user.fields);
+    let mut names: Vec<String> = of_claims
+        .chain(of_users)
+        .map(|(name, _)| name.clone())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+impl Judge<'_> {
+    pub(super) fn token_of(
+        &self,
+        written: Option<&Spanned<String>>,
+        tokens: &[Arc<Token>],
+    ) -> Result<Option<usize>, BadConfig> {
+        let Some(name) = written else {
+            return Ok(None);
+        };
+        let wanted = name.get_ref();
+        if let Some(at) = tokens.iter().position(|token| token.name == *wanted) {
+            return Ok(Some(at));
+        }
+        let hint = match nearest(wanted, tokens.iter().map(|token| &*token.name)) {
+            Some(near) => format!("; did you mean `{near}`?"),
+            None => format!("; add a table [token.{wanted}]"),
+        };
+        self.bad(name.span(), format!("no token is called `{wanted}`{hint}"))
+    }
+
+    pub(super) fn token(
+        &self,
+        name: String,
+        written: Spanned<written::Token>,
+        upstreams: &[Upstream],
+    ) -> Result<Token, BadConfig> {
+        let span = written.span();
+        let written = written.into_inner();
+        let keys = self.keys(&written)?;
+        let remote = match &written.remote {
+            Some(remote) => Some(self.remote(remote, upstreams)?),
+            None => None,
+        };
+        if keys.keys().is_empty() && remote.is_none() {
+            let what = "a token needs `keys`, a file of `jwks`, or `remote` keys";
+            return self.bad(span, what);
+        }
+        let source = match &written.cookie {
+            Some(cookie) if !is_token(cookie.get_ref()) => {
+                return self.bad(cookie.span(), "this isn't the name of a cookie");
+            }
+            Some(cookie) => Source::Cookie(cookie.get_ref().clone()),
+            None => Source::Bearer,
+        };
+        let mut fields = Vec::with_capacity(written.fields.len());
+        for (field, claim) in &written.fields {
+            self.may_be_written(field, claim.span())?;
+            fields.push((field.to_ascii_lowercase(), claim.get_ref().clone()));
+        }
+        let others = fields.iter().map(|(_, claim)| claim.clone());
+        let leeway_s = self.leeway(written.leeway.as_ref())?;
+        let default = Rules::default();
+        let rules = Rules {
+            issuer: written.issuer.clone(),
+            audiences: written.audiences.clone(),
+            leeway_s,
+            without_expiry: written.without_expiry,
+            bytes_max: (written.size).map_or(default.bytes_max, |size| size.0 as usize),
+            claims: others.filter(|claim| claim != "sub").collect(),
+        };
+        let cache = match &written.cache {
+            Some(cache) if *cache.get_ref() > CACHE_MAX => {
+                return self.bad(cache.span(), format!("expected at most {CACHE_MAX} tokens"));
+            }
+            cache => (cache.as_ref()).map_or(10_000, |cache| *cache.get_ref()),
+        };
+        Ok(Token {
+            users: self.users(&written)?,
+            name,
+            keys,
+            remote,
+            rules,
+            source,
+            fields,
+            cache,
+            pass_on: written.pass_on.unwrap_or(true),
+        })
+    }
+
+    fn leeway(&self, written: Option<&Spanned<String>>) -> Result<u64, BadConfig> {
+        let Some(written) = written else {
+            return Ok(0);
+        };
+        match units::parse_duration(written.get_ref()) {
+            Ok(leeway) if leeway <= LEEWAY_MAX => Ok(leeway.as_secs()),
+            Ok(_) => self.bad(written.span(), "expected at most an hour"),
+            Err(wrong) => self.bad(written.span(), wrong.to_string()),
+        }
+    }
+
+    /// Whether a field can be one that upstreams believe.
+    fn may_be_written(&self, name: &str, span: Range<usize>) -> Result<(), BadConfig> {
+        let question = upstream::Request::new("GET", "/", "h").with_field(name, "x");
+        let taken = ["authorization", "cookie", "via", "x-request-id"];
+        let is_taken = taken.iter().any(|one| one.eq_ignore_ascii_case(name));
+        match is_token(name) && !is_taken && question.check().is_ok() {
+            true => Ok(()),
+            false => self.bad(span, format!("`{name}` can't be a field of the gateway")),
+        }
+    }
+
+    fn keys(&self, written: &written::Token) -> Result<KeySet, BadConfig> {
+        let mut keys = Vec::with_capacity(written.keys.len());
+        for one in &written.keys {
+            let (span, key) = (one.span(), one.get_ref());
+            let id = key.id.clone();
+            let made = match (&key.pem, &key.file, &key.secret_file) {
+                (Some(pem), None, None) => Key::from_pem(id, pem),
+                (None, Some(file), None) => {
+                    let pem = self.text_of(file, span.clone())?;
+                    Key::from_pem(id, &pem)
+                }
+                (None, None, Some(file)) => {
+                    let secret = self.text_of(file, span.clone())?;
+                    Key::secret(id, secret.trim_end_matches(['\r', '\n']).as_bytes())
+                }
+                _ => {
+                    let what = "a key has one of `pem`, `file` (both public) and `secret_file`";
+                    return self.bad(span, what);
+                }
+            };
+            match made {
+                Ok(key) => keys.push(key),
+                Err(wrong) => return self.bad(span, wrong.to_string()),
+            }
+        }
+        let span = written.keys.first().map_or(0..0, Spanned::span);
+        let keys = KeySet::new(keys).or_else(|wrong| self.bad(span, wrong.to_string()))?;
+        let Some(file) = &written.jwks else {
+            return Ok(keys);
+        };
+        let text = self.text_of(file.get_ref(), file.span())?;
+        let all = KeySet::from_jwks(text.as_bytes(), true);
+        let all = all.and_then(|(of_file, _)| of_file.and(keys));
+        let shown = file.get_ref().display();
+        all.or_else(|wrong| self.bad(file.span(), format!("{shown}: {wrong}")))
+    }
+
+    fn text_of(&self, path: &Path, span: Range<usize>) -> Result<String, BadConfig> {
+        let read = fs::read_to_string(path);
+        read.or_else(|why| self.bad(span, format!("{} can't be read: {why}", path.display())))
+    }
+
+    fn remote(
+        &self,
+        written: &written::Remote,
+        upstreams: &[Upstream],
+    ) -> Result<Remote, BadConfig> {
+        let upstream = self.named(&written.upstream, upstreams)?;
+        let name = written.upstream.get_ref().clone();
+        let host = written.host.clone().unwrap_or_else(|| name.clone());
+        let path = written.path.get_ref();
+        if let Err(wrong) = upstream::Request::new("GET", path, &host).check() {
+            let what = format!("keys can't be asked for like this: {wrong}");
+            return self.bad(written.path.span(), what);
+        }
+        let refresh = written
+            .refresh
+            .map_or(Duration::from_secs(300), |one| one.0);
+        Ok(Remote {
+            upstream,
+            name,
+            path: path.clone(),
+            host,
+            refresh,
+        })
+    }
+
+    fn users(&self, written: &written::Token) -> Result<Option<HashMap<String, User>>, BadConfig> {
+        match (&written.users, &written.users_file) {
+            (None, None) => Ok(None),
+            (Some(users), None) => self.all_of(users).map(Some),
+            (None, Some(file)) => {
+                let document = Document::read(file.get_ref())?;
+                let users: BTreeMap<String, Spanned<written::User>> = document.parse()?;
+                let of_file = Judge {
+                    document: &document,
+                };
+                of_file.all_of(&users).map(Some)
+            }
+            (Some(_), Some(file)) => self.bad(
+                file.span(),
+                "a token has `users` or a `users_file`, not both",
+            ),
+        }
+    }
+
+    fn all_of(
+        &self,
+        users: &BTreeMap<String, Spanned<written::User>>,
+    ) -> Result<HashMap<String, User>, BadConfig> {
+        let mut all = HashMap::with_capacity(users.len());
+        for (name, written) in users {
+            let (span, written) = (written.span(), written.get_ref());
+            let mut fields = Vec::with_capacity(written.fields.len());
+            for (field, value) in &written.fields {
+                self.may_be_written(field, span.clone())?;
+                fields.push((field.to_ascii_lowercase(), value.clone()));
+            }
+            let disabled = written.disabled;
+            all.insert(name.clone(), User { disabled, fields });
+        }
+        Ok(all)
+    }
+}

@@ -120,8 +120,8 @@ impl Stop {
         self.shared.request(signal);
     }
 
-    /// Asks servers to give their listening sockets up to others who accept on them, and to end when
-    /// their clients have been served, of whom none is to notice.
+    /// Asks servers to give their listening sockets up to others who accept on them, and to end
+    /// when their clients have been served, of whom none is to notice.
     pub fn retire(&self) {
         self.shared.retiring.store(true, SeqCst);
         self.shared.wake();

@@ -7,8 +7,7 @@ use ringside_server::{
 
 use crate::board::Board;
 
-/// Starts it on a thread of its own. It speaks epoll, which needs no memory of the kernel's to speak
-/// of.
+/// Starts it on a thread of its own. It uses epoll, which hardly needs memory of the kernel's.
 pub(crate) fn begin(listening: &Listening, board: &Board) -> Result<Running, StartError> {
     let config = Config {
         listening: vec![listening.clone()],

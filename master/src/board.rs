@@ -61,8 +61,10 @@ impl Shown {
             _ => "ok",
         };
         let mut text = format!(
-            "{{\"status\":\"{status}\",\"processes\":{},\"serving\":{},\"backing_off\":{},\
-             \"restarts\":{},\"reloads\":{},\"failed_reloads\":{},\"reloading\":{},\"workers\":[",
+            "{{\"status\":\"{status}\",\"pid\":{},\"processes\":{},\"serving\":{},\
+             \"backing_off\":{},\"restarts\":{},\"reloads\":{},\"failed_reloads\":{},\
+             \"reloading\":{},\"workers\":[",
+            std::process::id(),
             standing.places,
             standing.serving,
             standing.backing_off,
@@ -100,73 +102,55 @@ impl Shown {
         }
         let standing = &self.standing;
         let mut text = String::new();
-        for (name, kind, help, value) in [
-            (
-                "processes",
-                "gauge",
-                "Worker processes that there should be.",
-                standing.places as u64,
-            ),
-            (
-                "processes_serving",
-                "gauge",
-                "Places in which a worker serves.",
-                standing.serving as u64,
-            ),
-            (
-                "processes_ending",
-                "gauge",
-                "Workers that end.",
-                standing.ending as u64,
-            ),
-            (
-                "restarts_total",
-                "counter",
-                "Workers that died and were replaced.",
-                standing.restarts,
-            ),
-            (
-                "reloads_total",
-                "counter",
-                "Reloads that took over.",
-                standing.reloads,
-            ),
-            (
-                "reloads_failed_total",
-                "counter",
-                "Reloads that were given up.",
-                standing.failed_reloads,
-            ),
-            (
-                "requests_total",
-                "counter",
-                "Requests whose head was read, by all workers.",
-                all.requests,
-            ),
-            (
-                "connections_total",
-                "counter",
-                "Connections accepted, by all workers.",
-                all.accepted,
-            ),
-            (
-                "connections_open",
-                "gauge",
-                "Connections that are open, of all workers.",
-                all.open,
-            ),
-            (
-                "panics_total",
-                "counter",
-                "Handlers that panicked, in all workers.",
-                all.panics,
-            ),
-        ] {
+        let mut tell = |name: &str, kind: &str, help: &str, value: u64| {
+            let _ = writeln!(text, "# HELP ringside_{name} {help}");
             let _ = writeln!(
                 text,
-                "# HELP ringside_{name} {help}\n# TYPE ringside_{name} {kind}\nringside_{name} {value}"
+                "# TYPE ringside_{name} {kind}\nringside_{name} {value}"
             );
-        }
+        };
+        let places = standing.places as u64;
+        tell(
+            "processes",
+            "gauge",
+            "Workers that there should be.",
+            places,
+        );
+        let serving = standing.serving as u64;
+        tell("processes_serving", "gauge", "Workers that serve.", serving);
+        let ending = standing.ending as u64;
+        tell("processes_ending", "gauge", "Workers that end.", ending);
+        let help = "Workers that died and were replaced.";
+        tell("restarts_total", "counter", help, standing.restarts);
+        let help = "Reloads that took over.";
+        tell("reloads_total", "counter", help, standing.reloads);
+        let help = "Reloads that were given up.";
+        tell(
+            "reloads_failed_total",
+            "counter",
+            help,
+            standing.failed_reloads,
+        );
+        let help = "Requests whose head was read.";
+        tell("requests_total", "counter", help, all.requests);
+        tell(
+            "connections_total",
+            "counter",
+            "Connections accepted.",
+            all.accepted,
+        );
+        tell(
+            "connections_open",
+            "gauge",
+            "Connections that are open.",
+            all.open,
+        );
+        tell(
+            "panics_total",
+            "counter",
+            "Handlers that panicked.",
+            all.panics,
+        );
         text
     }
 }

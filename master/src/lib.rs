@@ -19,7 +19,8 @@
 //!
 //! ```no_run
 //! use master::{Role, Settings};
-//! use ringside_server::{Address, Config, Context, LiveCounts, Reply, Request, Response, Service, Stop};
+//! use ringside_server::{Address, Config, Context, LiveCounts, Stop};
+//! use ringside_server::{Reply, Request, Response, Service};
 //!
 //! struct Hello;
 //!

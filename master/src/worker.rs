@@ -41,9 +41,9 @@ impl Worker {
         vec![self.listening.clone()]
     }
 
-    /// Tells the master that this worker serves. From now on, the master has `stop` say when it's
-    /// to end, and is told what `live` has counted, for its `/metrics`. To be called when the server
-    /// has started, which `stop` ends and `live` counts.
+    /// Tells the master that this worker serves. From now on the master has `stop` say when it's
+    /// to end, and is told what `live` has counted, for its `/metrics`. To be called when the
+    /// server has started, which `stop` ends and `live` counts.
     pub fn serves(&self, stop: &Stop, live: LiveCounts) {
         self.channel.say(Message::Ready);
         let (channel, stop) = (Arc::clone(&self.channel), stop.clone());

@@ -25,6 +25,7 @@ mod origins;
 mod output;
 mod pack;
 mod peers;
+mod processes;
 mod proxy;
 mod record;
 mod resume;

@@ -346,9 +346,9 @@ impl Server {
         self.connection.go_away(code, out);
     }
 
-    /// Says that the connection is going to end, and goes on taking requests: GOAWAY with the highest
-    /// number there is, so that a client begins no more of them here, and those on their way are not
-    /// lost (RFC 9113 §6.8). [`Server::go_away`] follows when that has arrived.
+    /// Says that the connection is going to end, and goes on taking requests: GOAWAY with the
+    /// highest number there is, so that a client begins no more of them here, and those on their
+    /// way are not lost (RFC 9113 §6.8). [`Server::go_away`] follows when that has arrived.
     pub fn announce_going(&mut self, out: &mut Vec<u8>) {
         self.connection.announce_going(out);
     }

@@ -1,0 +1,326 @@
+//! `ringside serve --processes`: what becomes of clients when workers die, are reloaded, and when
+//! another master takes over.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
+use std::process::Command;
+
+use engine::choice::{EngineChoice, decide};
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::child::{Folder, PATIENCE, Running, alive, command, ringside, start, until};
+
+/// A master that runs, and whoever has taken over from it; all end when it is dropped.
+struct Master {
+    process: Running,
+    admin: String,
+    address: String,
+}
+
+impl Master {
+    /// One at ports that are free.
+    fn start(arguments: &[&str]) -> Master {
+        Master::of(command(&[&WORDS, arguments].concat()), &free(), &free())
+    }
+
+    fn of(mut command: Command, address: &str, admin: &str) -> Master {
+        command.args(["--addr", address, "--admin", admin]);
+        let master = Master {
+            process: start(&mut command),
+            admin: admin.to_string(),
+            address: address.to_string(),
+        };
+        until("it answers /health", || master.health().is_some());
+        master
+    }
+
+    /// What `/health` says.
+    fn health(&self) -> Option<Value> {
+        let answer = ask(&self.admin, "/health")?;
+        serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
+    }
+
+    fn until(&self, name: &str, value: u64) {
+        until(&format!("{name} is {value}"), || {
+            self.figure(name) == Some(value)
+        });
+    }
+
+    fn figure(&self, name: &str) -> Option<u64> {
+        self.health()?[name].as_u64()
+    }
+
+    /// The process that is the master by now.
+    fn pid(&self) -> u64 {
+        self.figure("pid").expect("it answers")
+    }
+
+    fn workers(&self) -> Vec<u64> {
+        let health = self.health().expect("it answers");
+        let workers = health["workers"].as_array().expect("a list").iter();
+        workers
+            .filter_map(|worker| worker["pid"].as_u64())
+            .collect()
+    }
+
+    /// Ends whoever is the master by now; what all of them said.
+    fn end(self) -> String {
+        signal(self.pid(), Signal::TERM);
+        self.process.end().stderr
+    }
+}
+
+const WORDS: [&str; 3] = ["serve", "--processes", "2"];
+
+fn free() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("an address").to_string()
+}
+
+fn signal(pid: u64, signal: Signal) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    // It may have ended.
+    let _ = kill_process(pid.expect("a process"), signal);
+}
+
+fn ask(address: &str, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer)
+}
+
+fn each_engine(body: impl Fn(&str)) {
+    for engine in [EngineChoice::Uring, EngineChoice::Epoll] {
+        match decide(engine) {
+            Ok(_) => body(&engine.to_string()),
+            Err(error) => super::skip::skip(format!("{engine} cannot be used here: {error}")),
+        }
+    }
+}
+
+/// A load at a fixed rate, that is to end without an error.
+fn load(master: &Master, arguments: &[&str]) -> Running {
+    let url = format!("http://{}/", master.address);
+    let words = ["run", "-R", "400", "-d", "12s", "--format", "json"];
+    start(&mut command(&[&words, arguments, &[url.as_str()]].concat()))
+}
+
+#[test]
+fn reloads_and_another_master_lose_no_request() {
+    each_engine(|engine| {
+        let master = Master::start(&["--engine", engine]);
+        master.until("serving", 2);
+        let loads = [
+            load(&master, &["-c", "8"]),
+            load(&master, &["-c", "4", "--http2"]),
+            load(&master, &["-c", "4", "--no-keepalive"]),
+        ];
+        let first = master.pid();
+        for reloads in 1..=3 {
+            signal(first, Signal::HUP);
+            master.until("reloads", reloads);
+        }
+        signal(first, Signal::USR2);
+        until("another master", || {
+            master.figure("pid").is_some_and(|pid| pid != first)
+        });
+        until("the first one ends", || !alive(&first.to_string()));
+        for load in loads {
+            let ended = load.end();
+            let record = ended.record();
+            let none = Value::Object(Default::default());
+            assert_eq!(record["errors"], none, "{engine}: {}", ended.stderr);
+            assert_eq!(ended.code, Some(0), "{engine}: {}", ended.stderr);
+        }
+        master.end();
+    });
+}
+
+#[test]
+fn a_worker_that_is_killed_is_replaced_and_the_others_go_on() {
+    each_engine(|engine| {
+        let master = Master::start(&["--engine", engine]);
+        master.until("serving", 2);
+        for restarts in 1..=3 {
+            signal(master.workers()[0], Signal::KILL);
+            master.until("restarts", restarts);
+            master.until("serving", 2);
+            let answer = ask(&master.address, "/").expect("an answer");
+            assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        }
+        let said = master.end();
+        assert!(said.contains("ended by itself (SIGKILL)"), "{said}");
+    });
+}
+
+#[test]
+fn workers_that_cannot_serve_are_started_later_and_later() {
+    let arguments = [
+        "--tls",
+        "--cert",
+        "/nowhere/cert.pem",
+        "--key",
+        "/nowhere/key.pem",
+    ];
+    let master = Master::start(&arguments);
+    until("both back off", || master.figure("backing_off") == Some(2));
+    let answer = ask(&master.admin, "/health").expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    let said = master.end();
+    assert!(said.contains("ended by itself (exit code 1)"), "{said}");
+}
+
+#[test]
+fn a_program_that_does_not_serve_does_not_take_over() {
+    let folder = Folder::new();
+    let program = folder.path("program");
+    std::fs::copy(env!("CARGO_BIN_EXE_ringside"), &program).expect("room for a copy");
+    let mut of_program = Command::new(&program);
+    of_program.args(WORDS);
+    let master = Master::of(of_program, &free(), &free());
+    master.until("serving", 2);
+    let workers = master.workers();
+    let other = folder.write("other", "#!/bin/sh\nexit 3\n");
+    std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    std::fs::rename(&program, folder.path("kept")).expect("in one folder");
+    std::fs::rename(&other, &program).expect("in one folder");
+    let pid = master.pid();
+    signal(pid, Signal::HUP);
+    master.until("failed_reloads", 1);
+    signal(pid, Signal::USR2);
+    assert_eq!(
+        master.workers().first(),
+        workers.first(),
+        "the old ones serve"
+    );
+    std::fs::rename(folder.path("kept"), &program).expect("in one folder");
+    signal(pid, Signal::HUP);
+    master.until("reloads", 1);
+    assert_eq!(master.pid(), pid);
+    let said = master.end();
+    assert!(
+        said.contains("not reloaded: a new worker ended before it served"),
+        "{said}"
+    );
+}
+
+#[test]
+fn workers_end_when_their_master_is_gone() {
+    let master = Master::start(&[]);
+    master.until("serving", 2);
+    let workers = master.workers();
+    signal(master.pid(), Signal::KILL);
+    until("all have ended", || {
+        workers.iter().all(|pid| !alive(&pid.to_string()))
+    });
+}
+
+#[test]
+fn what_all_workers_count_is_added_up() {
+    let master = Master::start(&[]);
+    master.until("serving", 2);
+    for _ in 0..20 {
+        ask(&master.address, "/").expect("an answer");
+    }
+    until("all are counted", || {
+        let metrics = ask(&master.admin, "/metrics").unwrap_or_default();
+        metrics.contains("\nringside_requests_total 20\n")
+    });
+    signal(master.pid(), Signal::HUP);
+    master.until("reloads", 1);
+    let metrics = ask(&master.admin, "/metrics").expect("an answer");
+    assert!(
+        metrics.contains("\nringside_requests_total 20\n"),
+        "{metrics}"
+    );
+    master.end();
+}
+
+#[test]
+fn a_socket_of_systemd_is_served_and_goes_on_listening() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    fcntl_setfd(&listener, FdFlags::empty()).expect("a descriptor");
+    let address = listener.local_addr().expect("an address").to_string();
+    let script = format!(
+        "exec 3<&{number}; LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" \"$@\"",
+        number = listener.as_raw_fd()
+    );
+    let mut bash = Command::new("bash");
+    bash.args(["-c", &script, env!("CARGO_BIN_EXE_ringside")])
+        .args(WORDS);
+    let (unused, admin) = (free(), free());
+    let master = Master::of(bash, &unused, &admin);
+    master.until("serving", 2);
+    let answer = ask(&address, "/").expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    master.end();
+    TcpStream::connect(&address).expect("systemd's socket still listens");
+}
+
+#[test]
+fn the_service_manager_is_told_what_happens() {
+    let folder = Folder::new();
+    let path = folder.path("notify");
+    let manager = UnixDatagram::bind(&path).expect("a socket");
+    manager
+        .set_read_timeout(Some(PATIENCE))
+        .expect("a socket option");
+    let hears = |wanted: &str| {
+        let mut bytes = [0; 512];
+        let mut all = String::new();
+        for _ in 0..100 {
+            let length = manager
+                .recv(&mut bytes)
+                .unwrap_or_else(|why| panic!("{why}: {all}"));
+            let text = String::from_utf8_lossy(&bytes[..length]).into_owned();
+            if text.contains(wanted) {
+                return;
+            }
+            all.push_str(&text);
+        }
+        panic!("no {wanted}: {all}");
+    };
+    let mut of_manager = command(&WORDS);
+    of_manager
+        .env("NOTIFY_SOCKET", &path)
+        .env("WATCHDOG_USEC", "2000000");
+    let master = Master::of(of_manager, &free(), &free());
+    hears("READY=1");
+    hears("WATCHDOG=1");
+    signal(master.pid(), Signal::HUP);
+    hears("RELOADING=1");
+    hears("READY=1");
+    signal(master.pid(), Signal::TERM);
+    hears("STOPPING=1");
+    master.process.end();
+}
+
+#[test]
+fn what_makes_no_sense_with_processes_says_so() {
+    for (arguments, says) in [
+        (&["--processes", "0"][..], "use at least 1"),
+        (&["--processes", "2", "--tls"], "needs --cert and --key"),
+        (
+            &["--processes", "2", "--threads", "2"],
+            "cannot be used with",
+        ),
+        (&["--admin", "127.0.0.1:0"], "--processes"),
+    ] {
+        let ended = ringside(&[&["serve"], arguments].concat());
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        assert!(ended.stderr.contains(says), "{}", ended.stderr);
+    }
+    let mut foreign = command(&WORDS);
+    let ended = start(foreign.env("RINGSIDE_WORKER", "0 77 78")).end();
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("unset it"), "{}", ended.stderr);
+}

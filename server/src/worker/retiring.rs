@@ -3,10 +3,11 @@
 //! 1. The listener is closed; what the kernel has accepted by then is still let in. Answers over
 //!    HTTP/1 say `Connection: close` from now on, and clients over HTTP/2 are told to begin nothing
 //!    more here, while what is on its way is still taken (RFC 9113 §6.8).
-//! 2. A second later, connections are drained as ever, but for those on which something came within
-//!    the last second: these have their turn when they have been silent for as long, or when they
-//!    have an answer. So a connection over HTTP/1 that is closed without an answer has been silent
-//!    for a second at least.
+//! 2. A second later, connections over HTTP/2 are drained as ever, and those over HTTP/1 that have
+//!    been silent for half the time to drain, up to five seconds. The others have their turn when
+//!    they have been silent for as long, or have an answer. What a client sends at the very moment
+//!    in which its connection is closed is lost, and the longer the silence, the less likely that
+//!    is (RFC 9112 §9.6).
 //! 3. What is left after [`Timeouts::drain`](service::Timeouts::drain) is cut off.
 //!
 //! That second is also the time which handshakes of TLS have that were under way.
@@ -19,8 +20,10 @@ use service::Service;
 
 use super::{Alarm, Worker, list};
 
-/// How long a connection has to have been silent, and how long is waited before any is drained.
-const SILENCE_NS: u64 = 1_000_000_000;
+/// How long is waited before any connection is drained.
+const ANNOUNCED_NS: u64 = 1_000_000_000;
+/// How long a connection has to have been silent, where the time to drain allows it.
+const SILENCE_NS: u64 = 5_000_000_000;
 
 impl<D: Driver, S: Service> Worker<D, S> {
     /// The listening socket is others' from now on.
@@ -36,27 +39,33 @@ impl<D: Driver, S: Service> Worker<D, S> {
         }
         self.wheel
             .insert(now + self.settings.timeouts.drain, Alarm::DrainOver);
-        self.wheel.insert(now.plus(SILENCE_NS), Alarm::Retired);
+        self.wheel.insert(now.plus(ANNOUNCED_NS), Alarm::Retired);
     }
 
     /// Has a connection that came late have its turn, too.
     pub(super) fn look_when_silent(&mut self, now: Time) {
-        self.wheel.insert(now.plus(SILENCE_NS), Alarm::Retired);
+        self.wheel
+            .insert(now.plus(self.silence_ns()), Alarm::Retired);
+    }
+
+    fn silence_ns(&self) -> u64 {
+        let half = self.settings.timeouts.drain / 2;
+        u64::try_from(half.as_nanos()).map_or(SILENCE_NS, |half| half.min(SILENCE_NS))
     }
 
     /// Drains what has been silent, and looks again when the rest may have been.
     pub(super) fn retired(&mut self) {
-        let now = self.serving.now;
+        let (now, silence_ns) = (self.serving.now, self.silence_ns());
         let mut next = Time::NEVER;
         if !self.serving.draining {
             let left = self.settings.timeouts.drain;
-            let until = now + left.saturating_sub(Duration::from_nanos(SILENCE_NS));
+            let until = now + left.saturating_sub(Duration::from_nanos(ANNOUNCED_NS));
             self.serving.drain();
             self.serving.service().stopping(until);
             self.upstream_drain(false);
         }
         for connection in self.connections.iter_mut().flatten() {
-            let silent_at = connection.since.plus(SILENCE_NS);
+            let silent_at = connection.since.plus(silence_ns);
             if silent_at <= now || connection.is_http2() {
                 connection.drain(&mut self.serving);
                 list(&mut self.listed, connection);

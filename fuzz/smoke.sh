@@ -2,8 +2,8 @@
 # Fuzzes every target: fuzz/smoke.sh [SECONDS]
 #
 # Without SECONDS, 200,000 inputs from a fixed seed, some seconds for each target, and 20,000 for
-# those that serve whole connections: what fails then fails for everybody. With SECONDS, other
-# inputs each time, for that long: that is how to search.
+# those that serve whole connections or read whole configurations: what fails then fails for
+# everybody. With SECONDS, other inputs each time, for that long: that is how to search.
 # The canary comes last and must crash; if it does not, fuzzing finds nothing because it cannot.
 # Works on stable Rust: coverage is a stable compiler flag, only sanitizers are not (-s none).
 # Installs nothing. Without cargo-fuzz it says so and succeeds, except where CI=true.
@@ -19,7 +19,7 @@ fi
 
 fuzz() { # target: the seeds are only read; a search keeps its finds in corpus/, which git ignores
   local words=(-seed=1 -runs=200000) new="$made/$1"
-  case $1 in server_*) words=(-seed=1 -runs=20000) ;; esac
+  case $1 in server_* | gateway_*) words=(-seed=1 -runs=20000) ;; esac
   if [ -n "$seconds" ]; then
     words=(-max_total_time="$seconds")
     new="fuzz/corpus/$1"
@@ -35,7 +35,8 @@ fuzz() { # target: the seeds are only read; a search keeps its finds in corpus/,
 }
 
 targets=(http1_client http1_server http2_client http2_server hpack grpc
-  websocket_client websocket_server server_native server_tower targets data proxy token)
+  websocket_client websocket_server server_native server_tower targets data proxy token
+  gateway_config)
 cargo fuzz build --fuzz-dir fuzz -s none
 echo "fuzz/smoke.sh: ${targets[*]}: each for ${seconds:-a few} s, one per core" >&2
 made=$(mktemp -d)

@@ -1,6 +1,7 @@
 //! The gateway over sockets: between clients that send bytes, and upstreams that follow a script or
 //! are real servers.
 
+mod differential;
 mod failures;
 mod fields;
 mod frames;

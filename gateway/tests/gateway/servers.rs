@@ -10,10 +10,17 @@ use super::skip::skip;
 use super::support::{Client, Gateway, in_front_of, nobody};
 
 /// A server that ends with the test.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     address: SocketAddr,
     _folder: tempfile::TempDir,
+}
+
+impl Server {
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
 }
 
 impl Drop for Server {
@@ -43,7 +50,7 @@ fn listens(child: &mut Child, address: SocketAddr) -> bool {
 
 /// nginx, which answers with the request line, the length of the body as it's announced, and a
 /// field. It reads bodies itself.
-fn nginx() -> Option<Server> {
+pub(crate) fn nginx() -> Option<Server> {
     let folder = tempfile::tempdir().expect("a folder");
     let address = nobody();
     let path = folder.path().display();
@@ -115,7 +122,7 @@ func main() {
 "#;
 
 /// A server in Go, which answers with what it was asked, body and all.
-fn go() -> Option<Server> {
+pub(crate) fn go() -> Option<Server> {
     let folder = tempfile::tempdir().expect("a folder");
     let (source, binary) = (folder.path().join("main.go"), folder.path().join("server"));
     std::fs::write(&source, GO).expect("a file of our own");

@@ -1,12 +1,13 @@
 //! `ringside serve --processes`: what becomes of clients when workers die, are reloaded, and when
 //! another master takes over.
 
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use engine::choice::{EngineChoice, decide};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -17,26 +18,49 @@ use super::child::{Folder, PATIENCE, Running, alive, command, ringside, start, u
 
 /// A master that runs, and whoever has taken over from it; all end when it is dropped.
 struct Master {
-    process: Running,
-    admin: String,
+    child: Child,
+    folder: Folder,
     address: String,
+    admin: String,
 }
 
 impl Master {
     /// One at ports that are free.
     fn start(arguments: &[&str]) -> Master {
-        Master::of(command(&[&WORDS, arguments].concat()), &free(), &free())
+        Master::of(command(&[&WORDS, arguments].concat()))
     }
 
-    fn of(mut command: Command, address: &str, admin: &str) -> Master {
-        command.args(["--addr", address, "--admin", admin]);
-        let master = Master {
-            process: start(&mut command),
-            admin: admin.to_string(),
-            address: address.to_string(),
+    fn of(mut command: Command) -> Master {
+        let folder = Folder::new();
+        let log = File::create(folder.path("said")).expect("a file");
+        command
+            .args(["--addr", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        let mut master = Master {
+            child: command.spawn().expect("it starts"),
+            folder,
+            address: String::new(),
+            admin: String::new(),
         };
+        until("it says where it listens", || master.greeting().is_some());
+        (master.address, master.admin) = master.greeting().expect("it was there");
         until("it answers /health", || master.health().is_some());
         master
+    }
+
+    /// What it and all of its processes have said.
+    fn said(&self) -> String {
+        std::fs::read_to_string(self.folder.path("said")).expect("a file")
+    }
+
+    /// Where it and its admin listen.
+    fn greeting(&self) -> Option<(String, String)> {
+        let said = self.said().replace('\n', " ");
+        let address = said.split_once("listening on ")?.1.split_once(' ')?.0;
+        let admin = said.split_once("/metrics at ")?.1.split_once(' ')?.0;
+        Some((address.to_string(), admin.to_string()))
     }
 
     /// What `/health` says.
@@ -69,18 +93,27 @@ impl Master {
     }
 
     /// Ends whoever is the master by now; what all of them said.
-    fn end(self) -> String {
-        signal(self.pid(), Signal::TERM);
-        self.process.end().stderr
+    fn end(mut self) -> String {
+        let pid = self.pid();
+        signal(pid, Signal::TERM);
+        until("it ends", || !alive(&pid.to_string()));
+        self.child.wait().expect("it was started");
+        self.said()
+    }
+}
+
+impl Drop for Master {
+    fn drop(&mut self) {
+        // Whoever has taken over, too; its workers end with it.
+        if let Some(pid) = self.figure("pid") {
+            signal(pid, Signal::KILL);
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
 const WORDS: [&str; 3] = ["serve", "--processes", "2"];
-
-fn free() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("an address").to_string()
-}
 
 fn signal(pid: u64, signal: Signal) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
@@ -138,8 +171,14 @@ fn reloads_and_another_master_lose_no_request() {
             let ended = load.end();
             let record = ended.record();
             let none = Value::Object(Default::default());
-            assert_eq!(record["errors"], none, "{engine}: {}", ended.stderr);
-            assert_eq!(ended.code, Some(0), "{engine}: {}", ended.stderr);
+            let what = &record["plan"];
+            assert_eq!(
+                record["errors"],
+                none,
+                "{engine}: {what} {}\n{}",
+                record["series"],
+                master.said()
+            );
         }
         master.end();
     });
@@ -186,7 +225,7 @@ fn a_program_that_does_not_serve_does_not_take_over() {
     std::fs::copy(env!("CARGO_BIN_EXE_ringside"), &program).expect("room for a copy");
     let mut of_program = Command::new(&program);
     of_program.args(WORDS);
-    let master = Master::of(of_program, &free(), &free());
+    let master = Master::of(of_program);
     master.until("serving", 2);
     let workers = master.workers();
     let other = folder.write("other", "#!/bin/sh\nexit 3\n");
@@ -257,8 +296,7 @@ fn a_socket_of_systemd_is_served_and_goes_on_listening() {
     let mut bash = Command::new("bash");
     bash.args(["-c", &script, env!("CARGO_BIN_EXE_ringside")])
         .args(WORDS);
-    let (unused, admin) = (free(), free());
-    let master = Master::of(bash, &unused, &admin);
+    let master = Master::of(bash);
     master.until("serving", 2);
     let answer = ask(&address, "/").expect("an answer");
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
@@ -293,7 +331,7 @@ fn the_service_manager_is_told_what_happens() {
     of_manager
         .env("NOTIFY_SOCKET", &path)
         .env("WATCHDOG_USEC", "2000000");
-    let master = Master::of(of_manager, &free(), &free());
+    let master = Master::of(of_manager);
     hears("READY=1");
     hears("WATCHDOG=1");
     signal(master.pid(), Signal::HUP);
@@ -301,7 +339,6 @@ fn the_service_manager_is_told_what_happens() {
     hears("READY=1");
     signal(master.pid(), Signal::TERM);
     hears("STOPPING=1");
-    master.process.end();
 }
 
 #[test]

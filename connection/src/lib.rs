@@ -234,7 +234,10 @@ impl Connection {
             "HTTP/2 begins a connection"
         );
         let out = self.take_unused_buffer().unwrap_or_default();
-        let http = Http2::new(self.socket, &shared.limits, out);
+        let mut http = Http2::new(self.socket, &shared.limits, out);
+        if shared.retiring {
+            http.announce_going(shared.now);
+        }
         self.protocol = Protocol::Http2(Box::new(http));
     }
 
@@ -345,15 +348,18 @@ impl Connection {
     }
 
     /// The worker will give its connections up: a client over HTTP/2 is told to begin nothing more.
-    pub fn announce_going(&mut self) {
+    pub fn announce_going(&mut self, now: Time) {
         if let Protocol::Http2(http) = &mut self.protocol {
-            http.announce_going();
+            http.announce_going(now);
         }
     }
 
-    /// Whether it speaks HTTP/2.
-    pub fn is_http2(&self) -> bool {
-        matches!(self.protocol, Protocol::Http2(_))
+    /// When a client over HTTP/2 was told so; `None` over anything else.
+    pub fn announced_at(&self) -> Option<Time> {
+        match &self.protocol {
+            Protocol::Http2(http) => Some(http.announced_at()),
+            _ => None,
+        }
     }
 
     /// What was under way came too slowly.

@@ -158,6 +158,53 @@ fn what_is_under_way_is_answered_and_who_waits_in_the_queue_is_served_by_the_nex
     }
 }
 
+/// Kind, stream and payload of each frame up to the end of the connection (RFC 9113 §4.1).
+fn frames(stream: &mut TcpStream) -> Vec<(u8, u8, Vec<u8>)> {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).expect("the server ends it");
+    let mut rest = &bytes[..];
+    let mut all = Vec::new();
+    while let [a, b, c, kind, _, _, _, _, id, ..] = rest {
+        let length = usize::from(*a) << 16 | usize::from(*b) << 8 | usize::from(*c);
+        all.push((*kind, *id, rest[9..9 + length].to_vec()));
+        rest = &rest[9 + length..];
+    }
+    all
+}
+
+#[test]
+fn a_client_that_begins_http2_with_a_server_that_retires_is_told_in_time() {
+    for engine in [EngineChoice::Uring, EngineChoice::Epoll] {
+        let listening = listening();
+        let Some(server) = begin(engine, &listening) else {
+            continue;
+        };
+        let mut client = connect(&listening);
+        // It's accepted before this one.
+        assert!(ask(&mut connect(&listening), "/", "hello\n"));
+        server.retire();
+        let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+        // GET http / x (RFC 7541, appendix A), the whole request.
+        let request = [0, 0, 6, 1, 5, 0, 0, 0, 1, 0x82, 0x86, 0x84, 0x41, 1, b'x'];
+        let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+        let begins = [&preface[..], &settings, &request].concat();
+        client.write_all(&begins).expect("it's still served");
+        let frames = frames(&mut client);
+        let goaway =
+            |(kind, _, payload): &(u8, u8, Vec<u8>)| (*kind == 7).then(|| payload[..4].to_vec());
+        let goaways: Vec<_> = frames.iter().filter_map(goaway).collect();
+        assert_eq!(
+            goaways,
+            [[0x7f, 0xff, 0xff, 0xff], [0, 0, 0, 1]],
+            "{engine}"
+        );
+        let answered = frames.iter().any(|(kind, id, _)| (*kind, *id) == (1, 1));
+        assert!(answered, "{engine}: {frames:?}");
+        drop(client);
+        server.join().expect("it ends well");
+    }
+}
+
 #[test]
 fn a_socket_that_does_not_listen_is_not_taken() {
     let listening = listening();

@@ -63,6 +63,8 @@ pub(super) struct Http2 {
     peer_ended: bool,
     /// GOAWAY is said: the connection ends with its last stream.
     going_away: bool,
+    /// When the client was told that the connection will end, and to begin nothing more on it.
+    announced_at: Time,
 }
 
 impl Http2 {
@@ -84,6 +86,7 @@ impl Http2 {
             ending: None,
             peer_ended: false,
             going_away: false,
+            announced_at: Time::NEVER,
         }
     }
 
@@ -412,10 +415,16 @@ impl Http2 {
     }
 
     /// Says that it will go, and goes on.
-    pub(super) fn announce_going(&mut self) {
-        if !self.going_away {
+    pub(super) fn announce_going(&mut self, now: Time) {
+        if !self.going_away && self.announced_at == Time::NEVER {
             self.machine.announce_going(&mut self.out);
+            self.announced_at = now;
         }
+    }
+
+    /// When it has said so; [`Time::NEVER`] if it hasn't.
+    pub(super) fn announced_at(&self) -> Time {
+        self.announced_at
     }
 
     /// The client will send no more. What it asked for is still answered.

@@ -34,7 +34,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
             let _ = self.driver.close(listener, Close::Graceful);
         }
         for connection in self.connections.iter_mut().flatten() {
-            connection.announce_going();
+            connection.announce_going(now);
             list(&mut self.listed, connection);
         }
         self.wheel
@@ -65,12 +65,16 @@ impl<D: Driver, S: Service> Worker<D, S> {
             self.upstream_drain(false);
         }
         for connection in self.connections.iter_mut().flatten() {
-            let silent_at = connection.since.plus(silence_ns);
-            if silent_at <= now || connection.is_http2() {
+            let at = match connection.announced_at() {
+                Some(announced_at) => announced_at.plus(ANNOUNCED_NS),
+                None => connection.since.plus(silence_ns),
+            };
+            if at <= now {
                 connection.drain(&mut self.serving);
                 list(&mut self.listed, connection);
             } else {
-                next = next.min(silent_at);
+                // One that hasn't said yet what it speaks may soon say that.
+                next = next.min(at).min(now.plus(ANNOUNCED_NS));
             }
         }
         if next != Time::NEVER {

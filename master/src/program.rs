@@ -1,11 +1,11 @@
 //! Starts processes of this program: workers, and a master that takes over.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{self, Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::channel::Channel;
@@ -25,8 +25,9 @@ pub(crate) struct Program {
 impl Program {
     /// The one that is running.
     pub(crate) fn of_this() -> io::Result<Program> {
+        let named = env::args_os().next().and_then(|name| found(&name));
         Ok(Program {
-            path: env::current_exe()?,
+            path: named.map_or_else(env::current_exe, Ok)?,
             arguments: env::args_os().skip(1).collect(),
         })
     }
@@ -75,6 +76,18 @@ impl Program {
         }
         command
     }
+}
+
+/// The file that a program was started from by this name, links and all: what they lead to may be
+/// another file by the next start. `None` where it isn't there.
+fn found(name: &OsStr) -> Option<PathBuf> {
+    let named = Path::new(name);
+    if named.components().count() > 1 {
+        return path::absolute(named).ok().filter(|path| path.is_file());
+    }
+    let folders = env::var_os("PATH")?;
+    let mut files = env::split_paths(&folders).map(|folder| folder.join(named));
+    files.find(|file| file.is_absolute() && file.is_file())
 }
 
 /// Another descriptor of the same, which a process that is started now gets. Nobody else starts

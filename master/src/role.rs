@@ -4,6 +4,7 @@ use std::env;
 use std::os::fd::RawFd;
 
 use engine::inherited;
+use nix::sys::signal::{SigSet, Signal};
 use ringside_server::Listening;
 
 use crate::channel::Channel;
@@ -13,6 +14,16 @@ use crate::worker::Worker;
 /// What makes a process a worker: its place, the descriptor of its channel to the master, and that
 /// of its listening socket.
 pub(crate) const WORKER: &str = "RINGSIDE_WORKER";
+
+/// What a master reads from a descriptor, instead of being interrupted.
+pub(crate) const SIGNALS: [Signal; 6] = [
+    Signal::SIGHUP,
+    Signal::SIGUSR2,
+    Signal::SIGTERM,
+    Signal::SIGINT,
+    Signal::SIGQUIT,
+    Signal::SIGCHLD,
+];
 
 /// What this process is.
 #[derive(Debug)]
@@ -31,6 +42,9 @@ pub fn role() -> Result<Role, Error> {
     let Some(text) = env::var_os(WORKER) else {
         return Ok(Role::Master);
     };
+    // It has inherited what its master reads from a descriptor.
+    let held_back: SigSet = SIGNALS.into_iter().collect();
+    let _ = held_back.thread_unblock();
     let numbers = text.to_str().and_then(numbers);
     let Some((place, channel, socket)) = numbers else {
         return Err(foreign("is not as a master writes it"));

@@ -240,6 +240,11 @@ impl Roster {
         actions
     }
 
+    /// Another master was to take over and didn't.
+    pub(crate) fn not_replaced(&mut self) {
+        self.failed_reloads += 1;
+    }
+
     /// All are to end: so that nobody notices, if others accept on their sockets.
     pub(crate) fn end(&mut self, replaced: bool, now: Time) -> Vec<Action> {
         self.state = State::Over;
@@ -319,7 +324,6 @@ impl Roster {
         }
         self.state = State::Serving;
         self.failed_reloads += 1;
-        self.again = false;
         actions.push(Action::NotReloaded(why));
         for index in 0..self.places.len() {
             if let Some(member) = self.places[index].coming.take() {
@@ -327,6 +331,9 @@ impl Roster {
                 actions.push(Action::Retire(member.id));
                 self.let_end(member.id, now);
             }
+        }
+        if std::mem::take(&mut self.again) {
+            actions.extend(self.reload(now));
         }
     }
 }
@@ -441,6 +448,16 @@ mod tests {
             Action::Retire(Id(1)),
             Action::Start(0, Id(3)),
         ];
+        assert_eq!(actions, expected);
+    }
+
+    #[test]
+    fn a_reload_asked_for_during_one_that_fails_is_not_forgotten() {
+        let mut roster = serving(1);
+        roster.reload(at(1));
+        roster.reload(at(2));
+        let actions = roster.ended(Id(2), at(3));
+        let expected = [Action::NotReloaded(Why::Ended), Action::Start(0, Id(3))];
         assert_eq!(actions, expected);
     }
 

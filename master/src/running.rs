@@ -8,25 +8,18 @@ use std::process::{Child, ExitStatus};
 use measure::time::Time;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use ringside_server::Running;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::admin;
 use crate::board::{Board, Row};
 use crate::channel::{Channel, Heard, Message};
 use crate::program::Program;
+use crate::role::SIGNALS;
 use crate::roster::{Action, Id, Roster, Why};
 use crate::settings::{Error, Settings};
 use crate::sockets::{Predecessor, Sockets};
 use crate::voice::Voice;
-
-const SIGNALS: [Signal; 6] = [
-    Signal::SIGHUP,
-    Signal::SIGUSR2,
-    Signal::SIGTERM,
-    Signal::SIGINT,
-    Signal::SIGQUIT,
-    Signal::SIGCHLD,
-];
 
 /// Runs workers until SIGTERM, SIGINT or SIGQUIT, or until another master has taken over. `say` is
 /// told what an operator wants to know, in a sentence each.
@@ -53,22 +46,19 @@ pub fn run(settings: &Settings, say: &dyn Fn(&str)) -> Result<(), Error> {
         members: BTreeMap::new(),
         predecessor,
         successor: None,
+        admin: None,
         begun: false,
         ending: false,
         sockets,
     };
-    let admin = match &master.sockets.admin {
-        Some(socket) => {
-            let admin = admin::begin(socket, &master.board);
-            Some(admin.map_err(|error| Error::new(format!("no /health: {error}")))?)
-        }
-        None => None,
-    };
+    if master.predecessor.is_none() {
+        master.open_admin()?; // Otherwise the earlier master answers until all workers serve.
+    }
     master.greet();
     while !master.roster.is_over() {
         master.turn(&signals);
     }
-    if let Some(admin) = admin {
+    if let Some(admin) = master.admin.take() {
         admin.stop();
         let _ = admin.join();
     }
@@ -93,11 +83,20 @@ struct Master<'a> {
     /// Who is told once all workers serve.
     predecessor: Option<Predecessor>,
     /// Who takes over, once it says that it does.
-    successor: Option<(Child, Channel)>,
+    successor: Option<Successor>,
+    admin: Option<Running>,
     /// All workers have served at once.
     begun: bool,
     /// It was told to end.
     ending: bool,
+}
+
+/// Another master that was started.
+struct Successor {
+    child: Child,
+    channel: Channel,
+    /// By when it has to serve.
+    until: Time,
 }
 
 /// A worker process.
@@ -107,6 +106,16 @@ struct Member {
 }
 
 impl Master<'_> {
+    /// Answers `/health` and `/metrics` from now on, if somebody wants that.
+    fn open_admin(&mut self) -> Result<(), Error> {
+        if let Some(socket) = &self.sockets.admin {
+            let admin = admin::begin(socket, &self.board);
+            let admin = admin.map_err(|error| Error::new(format!("no /health: {error}")))?;
+            self.admin = Some(admin);
+        }
+        Ok(())
+    }
+
     /// Says where it listens.
     fn greet(&self) {
         let socket = self.sockets.of(0);
@@ -127,8 +136,11 @@ impl Master<'_> {
         let actions = self.roster.due(now);
         self.carry_out(actions);
         let alive = self.voice.alive(now);
+        self.give_successor_up(now);
         self.show();
-        let due = [self.roster.next_due(), alive].into_iter().flatten().min();
+        let successor = self.successor.as_ref().map(|one| one.until);
+        let due = [self.roster.next_due(), alive, successor];
+        let due = due.into_iter().flatten().min();
         self.sleep(signals.as_fd(), due);
         while let Ok(Some(signal)) = signals.read_signal() {
             if let Ok(signal) = Signal::try_from(signal.ssi_signo as i32) {
@@ -142,7 +154,7 @@ impl Master<'_> {
     fn sleep(&self, signals: BorrowedFd<'_>, due: Option<Time>) {
         let mut ears = vec![PollFd::from_borrowed_fd(signals, PollFlags::IN)];
         let members = self.members.values().map(|member| &member.channel);
-        let successor = self.successor.iter().map(|(_, channel)| channel);
+        let successor = self.successor.iter().map(|one| &one.channel);
         ears.extend(
             members
                 .chain(successor)
@@ -178,6 +190,7 @@ impl Master<'_> {
             Signal::SIGTERM | Signal::SIGINT | Signal::SIGQUIT => {
                 (self.say)("ending when what's under way is done");
                 self.ending = true;
+                self.end_successor();
                 self.voice.stopping();
                 let actions = self.roster.end(false, now);
                 self.carry_out(actions);
@@ -198,9 +211,31 @@ impl Master<'_> {
         match started {
             Ok((child, channel)) => {
                 (self.say)(&format!("handing over to process {}", child.id()));
-                self.successor = Some((child, channel));
+                let until = Time::now() + self.settings.start;
+                self.successor = Some(Successor {
+                    child,
+                    channel,
+                    until,
+                });
             }
             Err(error) => (self.say)(&format!("can't start another master: {error}")),
+        }
+    }
+
+    /// Another master that has taken too long is ended.
+    fn give_successor_up(&mut self, now: Time) {
+        if self.successor.as_ref().is_some_and(|one| one.until <= now) {
+            (self.say)("the other master took too long: going on");
+            self.end_successor();
+            self.roster.not_replaced();
+        }
+    }
+
+    /// Ends another master that doesn't serve yet. Its workers end with it.
+    fn end_successor(&mut self) {
+        if let Some(mut successor) = self.successor.take() {
+            let _ = successor.child.kill();
+            let _ = successor.child.wait();
         }
     }
 
@@ -222,12 +257,11 @@ impl Master<'_> {
             let actions = self.roster.ended(id, now);
             self.carry_out(actions);
         }
-        let gone = self
-            .successor
-            .as_mut()
-            .and_then(|(child, _)| child.try_wait().ok()?);
+        let successor = self.successor.as_mut();
+        let gone = successor.and_then(|one| one.child.try_wait().ok()?);
         if let Some(status) = gone {
             self.successor = None;
+            self.roster.not_replaced();
             (self.say)(&format!(
                 "the other master ended before it served ({}): going on",
                 how(status)
@@ -273,21 +307,28 @@ impl Master<'_> {
         self.begun = true;
         self.voice.ready();
         if let Some(Predecessor(channel)) = self.predecessor.take() {
+            self.show();
+            if let Err(error) = self.open_admin() {
+                (self.say)(&error.to_string());
+            }
             channel.say(Message::Ready);
         }
         (self.say)("all workers serve");
     }
 
     fn hear_successor(&mut self) {
-        let Some((child, channel)) = &self.successor else {
+        let Some(successor) = &self.successor else {
             return;
         };
-        if channel.hear() != Heard::Said(Message::Ready) {
+        if successor.channel.hear() != Heard::Said(Message::Ready) {
             return; // Its end is told by SIGCHLD.
         }
-        (self.say)(&format!("process {} has taken over", child.id()));
+        (self.say)(&format!("process {} has taken over", successor.child.id()));
         self.successor = None;
         self.ending = true;
+        if let Some(admin) = &self.admin {
+            admin.retire(); // The other one answers on that socket by now.
+        }
         let actions = self.roster.end(true, Time::now());
         self.carry_out(actions);
     }

@@ -28,7 +28,12 @@ impl Voice {
                 _ => None, // As AF_VSOCK.
             }
         });
-        let to = address.and_then(|to| Some((UnixDatagram::unbound().ok()?, to)));
+        let to = address.and_then(|to| {
+            let socket = UnixDatagram::unbound().ok()?;
+            // A manager that is stuck must not stop the master.
+            socket.set_nonblocking(true).ok()?;
+            Some((socket, to))
+        });
         let number = |name: &str| {
             let text = env::var_os(name)?.into_vec();
             String::from_utf8(text).ok()?.parse::<u64>().ok()

@@ -236,11 +236,8 @@ fn a_program_that_does_not_serve_does_not_take_over() {
     signal(pid, Signal::HUP);
     master.until("failed_reloads", 1);
     signal(pid, Signal::USR2);
-    assert_eq!(
-        master.workers().first(),
-        workers.first(),
-        "the old ones serve"
-    );
+    master.until("failed_reloads", 2);
+    until("the old ones serve", || master.workers() == workers);
     std::fs::rename(folder.path("kept"), &program).expect("in one folder");
     signal(pid, Signal::HUP);
     master.until("reloads", 1);
@@ -250,6 +247,54 @@ fn a_program_that_does_not_serve_does_not_take_over() {
         said.contains("not reloaded: a new worker ended before it served"),
         "{said}"
     );
+}
+
+#[test]
+fn a_worker_that_is_told_to_end_ends_and_is_replaced() {
+    let master = Master::start(&[]);
+    master.until("serving", 2);
+    signal(master.workers()[0], Signal::TERM);
+    master.until("restarts", 1);
+    master.until("serving", 2);
+    let said = master.end();
+    assert!(said.contains("ended by itself (exit code 0)"), "{said}");
+}
+
+#[test]
+fn a_link_that_leads_elsewhere_by_the_next_reload_is_followed() {
+    let folder = Folder::new();
+    let (link, next) = (folder.path("current"), folder.path("next"));
+    let program = env!("CARGO_BIN_EXE_ringside");
+    std::os::unix::fs::symlink(program, &link).expect("a link");
+    let mut of_link = Command::new(&link);
+    of_link.args(WORDS);
+    let master = Master::of(of_link);
+    master.until("serving", 2);
+    let other = folder.write("other", "#!/bin/sh\nexit 3\n");
+    std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    std::os::unix::fs::symlink(&other, &next).expect("a link");
+    std::fs::rename(&next, &link).expect("in one folder");
+    signal(master.pid(), Signal::HUP);
+    master.until("failed_reloads", 1);
+    master.end();
+}
+
+#[test]
+fn a_master_that_cannot_take_over_ends_with_the_one_that_was_to_go() {
+    let master = Master::start(&[]);
+    master.until("serving", 2);
+    let first = master.pid();
+    signal(first, Signal::USR2);
+    // Whichever comes first, there is one master in the end, and it ends.
+    signal(first, Signal::TERM);
+    until("it ends", || !alive(&first.to_string()));
+    let none = || TcpStream::connect(&master.address).is_err();
+    until("nobody listens", || {
+        if let Some(pid) = master.figure("pid") {
+            signal(pid, Signal::TERM);
+        }
+        none()
+    });
 }
 
 #[test]

@@ -225,7 +225,7 @@ struct Heavy {
     counted: std::collections::HashMap<Ticket, u64>,
 }
 
-const MANY_BYTES: u64 = 100 << 20;
+const MANY_BYTES: u64 = 400 << 20;
 
 impl Service for Heavy {
     fn intake(&mut self, _: &Request<'_>) -> Intake {
@@ -265,7 +265,7 @@ fn peak_kib() -> u64 {
 }
 
 #[test]
-fn a_hundred_megabytes_pass_either_way_and_are_held_by_nobody() {
+fn hundreds_of_megabytes_pass_either_way_and_are_held_by_nobody() {
     on_each_engine(|engine| {
         let loopback = server::Address::Tcp(([127, 0, 0, 1], 0).into());
         let mut config = server::Config::new(loopback);
@@ -285,10 +285,11 @@ fn a_hundred_megabytes_pass_either_way_and_are_held_by_nobody() {
             format!("POST /count HTTP/1.1\r\nHost: a\r\nContent-Length: {MANY_BYTES}\r\n\r\n");
         client.write(head.as_bytes());
         let piece = vec![b'x'; 1 << 20];
-        (0..100).for_each(|_| client.write(&piece));
+        (0..MANY_BYTES >> 20).for_each(|_| client.write(&piece));
         assert_eq!(client.answer(false).text(), MANY_BYTES.to_string());
         let grown = peak_kib() - before;
-        assert!(grown < 50 << 10, "{grown} KiB more were held on {engine}");
+        // Other tests run in this process at the same time, and hold something, too.
+        assert!(grown < 200 << 10, "{grown} KiB more were held on {engine}");
         drop(client);
         origin.stop();
         origin.join().expect("it served");

@@ -72,7 +72,7 @@ fn a_good_token_of_each_algorithm_gets_through_and_its_claims_become_fields() {
         let fields = "fields = { x-user = \"sub\", X-Role = \"role\", x-odd = \"odd\" }";
         let origin = Origin::named("ok");
         let gateway = Gateway::on(engine, &behind(&origin, &keys.table(fields)));
-        let said = claims(r#","role":["a","b"],"odd":"x\r\ny: z""#);
+        let said = claims(r#","role":["a","b"],"odd":"x%0D y""#);
         for algorithm in Algorithm::ALL {
             // The second time it's remembered, and means the same.
             for _ in 0..2 {
@@ -88,10 +88,13 @@ fn a_good_token_of_each_algorithm_gets_through_and_its_claims_become_fields() {
                 (seen.field("x-user"), seen.field("x-role")),
                 (Some("alice"), Some("a b"))
             );
-            assert_eq!(seen.field("x-odd"), Some("x%0D%0Ay: z"), "{}", seen.head);
+            assert_eq!(seen.field("x-odd"), Some("x%250D y"), "{}", seen.head);
             assert!(seen.field("authorization").is_some());
         }
         assert_eq!(origin.seen().len(), 8);
+        // What would begin another field is in no token that is good.
+        let lines = claims(r#","odd":"x\r\ny: z""#);
+        assert_eq!(with(&gateway, &good(Algorithm::Hs256, &lines)).status, 401);
     });
 }
 

@@ -194,7 +194,8 @@ impl<'de> Deserialize<'de> for Plain {
         let value = serde_json::Value::deserialize(from)?;
         let plain = |value: &serde_json::Value| match value {
             serde_json::Value::String(text) => Some(text.clone()),
-            serde_json::Value::Number(number) => Some(number.to_string()),
+            // Beyond these, two numbers could be written the same.
+            serde_json::Value::Number(number) if is_exact(number) => Some(number.to_string()),
             serde_json::Value::Bool(truth) => Some(truth.to_string()),
             _ => None,
         };
@@ -209,4 +210,10 @@ impl<'de> Deserialize<'de> for Plain {
             one => plain(one),
         }))
     }
+}
+
+/// Whether a number is written as the token has it, but for zeros and the form of its exponent.
+fn is_exact(number: &serde_json::Number) -> bool {
+    let small = |value: f64| value.abs() < 9e15;
+    number.is_i64() || number.is_u64() || number.as_f64().is_some_and(small)
 }

@@ -244,12 +244,13 @@ fn claims_have_to_be_as_the_rules_say() {
 #[test]
 fn further_claims_are_told_where_they_are_plain() {
     let rules = Rules {
-        claims: ["role", "level", "scopes", "deep", "missing"]
+        claims: ["role", "level", "huge", "scopes", "deep", "missing"]
             .map(String::from)
             .to_vec(),
         ..rules()
     };
     let claims = r#"{"iss":"us","aud":"them","exp":1900000000,"role":"admin","level":3,
+        "huge":100000000000000000001,
         "scopes":["read","write"],"deep":{"a":1},"other":true}"#;
     let said = verify(&good(Algorithm::EdDsa, claims), &keys(), &rules, NOW).expect("it's good");
     let expected = [("role", "admin"), ("level", "3"), ("scopes", "read write")];

@@ -6,14 +6,14 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use token::{Key, KeySet, Rules, verify};
 
-/// A secret that the fuzzer doesn't know, and public keys, whose other halves it doesn't have.
+/// A secret that the fuzzer doesn't know, and public keys, whose other halves nobody has.
 static KEYS: LazyLock<KeySet> = LazyLock::new(|| {
     let pem = |text: &str| Key::from_pem(None, text).expect("a key");
     let keys = vec![
         Key::secret(Some("hs".into()), &[0xa5; 40]).expect("a key"),
-        pem(include_str!("../../token/tests/keys/rsa.public.pem")),
-        pem(include_str!("../../token/tests/keys/p256.public.pem")),
-        pem(include_str!("../../token/tests/keys/ed25519.public.pem")),
+        pem(include_str!("../support/keys/rsa.pem")),
+        pem(include_str!("../support/keys/p256.pem")),
+        pem(include_str!("../support/keys/ed25519.pem")),
     ];
     KeySet::new(keys).expect("four keys")
 });

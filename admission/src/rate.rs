@@ -40,16 +40,32 @@ impl Rate {
             }
         })
     }
+}
 
-    /// Whether a bucket that is full again at `full_at` gives a token, and when it's full then; or
-    /// how long to wait for one.
-    fn take(self, full_at: u64, now: u64) -> Result<u64, Duration> {
-        let full_at = full_at.max(now);
-        let ahead = full_at - now;
-        if ahead > self.tolerance_ns {
-            return Err(Duration::from_nanos(ahead - self.tolerance_ns));
-        }
-        Ok(full_at.saturating_add(self.between_ns))
+/// A bucket that threads share without a lock: when it's full again, on a clock of the caller's,
+/// in whatever unit that counts.
+#[derive(Debug, Default)]
+pub struct Bucket(AtomicU64);
+
+impl Bucket {
+    /// Takes a token. One flows in each `between`, and a bucket that won't be full again for longer
+    /// than `tolerance` has none.
+    ///
+    /// # Errors
+    /// There is none: how long until there is one, if nobody else takes it.
+    pub fn take(&self, between: u64, tolerance: u64, now: u64) -> Result<(), u64> {
+        let mut wait = 0;
+        // Nothing else is passed on through this number, so its own order is order enough.
+        let taken = self.0.fetch_update(Relaxed, Relaxed, |full_at| {
+            let full_at = full_at.max(now);
+            wait = (full_at - now).saturating_sub(tolerance);
+            (wait == 0).then(|| full_at.saturating_add(between))
+        });
+        taken.map(|_| ()).map_err(|_| wait)
+    }
+
+    fn full_at(&self) -> u64 {
+        self.0.load(Relaxed)
     }
 }
 
@@ -78,8 +94,7 @@ pub struct Rates {
 struct Place {
     /// The hash of the key it's for; zero is nobody's.
     key: AtomicU64,
-    /// When its bucket is full again, in nanoseconds.
-    full_at: AtomicU64,
+    bucket: Bucket,
 }
 
 impl Rates {
@@ -107,13 +122,8 @@ impl Rates {
             &self.places[first..first + WAYS]
         };
         let place = find(row(hash), row(hash >> 32), hash.max(1));
-        let mut wait = Duration::ZERO;
-        let taken = place.full_at.fetch_update(Relaxed, Relaxed, |full_at| {
-            let taken = rate.take(full_at, now.0);
-            wait = taken.err().unwrap_or_default();
-            taken.ok()
-        });
-        taken.map(|_| ()).map_err(|_| wait)
+        let taken = place.bucket.take(rate.between_ns, rate.tolerance_ns, now.0);
+        taken.map_err(Duration::from_nanos)
     }
 }
 
@@ -128,7 +138,7 @@ fn find<'a>(row: &'a [Place], other: &'a [Place], key: u64) -> &'a Place {
         if place.key.load(Relaxed) == key {
             return place;
         }
-        let full_at = place.full_at.load(Relaxed);
+        let full_at = place.bucket.full_at();
         if full_at < fullest_at {
             (fullest, fullest_at) = (place, full_at);
         }

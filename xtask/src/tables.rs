@@ -57,6 +57,18 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "admission",
+        holds: "who is let in: rates, concurrency, queues and breakers; no I/O, no clock",
+        imports: &["measure"],
+        test_imports: &[],
+    },
+    Crate {
+        name: "token",
+        holds: "JSON Web Tokens: keys, and whether a token is good; no I/O, no clock",
+        imports: &[],
+        test_imports: &["measure"],
+    },
+    Crate {
         name: "script",
         holds: "scripts written for wrk: LuaJIT's states, what they ask for and what they return",
         imports: &["measure"],
@@ -137,20 +149,8 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "testserver",
         holds: "what `ringside serve` answers: routes, faults, limited rates, calls of gRPC",
-        imports: &["measure", "proto", "server"],
+        imports: &["admission", "measure", "proto", "server"],
         test_imports: &["engine", "tls"],
-    },
-    Crate {
-        name: "admission",
-        holds: "who is let in: rates, concurrency, queues and breakers; no I/O, no clock",
-        imports: &["measure"],
-        test_imports: &[],
-    },
-    Crate {
-        name: "token",
-        holds: "JSON Web Tokens: keys, and whether a token is good; no I/O, no clock",
-        imports: &[],
-        test_imports: &["measure"],
     },
     Crate {
         name: "statistics",

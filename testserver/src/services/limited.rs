@@ -14,6 +14,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use admission::rate::Bucket;
 use measure::time::Time;
 use measure::units;
 use server::{Context, Reply, Response};
@@ -36,18 +37,18 @@ const RATE_MAX: f64 = 1e6;
 /// The buckets of all rates that were asked for, shared by the workers of a server.
 #[derive(Debug, Default)]
 struct Buckets {
-    buckets: [Bucket; RATES_MAX],
+    buckets: [Limit; RATES_MAX],
     /// When the first request came, as [`Time`]; zero before.
     origin: AtomicU64,
 }
 
 /// One rate.
 #[derive(Debug, Default)]
-struct Bucket {
+struct Limit {
     /// The bits of the rate, which is above zero; zero is a bucket that nobody has taken yet.
     rate: AtomicU64,
-    /// When it is full again, in parts of a nanosecond since the origin.
-    full_at: AtomicU64,
+    /// On a clock of parts of a nanosecond since the origin.
+    tokens: Bucket,
 }
 
 impl Buckets {
@@ -66,7 +67,7 @@ impl Buckets {
     }
 }
 
-impl Bucket {
+impl Limit {
     /// Whether it is the bucket of `rate`; it is from now on, if it was nobody's.
     fn is_of(&self, rate: f64) -> bool {
         match self
@@ -85,12 +86,7 @@ impl Bucket {
             depth >= between,
             "a bucket of {rate}/s does not hold a single token"
         );
-        let latest = now.saturating_add(depth - between);
-        // Nothing else is passed on through this number, so its own order is order enough.
-        let taken = self.full_at.fetch_update(Relaxed, Relaxed, |full_at| {
-            (full_at <= latest).then(|| full_at.max(now).saturating_add(between))
-        });
-        taken.is_ok()
+        self.tokens.take(between, depth - between, now).is_ok()
     }
 }
 

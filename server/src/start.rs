@@ -224,7 +224,14 @@ pub enum StartError {
 impl StartError {
     /// Why nobody could listen at `address`, by what bind(2) or listen(2) has said.
     pub fn listening(address: &Address, error: &io::Error) -> StartError {
-        listen_error(address, error)
+        let address = address.clone();
+        match (error.kind(), address) {
+            (io::ErrorKind::AddrInUse, address) => StartError::Taken(address),
+            (io::ErrorKind::AddrNotAvailable, address) => StartError::NotLocal(address),
+            (io::ErrorKind::PermissionDenied, address) => StartError::NotPermitted(address),
+            (io::ErrorKind::NotFound, Address::Unix(path)) => StartError::NoDirectory(path),
+            (_, address) => StartError::Listen(address, error.to_string()),
+        }
     }
 }
 
@@ -326,23 +333,12 @@ fn secure(config: &Config) -> Result<Option<ServerTls>, String> {
     settings.build().map(Some)
 }
 
-fn listen_error(address: &Address, error: &io::Error) -> StartError {
-    let address = address.clone();
-    match (error.kind(), address) {
-        (io::ErrorKind::AddrInUse, address) => StartError::Taken(address),
-        (io::ErrorKind::AddrNotAvailable, address) => StartError::NotLocal(address),
-        (io::ErrorKind::PermissionDenied, address) => StartError::NotPermitted(address),
-        (io::ErrorKind::NotFound, Address::Unix(path)) => StartError::NoDirectory(path),
-        (_, address) => StartError::Listen(address, error.to_string()),
-    }
-}
-
 /// What a driver refused to listen for.
 fn refusal(address: &Address, refused: Refused) -> StartError {
     let why = match refused {
         Refused::Kernel(Fault::PortsExhausted) => return StartError::NotLocal(address.clone()),
         Refused::Kernel(Fault::Other(errno)) => {
-            return listen_error(address, &io::Error::from_raw_os_error(errno));
+            return StartError::listening(address, &io::Error::from_raw_os_error(errno));
         }
         Refused::Kernel(Fault::Exhausted) => {
             "no file descriptors or memory are left; `ulimit -n` shows the descriptor limit".into()

@@ -671,15 +671,19 @@ impl<D: Driver, S: Service> Worker<D, S> {
         self.serving.drain();
         let until = self.serving.now + self.settings.timeouts.drain;
         self.serving.service().stopping(until);
-        if let Some(listener) = self.listener.take() {
-            let _ = self.driver.close(listener, Close::Graceful);
-        }
+        self.stop_listening();
         self.wheel.insert(until, Alarm::DrainOver);
         for connection in self.connections.iter_mut().flatten() {
             connection.drain(&mut self.serving);
             list(&mut self.listed, connection);
         }
         self.upstream_drain(false);
+    }
+
+    fn stop_listening(&mut self) {
+        if let Some(listener) = self.listener.take() {
+            let _ = self.driver.close(listener, Close::Graceful);
+        }
     }
 
     fn cut_all(&mut self) {

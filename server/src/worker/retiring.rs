@@ -14,7 +14,7 @@
 
 use std::time::Duration;
 
-use engine::{Close, Driver};
+use engine::Driver;
 use measure::time::Time;
 use service::Service;
 
@@ -30,9 +30,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
     pub(super) fn retire(&mut self) {
         let now = self.serving.now;
         self.serving.retire();
-        if let Some(listener) = self.listener.take() {
-            let _ = self.driver.close(listener, Close::Graceful);
-        }
+        self.stop_listening();
         for connection in self.connections.iter_mut().flatten() {
             connection.announce_going(now);
             list(&mut self.listed, connection);

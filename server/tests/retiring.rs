@@ -1,5 +1,8 @@
 //! Servers that follow each other on one listening socket, under load: no client notices.
 
+#[path = "../../tests/skip.rs"]
+mod skip;
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -45,7 +48,7 @@ fn begin(engine: EngineChoice, listening: &Listening) -> Option<Running> {
     match start(config, |_| Hello, &Stop::new()) {
         Ok(running) => Some(running),
         Err(StartError::Engine(why)) => {
-            eprintln!("SKIPPED: {engine} can't be used here: {why}");
+            skip::skip(format!("{engine} can't be used here: {why}"));
             None
         }
         Err(error) => panic!("{engine}: {error}"),

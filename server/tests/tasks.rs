@@ -1,5 +1,8 @@
 //! Answers from other threads, over sockets and on every engine that there is.
 
+#[path = "../../tests/skip.rs"]
+mod skip;
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -84,7 +87,7 @@ fn each_engine(limits: TaskLimits, body: impl Fn(&Side)) {
         let running = match start(config, move |_| service.clone(), &Stop::new()) {
             Ok(running) => running,
             Err(StartError::Engine(why)) => {
-                eprintln!("SKIPPED: {engine} can't be used here: {why}");
+                skip::skip(format!("{engine} can't be used here: {why}"));
                 continue;
             }
             Err(error) => panic!("{engine}: {error}"),

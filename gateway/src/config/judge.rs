@@ -61,19 +61,26 @@ impl Judge<'_> {
         name: &Spanned<String>,
         upstreams: &[Upstream],
     ) -> Result<usize, BadConfig> {
+        let names = upstreams.iter().map(|one| &*one.name);
+        self.place_of("upstream", name, names)
+    }
+
+    /// The place of a table that is called so.
+    pub(super) fn place_of<'a>(
+        &self,
+        kind: &str,
+        name: &Spanned<String>,
+        names: impl Iterator<Item = &'a str> + Clone,
+    ) -> Result<usize, BadConfig> {
         let wanted = name.get_ref();
-        if let Some(at) = upstreams.iter().position(|one| one.name == *wanted) {
+        if let Some(at) = names.clone().position(|one| one == wanted) {
             return Ok(at);
         }
-        let names = upstreams.iter().map(|one| &*one.name);
         let hint = match nearest(wanted, names) {
             Some(near) => format!("; did you mean `{near}`?"),
-            None => format!("; add a table [upstream.{wanted}]"),
+            None => format!("; add a table [{kind}.{wanted}]"),
         };
-        self.bad(
-            name.span(),
-            format!("no upstream is called `{wanted}`{hint}"),
-        )
+        self.bad(name.span(), format!("no {kind} is called `{wanted}`{hint}"))
     }
 }
 

@@ -12,7 +12,7 @@ use server::upstream;
 use token::{Key, KeySet, Rules};
 use toml::Spanned;
 
-use super::document::{BadConfig, Document, nearest};
+use super::document::{BadConfig, Document};
 use super::judge::{Judge, is_token};
 use super::{Remote, Source, Token, Upstream, User, written};
 
@@ -44,18 +44,9 @@ impl Judge<'_> {
         written: Option<&Spanned<String>>,
         tokens: &[Arc<Token>],
     ) -> Result<Option<usize>, BadConfig> {
-        let Some(name) = written else {
-            return Ok(None);
-        };
-        let wanted = name.get_ref();
-        if let Some(at) = tokens.iter().position(|token| token.name == *wanted) {
-            return Ok(Some(at));
-        }
-        let hint = match nearest(wanted, tokens.iter().map(|token| &*token.name)) {
-            Some(near) => format!("; did you mean `{near}`?"),
-            None => format!("; add a table [token.{wanted}]"),
-        };
-        self.bad(name.span(), format!("no token is called `{wanted}`{hint}"))
+        let names = tokens.iter().map(|token| &*token.name);
+        let place = written.map(|name| self.place_of("token", name, names));
+        place.transpose()
     }
 
     pub(super) fn token(

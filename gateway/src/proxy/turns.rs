@@ -58,17 +58,11 @@ impl Gateway {
             return Ok(());
         };
         let (group, key) = (passing.group, passing.key);
-        let Some((place, at)) = self.servers.choose(&plan, group, (key, 0), context.now()) else {
-            return Err(Response::sentence(
-                503,
-                "no server of this upstream is usable\n",
-            ));
-        };
+        let unusable = || Response::sentence(503, "no server of this upstream is usable\n");
+        let chosen = self.servers.choose(&plan, group, (key, 0), context.now());
+        let (place, at) = chosen.ok_or_else(unusable)?;
         let (Some(passing), Some(server)) = (self.places.of(ticket), self.servers.at(at)) else {
-            return Err(Response::sentence(
-                503,
-                "no server of this upstream is usable\n",
-            ));
+            return Err(unusable());
         };
         let request = match passing.attempts {
             0 => passing.again.take(),
@@ -185,9 +179,7 @@ impl Gateway {
                 passing.let_in = Some(now);
             }
             if let Err(response) = self.begin(next, context) {
-                let status = response.status;
-                context.complete(next, response);
-                self.forget(next, status, context);
+                self.answer(next, response, context);
             }
         }
     }
@@ -205,6 +197,11 @@ impl Gateway {
     /// Refuses a request that waited.
     fn refuse(&mut self, ticket: Ticket, context: &mut Context<'_>) {
         let response = self.too_much(ticket);
+        self.answer(ticket, response, context);
+    }
+
+    /// Answers a request that has not begun, which is over then.
+    fn answer(&mut self, ticket: Ticket, response: Response, context: &mut Context<'_>) {
         let status = response.status;
         context.complete(ticket, response);
         self.forget(ticket, status, context);
@@ -280,14 +277,12 @@ impl Gateway {
         }
         for ticket in to_begin {
             if let Err(response) = self.begin(ticket, context) {
-                let status = response.status;
-                context.complete(ticket, response);
-                self.forget(ticket, status, context);
+                self.answer(ticket, response, context);
             }
         }
         for ticket in to_end {
-            context.complete(ticket, Response::sentence(503, "this upstream is gone\n"));
-            self.forget(ticket, 503, context);
+            let response = Response::sentence(503, "this upstream is gone\n");
+            self.answer(ticket, response, context);
         }
     }
 }

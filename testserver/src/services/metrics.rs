@@ -86,11 +86,9 @@ impl Board {
         let mut text = String::new();
         for (name, help, of) in METRICS {
             let sum: u64 = all.iter().map(|posted| of(posted).load(Relaxed)).sum();
+            describe(&mut text, (name, "counter"), help);
             // A text takes whatever is written to it.
-            let _ = writeln!(
-                text,
-                "# HELP {name} {help}\n# TYPE {name} counter\n{name} {sum}"
-            );
+            let _ = writeln!(text, "{name} {sum}");
         }
         self.describe_tasks(&mut text);
         text
@@ -101,8 +99,11 @@ impl Board {
     fn describe_tasks(&self, text: &mut String) {
         let counts = self.tasks.counts();
         let name = "ringside_tasks_total";
-        let help = "Tasks of /task/N by what became of them.";
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter");
+        describe(
+            text,
+            (name, "counter"),
+            "Tasks of /task/N by what became of them.",
+        );
         for (outcome, of) in TASKS {
             let _ = writeln!(text, "{name}{{outcome=\"{outcome}\"}} {}", of(&counts));
         }
@@ -110,12 +111,15 @@ impl Board {
             ("ringside_tasks_waiting", "Tasks that wait.", counts.waiting),
             ("ringside_tasks_running", "Tasks that run.", counts.running),
         ] {
-            let _ = writeln!(
-                text,
-                "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {count}"
-            );
+            describe(text, (name, "gauge"), help);
+            let _ = writeln!(text, "{name} {count}");
         }
     }
+}
+
+/// What stands above the values of a metric.
+fn describe(text: &mut String, (name, kind): (&str, &str), help: &str) {
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
 impl Posted {

@@ -1,5 +1,5 @@
 //! Configurations of the gateway: none makes the reader panic or its message command a terminal,
-//! and one that is taken is the same when it's read again, which is what a reload compares.
+//! and one that is taken is taken again and needs no restart, which is what a reload asks.
 #![no_main]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -24,7 +24,6 @@ fn read(text: &str) {
         Ok(config) => {
             assert!(!config.routes.is_empty());
             let again = Config::of("f", text).expect("it was taken before");
-            assert!(config == again, "{text}");
             assert!(config.needs_restart(&again).is_empty(), "{text}");
             for address in [
                 IpAddr::V4(Ipv4Addr::LOCALHOST),

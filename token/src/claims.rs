@@ -23,7 +23,8 @@ pub struct Claims {
     /// What else was asked for by [`Rules::claims`](crate::Rules::claims): names and values, texts
     /// as they are, numbers and truth values as JSON writes them, lists of those with spaces
     /// between. What can't be told so (objects, lists of lists, lists with texts that have spaces
-    /// or are empty) is left out.
+    /// or are empty) is left out. `iss`, `aud`, `exp`, `nbf` and `iat` can be asked for like any
+    /// other; an `aud` that is a list is written as one.
     pub others: Vec<(String, String)>,
 }
 
@@ -60,24 +61,45 @@ impl<'de> Visitor<'de> for Wanted<'_> {
         let mut payload = Payload::default();
         let mut seen = Seen::default();
         while let Some(Name(name)) = map.next_key()? {
-            match &*name {
-                "sub" => payload.subject = Some(subject(map.next_value()?)?),
-                "iss" => payload.issuer = Some(map.next_value()?),
-                "aud" => payload.audiences = map.next_value::<OneOrMany>()?.0,
-                "exp" => payload.expires = Some(map.next_value::<NumericDate>()?.0),
-                "nbf" => payload.not_before = Some(map.next_value::<NumericDate>()?.0),
-                "iat" => {
-                    map.next_value::<NumericDate>()?;
+            let is_wanted = self.0.iter().any(|wanted| *wanted == name);
+            let text = match &*name {
+                "sub" => {
+                    payload.subject = Some(subject(map.next_value()?)?);
+                    None
                 }
-                _ if !self.0.iter().any(|wanted| *wanted == name) => {
-                    map.next_value::<IgnoredAny>()?;
+                "iss" => {
+                    let issuer: String = map.next_value()?;
+                    let text = is_wanted.then(|| issuer.clone());
+                    payload.issuer = Some(issuer);
+                    text
                 }
-                _ => {
-                    if let Plain(Some(text)) = map.next_value()? {
-                        let text = fit_for_a_field(text)?;
-                        payload.others.push((name.clone().into_owned(), text));
+                "aud" => {
+                    let OneOrMany(audiences, is_list) = map.next_value()?;
+                    let text = match is_list {
+                        true => is_wanted.then(|| joined(&audiences)).flatten(),
+                        false => audiences.first().filter(|_| is_wanted).cloned(),
+                    };
+                    payload.audiences = audiences;
+                    text
+                }
+                "exp" | "nbf" | "iat" => {
+                    let date: NumericDate = map.next_value()?;
+                    match &*name {
+                        "exp" => payload.expires = Some(date.seconds),
+                        "nbf" => payload.not_before = Some(date.seconds),
+                        _ => {}
                     }
+                    is_wanted.then(|| written(&date.number)).flatten()
                 }
+                _ if is_wanted => map.next_value::<Plain>()?.0,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                    None
+                }
+            };
+            if let Some(text) = text {
+                let text = fit_for_a_field(text)?;
+                payload.others.push((name.clone().into_owned(), text));
             }
             seen.add(name)?;
         }
@@ -145,20 +167,24 @@ impl<'de> Deserialize<'de> for Name<'de> {
 }
 
 /// Seconds since 1970-01-01 UTC, perhaps with a fraction (RFC 7519 §2); none before.
-struct NumericDate(f64);
+struct NumericDate {
+    seconds: f64,
+    number: serde_json::Number,
+}
 
 impl<'de> Deserialize<'de> for NumericDate {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<NumericDate, D::Error> {
-        let seconds = f64::deserialize(from)?;
-        match seconds.is_finite() && seconds >= 0.0 {
-            true => Ok(NumericDate(seconds)),
-            false => Err(D::Error::custom("no time")),
+        let number = serde_json::Number::deserialize(from)?;
+        let seconds = number.as_f64();
+        match seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0) {
+            Some(seconds) => Ok(NumericDate { seconds, number }),
+            None => Err(D::Error::custom("no time")),
         }
     }
 }
 
-/// A text, or a list of texts.
-struct OneOrMany(Vec<String>);
+/// A text, or a list of texts, and whether it's a list.
+struct OneOrMany(Vec<String>, bool);
 
 impl<'de> Deserialize<'de> for OneOrMany {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<OneOrMany, D::Error> {
@@ -171,7 +197,7 @@ impl<'de> Deserialize<'de> for OneOrMany {
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<OneOrMany, E> {
-                Ok(OneOrMany(vec![text.to_owned()]))
+                Ok(OneOrMany(vec![text.to_owned()], false))
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<OneOrMany, A::Error> {
@@ -179,7 +205,7 @@ impl<'de> Deserialize<'de> for OneOrMany {
                 while let Some(one) = list.next_element()? {
                     all.push(one);
                 }
-                Ok(OneOrMany(all))
+                Ok(OneOrMany(all, true))
             }
         }
         from.deserialize_any(Read)
@@ -194,26 +220,30 @@ impl<'de> Deserialize<'de> for Plain {
         let value = serde_json::Value::deserialize(from)?;
         let plain = |value: &serde_json::Value| match value {
             serde_json::Value::String(text) => Some(text.clone()),
-            // Beyond these, two numbers could be written the same.
-            serde_json::Value::Number(number) if is_exact(number) => Some(number.to_string()),
+            serde_json::Value::Number(number) => written(number),
             serde_json::Value::Bool(truth) => Some(truth.to_string()),
             _ => None,
         };
         Ok(Plain(match &value {
             serde_json::Value::Array(list) => {
-                // With a space in one, one would be read as two.
-                let one = |text: &String| !text.is_empty() && !text.contains(' ');
-                let texts = list.iter().map(|value| plain(value).filter(one));
-                let texts: Option<Vec<String>> = texts.collect();
-                texts.map(|texts| texts.join(" "))
+                let texts: Option<Vec<String>> = list.iter().map(plain).collect();
+                texts.and_then(|texts| joined(&texts))
             }
             one => plain(one),
         }))
     }
 }
 
-/// Whether a number is written as the token has it, but for zeros and the form of its exponent.
-fn is_exact(number: &serde_json::Number) -> bool {
+/// A list with spaces between; `None` if one would be read as two, or as none.
+fn joined(texts: &[String]) -> Option<String> {
+    let one = |text: &String| !text.is_empty() && !text.contains(' ');
+    texts.iter().all(one).then(|| texts.join(" "))
+}
+
+/// A number as the token has it, but for zeros and the form of its exponent. Beyond these, two
+/// numbers could be written the same.
+fn written(number: &serde_json::Number) -> Option<String> {
     let small = |value: f64| value.abs() < 9e15;
-    number.is_i64() || number.is_u64() || number.as_f64().is_some_and(small)
+    let is_exact = number.is_i64() || number.is_u64() || number.as_f64().is_some_and(small);
+    is_exact.then(|| number.to_string())
 }

@@ -13,6 +13,7 @@ use crate::claims::{Name, Seen};
 pub(crate) struct Header<'a> {
     pub(crate) alg: Cow<'a, str>,
     pub(crate) kid: Option<Cow<'a, str>>,
+    pub(crate) typ: Option<Cow<'a, str>>,
     /// Whether there's a `crit`, even one that is null: no extension is understood here.
     pub(crate) is_critical: bool,
 }
@@ -28,12 +29,13 @@ impl<'de> Deserialize<'de> for Header<'de> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Header<'de>, A::Error> {
-                let (mut alg, mut kid, mut is_critical) = (None, None, false);
+                let (mut alg, mut kid, mut typ, mut is_critical) = (None, None, None, false);
                 let mut seen = Seen::default();
                 while let Some(Name(name)) = map.next_key()? {
                     match &*name {
                         "alg" => alg = Some(map.next_value::<Name<'de>>()?.0),
                         "kid" => kid = map.next_value::<Option<Name<'de>>>()?.map(|Name(kid)| kid),
+                        "typ" => typ = map.next_value::<Option<Name<'de>>>()?.map(|Name(typ)| typ),
                         _ => {
                             is_critical |= name == "crit";
                             map.next_value::<IgnoredAny>()?;
@@ -45,6 +47,7 @@ impl<'de> Deserialize<'de> for Header<'de> {
                 Ok(Header {
                     alg,
                     kid,
+                    typ,
                     is_critical,
                 })
             }

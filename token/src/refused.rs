@@ -19,6 +19,8 @@ pub enum Refused {
     UnknownKey,
     /// The key it names is for another algorithm than the one it names.
     WrongAlgorithm,
+    /// It's signed for another purpose than [`Rules::typ`](crate::Rules::typ) says, or for none.
+    WrongType,
     /// No key has signed it.
     BadSignature,
     /// Its time is over.
@@ -35,13 +37,14 @@ pub enum Refused {
 
 impl Refused {
     /// All there are.
-    pub const ALL: [Refused; 12] = [
+    pub const ALL: [Refused; 13] = [
         Refused::TooLong,
         Refused::Malformed,
         Refused::UnknownAlgorithm,
         Refused::Critical,
         Refused::UnknownKey,
         Refused::WrongAlgorithm,
+        Refused::WrongType,
         Refused::BadSignature,
         Refused::Expired,
         Refused::NotYet,
@@ -59,6 +62,7 @@ impl Refused {
             Refused::Critical => "critical",
             Refused::UnknownKey => "unknown_key",
             Refused::WrongAlgorithm => "wrong_algorithm",
+            Refused::WrongType => "wrong_type",
             Refused::BadSignature => "bad_signature",
             Refused::Expired => "expired",
             Refused::NotYet => "not_yet",
@@ -77,6 +81,7 @@ impl Refused {
             Refused::Critical => "the token demands an extension that is not understood",
             Refused::UnknownKey => "no known key has signed the token",
             Refused::WrongAlgorithm => "the token's key is for another algorithm",
+            Refused::WrongType => "the token is of another type",
             Refused::BadSignature => "the token's signature is wrong",
             Refused::Expired => "the token has expired",
             Refused::NotYet => "the token is not valid yet",

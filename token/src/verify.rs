@@ -15,6 +15,11 @@ const TRIES_MAX: usize = 4;
 /// What a token's claims have to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
+    /// What the header's `typ` has to be: a media type, in which `application/` may be left out on
+    /// either side, in any case of letters (RFC 7515 §4.1.9). Issuers that sign several kinds of
+    /// tokens say so (RFC 8725 §3.11), as `at+jwt` for access tokens (RFC 9068 §2.1). Without one,
+    /// any will do.
+    pub typ: Option<String>,
     /// What `iss` has to be.
     pub issuer: Option<String>,
     /// One of these has to be in `aud`; without any, `aud` isn't looked at.
@@ -25,14 +30,15 @@ pub struct Rules {
     pub without_expiry: bool,
     /// The longest token, in bytes.
     pub bytes_max: usize,
-    /// Further claims that [`Claims::others`] has, where they are there.
+    /// Further claims than `sub` that [`Claims::others`] has, where they are there.
     pub claims: Vec<String>,
 }
 
 impl Default for Rules {
-    /// Any issuer and audience, no leeway, `exp` demanded, up to 8 KiB.
+    /// Any type, issuer and audience, no leeway, `exp` demanded, up to 8 KiB.
     fn default() -> Rules {
         Rules {
+            typ: None,
             issuer: None,
             audiences: Vec::new(),
             leeway_s: 0,
@@ -62,12 +68,29 @@ pub fn verify(token: &[u8], keys: &KeySet, rules: &Rules, now_s: u64) -> Result<
     let header = decoded(&token[..first])?;
     let header: Header<'_> = serde_json::from_slice(&header).map_err(|_| Refused::Malformed)?;
     check_signature(&header, message, &signature, keys)?;
+    if let Some(wanted) = &rules.typ {
+        let typ = header.typ.as_deref().map(short_type);
+        if !typ.is_some_and(|typ| typ.eq_ignore_ascii_case(short_type(wanted))) {
+            return Err(Refused::WrongType);
+        }
+    }
     let payload = decoded(&token[first + 1..second])?;
     let mut json = serde_json::Deserializer::from_slice(&payload);
     let payload = Wanted(&rules.claims).deserialize(&mut json);
     let payload = payload.map_err(|_| Refused::Malformed)?;
     json.end().map_err(|_| Refused::Malformed)?;
     judge(payload, rules, now_s)
+}
+
+/// A media type without the `application/` that may be left out, which it may where no other slash
+/// is in it (RFC 7515 §4.1.9).
+fn short_type(typ: &str) -> &str {
+    match typ.split_once('/') {
+        Some((tree, rest)) if tree.eq_ignore_ascii_case("application") && !rest.contains('/') => {
+            rest
+        }
+        _ => typ,
+    }
 }
 
 /// Base64url, to the letter: no padding, no line ends, no bits left over.

@@ -259,6 +259,121 @@ fn further_claims_are_told_where_they_are_plain() {
 }
 
 #[test]
+fn claims_that_are_judged_are_told_like_others() {
+    let names = ["iss", "aud", "exp", "nbf", "iat", "jti", "sub"];
+    let rules = Rules {
+        claims: names.map(String::from).to_vec(),
+        ..Rules::default()
+    };
+    let told = |claims: &str| verify(&good(Algorithm::EdDsa, claims), &keys(), &rules, NOW);
+    let others = |claims: &str| {
+        let said = told(claims).unwrap_or_else(|why| panic!("{claims}: {why}"));
+        let named = said.others.iter();
+        let named: Vec<String> = named
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        named.join(";")
+    };
+    assert_eq!(
+        others(
+            r#"{"jti":"x-1","iat":1799999999,"iss":"https://us.example","aud":["a","b"],
+                "exp":1900000000.5,"nbf":0,"sub":"42"}"#
+        ),
+        "jti=x-1;iat=1799999999;iss=https://us.example;aud=a b;exp=1900000000.5;nbf=0"
+    );
+    // One audience is a text, spaces and all; in a list it would be read as two.
+    let with = |member: &str| format!(r#"{{{member},"exp":1900000000}}"#);
+    assert_eq!(others(&with(r#""aud":"a b""#)), "aud=a b;exp=1900000000");
+    assert_eq!(others(&with(r#""aud":["a b"]"#)), "exp=1900000000");
+    assert_eq!(others(&with(r#""aud":[""]"#)), "exp=1900000000");
+    assert_eq!(others(&with(r#""aud":[]"#)), "aud=;exp=1900000000");
+    // A time of which two could be written the same.
+    assert_eq!(others(r#"{"iss":"us","exp":1e300}"#), "iss=us");
+    for bad in [
+        r#""iss":"a\r\nb""#,
+        r#""aud":["a\u0000"]"#,
+        r#""iss":"us ""#,
+    ] {
+        assert_eq!(told(&with(bad)), Err(Refused::Malformed), "{bad}");
+    }
+    // Who doesn't ask for them takes any.
+    let claims = with(r#""iss":"us ""#);
+    let token = good(Algorithm::EdDsa, &claims);
+    let said = verify(&token, &keys(), &Rules::default(), NOW).expect("it's good");
+    assert_eq!(said.others, []);
+}
+
+#[test]
+fn a_token_for_another_purpose_is_refused_where_the_type_matters() {
+    let asked = |header: &str, wanted: Option<&str>| {
+        let rules = Rules {
+            typ: wanted.map(String::from),
+            ..rules()
+        };
+        let token = token(Algorithm::Hs256, header, CLAIMS);
+        verify(&token, &keys(), &rules, NOW).map(|_| ())
+    };
+    let of = |typ: &str| format!(r#"{{"alg":"HS256","kid":"hs256","typ":"{typ}"}}"#);
+    for wanted in ["at+jwt", "application/at+jwt", "AT+JWT"] {
+        for typ in [
+            "at+jwt",
+            "AT+jwt",
+            "application/at+jwt",
+            "Application/AT+JWT",
+        ] {
+            assert_eq!(asked(&of(typ), Some(wanted)), Ok(()), "{typ} {wanted}");
+        }
+        let others = [
+            "",
+            "JWT",
+            "at+jwt ",
+            "at",
+            "at+jwts",
+            "text/at+jwt",
+            "/at+jwt",
+            "application/",
+            "application/application/at+jwt",
+        ];
+        for typ in others {
+            let said = asked(&of(typ), Some(wanted));
+            assert_eq!(said, Err(Refused::WrongType), "{typ} {wanted}");
+            assert_eq!(asked(&of(typ), None), Ok(()), "{typ}");
+        }
+    }
+    let without = r#"{"alg":"HS256","kid":"hs256"}"#;
+    assert_eq!(asked(without, Some("at+jwt")), Err(Refused::WrongType));
+    let null = r#"{"alg":"HS256","kid":"hs256","typ":null}"#;
+    assert_eq!(asked(null, Some("at+jwt")), Err(Refused::WrongType));
+    let number = r#"{"alg":"HS256","kid":"hs256","typ":7}"#;
+    assert_eq!(asked(number, None), Err(Refused::Malformed));
+    // Nobody is told the type of a token that nobody has signed.
+    let mut forged = token(Algorithm::Hs256, &of("JWT"), CLAIMS);
+    let last = forged.len() - 2;
+    forged[last] = if forged[last] == b'A' { b'B' } else { b'A' };
+    let rules = Rules {
+        typ: Some("at+jwt".into()),
+        ..rules()
+    };
+    let said = verify(&forged, &keys(), &rules, NOW);
+    assert_eq!(said, Err(Refused::BadSignature));
+}
+
+#[test]
+fn a_token_that_names_no_key_is_tried_with_four_of_its_algorithm() {
+    let secret = |at: u8| Key::secret(None, &[at; 32]).expect("a good key");
+    let set = |before: u8| {
+        let mut keys: Vec<Key> = (1..=before).map(secret).collect();
+        keys.insert(0, mint::key(Algorithm::Es256, None)); // One of another doesn't count.
+        keys.push(mint::key(Algorithm::Hs256, None));
+        KeySet::new(keys).expect("keys without ids")
+    };
+    let unnamed = token(Algorithm::Hs256, r#"{"alg":"HS256"}"#, CLAIMS);
+    let asked = |before: u8| verify(&unnamed, &set(before), &rules(), NOW).map(|_| ());
+    assert_eq!(asked(3), Ok(()));
+    assert_eq!(asked(4), Err(Refused::BadSignature));
+}
+
+#[test]
 fn what_a_token_says_can_neither_end_a_field_nor_change_in_it() {
     let rules = Rules {
         claims: vec!["role".into()],

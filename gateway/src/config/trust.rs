@@ -82,6 +82,7 @@ impl Judge<'_> {
         let leeway_s = self.leeway(written.leeway.as_ref())?;
         let default = Rules::default();
         let rules = Rules {
+            typ: self.typ(written.typ.as_ref())?,
             issuer: written.issuer.clone(),
             audiences: written.audiences.clone(),
             leeway_s,
@@ -106,6 +107,20 @@ impl Judge<'_> {
             cache,
             pass_on: written.pass_on.unwrap_or(true),
         })
+    }
+
+    /// A media type, with or without what stands before its slash (RFC 6838 §4.2).
+    fn typ(&self, written: Option<&Spanned<String>>) -> Result<Option<String>, BadConfig> {
+        let Some(written) = written else {
+            return Ok(None);
+        };
+        let usual = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.+!#$&^".contains(&byte);
+        let is_name = |name: &str| !name.is_empty() && name.bytes().all(usual);
+        let typ = written.get_ref();
+        match typ.splitn(2, '/').all(is_name) {
+            true => Ok(Some(typ.clone())),
+            false => self.bad(written.span(), "expected a media type, such as \"at+jwt\""),
+        }
     }
 
     fn leeway(&self, written: Option<&Spanned<String>>) -> Result<u64, BadConfig> {

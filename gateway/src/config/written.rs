@@ -194,6 +194,7 @@ pub(super) struct Token {
     pub(super) keys: Vec<Spanned<Key>>,
     pub(super) jwks: Option<Spanned<PathBuf>>,
     pub(super) remote: Option<Remote>,
+    pub(super) typ: Option<Spanned<String>>,
     pub(super) issuer: Option<String>,
     #[serde(default)]
     pub(super) audiences: Vec<String>,

@@ -99,6 +99,49 @@ fn a_good_token_of_each_algorithm_gets_through_and_its_claims_become_fields() {
 }
 
 #[test]
+fn registered_claims_become_fields_and_the_type_is_minded() {
+    let keys = Keys::new();
+    let table = keys.table(
+        "typ = \"at+jwt\"\n\
+         fields = { x-iss = \"iss\", x-aud = \"aud\", x-exp = \"exp\", x-nbf = \"nbf\", \
+         x-iat = \"iat\", x-jti = \"jti\" }",
+    );
+    let origin = Origin::named("ok");
+    let gateway = Gateway::start(&behind(&origin, &table));
+    let until = unix_seconds() + 3600;
+    let said = format!(
+        r#"{{"iss":"https://us.example","aud":["a","b"],"exp":{until},"nbf":1.5,"iat":2,
+            "jti":"7"}}"#
+    );
+    let of = |typ: &str| {
+        let header = format!(r#"{{"alg":"EdDSA","kid":"eddsa","typ":"{typ}"}}"#);
+        token(Algorithm::EdDsa, &header, &said)
+    };
+    assert_eq!(with(&gateway, &of("application/AT+JWT")).status, 200);
+    let seen = &origin.seen()[0];
+    let until = until.to_string();
+    let expected = [
+        ("x-iss", "https://us.example"),
+        ("x-aud", "a b"),
+        ("x-exp", &*until),
+        ("x-nbf", "1.5"),
+        ("x-iat", "2"),
+        ("x-jti", "7"),
+    ];
+    for (field, value) in expected {
+        assert_eq!(seen.field(field), Some(value), "{}", seen.head);
+    }
+    // An ID token of the same issuer opens nothing (RFC 9068 §5).
+    let refused = with(&gateway, &of("JWT"));
+    assert_eq!(refused.status, 401);
+    assert!(
+        refused.text().contains("of another type"),
+        "{}",
+        refused.text()
+    );
+}
+
+#[test]
 fn what_clients_say_about_themselves_is_dropped_on_every_route() {
     let keys = Keys::new();
     let table = keys.table(

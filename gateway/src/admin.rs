@@ -1,19 +1,14 @@
 //! What operators ask: whether the gateway lives, and what it has counted. On a listener of its
 //! own, which clients don't reach.
 
-use std::sync::Arc;
+use server::{Context, Reply, Request, Response, Service};
 
-use server::{Context, LiveCounts, Reply, Request, Response, Service};
-
-use crate::log::Log;
-use crate::metrics::Metrics;
+use crate::Figures;
 
 /// Answers them.
 #[derive(Clone)]
 pub(crate) struct Admin {
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) live: LiveCounts,
-    pub(crate) log: Option<Log>,
+    pub(crate) figures: Figures,
 }
 
 impl Service for Admin {
@@ -25,8 +20,7 @@ impl Service for Admin {
         match request.path() {
             b"/health" => Response::fixed("text/plain", b"ok\n").into(),
             b"/metrics" => {
-                let dropped = self.log.as_ref().map(Log::dropped);
-                let text = self.metrics.text(&self.live, dropped);
+                let text = self.figures.text();
                 Response::of("text/plain; version=0.0.4", text).into()
             }
             _ => Response::sentence(404, "there is /health and /metrics\n").into(),

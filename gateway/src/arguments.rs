@@ -1,18 +1,22 @@
 //! What was typed.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+
+/// More worker processes are a mistake.
+const PROCESSES_MAX: usize = 1024;
 
 /// What `--help` says.
 pub(crate) const HELP: &str = "\
 A reverse proxy and gateway
 
-Usage: ringside-gateway --config FILE
+Usage: ringside-gateway --config FILE [--processes N]
        ringside-gateway --config FILE --check
        ringside-gateway --example [--listen IP:PORT]
 
 Options:
   --config FILE     Serve what this TOML file says; SIGHUP reads it again
+  --processes N     Serve as a master and N worker processes
   --check           Check the file and exit
   --example         Serve an example, with an upstream of its own
   --listen IP:PORT  Where the example listens (default: 127.0.0.1:8080)
@@ -36,6 +40,8 @@ pub(crate) struct Arguments {
     pub(crate) verb: Verb,
     /// Where the example listens.
     pub(crate) listen: String,
+    /// Worker processes, if there are to be any.
+    pub(crate) processes: Option<usize>,
 }
 
 /// Reads arguments.
@@ -44,6 +50,7 @@ pub(crate) struct Arguments {
 /// A sentence that says what is wrong.
 pub(crate) fn parse(words: impl Iterator<Item = OsString>) -> Result<Arguments, String> {
     let (mut config, mut check, mut example, mut listen) = (None, false, false, None);
+    let mut processes = None;
     let mut words = words;
     while let Some(word) = words.next() {
         let word = word.to_string_lossy().into_owned();
@@ -52,6 +59,7 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>) -> Result<Arguments, 
             "--help" | "-h" => return Ok(of(Verb::Help)),
             "--version" | "-V" => return Ok(of(Verb::Version)),
             "--config" | "-c" => config = Some(PathBuf::from(value("--config")?)),
+            "--processes" => processes = Some(number(&value("--processes")?)?),
             "--check" => check = true,
             "--example" => example = true,
             "--listen" => listen = Some(value("--listen")?.to_string_lossy().into_owned()),
@@ -68,16 +76,30 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>) -> Result<Arguments, 
         (Verb::Serve(_) | Verb::Check(_), Some(_)) => {
             Err("--listen is for --example; a file says it under [listen]".into())
         }
+        (Verb::Check(_) | Verb::Example, _) if processes.is_some() => {
+            Err("--processes is for serving a file of --config".into())
+        }
         _ => Ok(Arguments {
             verb,
+            processes,
             listen: listen.unwrap_or_else(|| "127.0.0.1:8080".into()),
         }),
     }
 }
 
 fn of(verb: Verb) -> Arguments {
-    let listen = String::new();
-    Arguments { verb, listen }
+    Arguments {
+        verb,
+        listen: String::new(),
+        processes: None,
+    }
+}
+
+/// A number of processes.
+fn number(word: &OsStr) -> Result<usize, String> {
+    let number = word.to_str().and_then(|text| text.parse().ok());
+    let number = number.filter(|number| (1..=PROCESSES_MAX).contains(number));
+    number.ok_or_else(|| format!("--processes takes a number from 1 to {PROCESSES_MAX}"))
 }
 
 #[cfg(test)]
@@ -100,7 +122,17 @@ mod tests {
             parsed(&["--example", "--listen", "127.0.0.1:1"]),
             Ok(Verb::Example)
         );
-        let wrong: [&[&str]; 6] = [
+        assert_eq!(
+            parsed(&["-c", "a.toml", "--processes", "4"]),
+            Ok(Verb::Serve(file()))
+        );
+        let wrong: [&[&str]; 12] = [
+            &["-c", "a", "--processes"],
+            &["-c", "a", "--processes", "0"],
+            &["-c", "a", "--processes", "-1"],
+            &["-c", "a", "--processes", "1025"],
+            &["-c", "a", "--processes", "2", "--check"],
+            &["--example", "--processes", "2"],
             &[],
             &["--config"],
             &["--check"],

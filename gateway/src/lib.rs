@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use admission::rate::Rates;
 pub use config::{BadConfig, Config};
-use server::{Address, Broken, LiveCounts, StartError, Stop, Summary, Tls};
+use server::{Address, Broken, Listening, LiveCounts, StartError, Stop, Summary, Tls};
 
 use admin::Admin;
 use log::{Log, Writing};
@@ -41,7 +41,39 @@ use proxy::Gateway;
 /// # Errors
 /// See [`Failure`]; nothing runs then.
 pub fn start(config: Config, stop: &Stop) -> Result<Running, Failure> {
+    let admin = config.admin.clone();
+    let mut running = start_on(config, Vec::new(), stop)?;
+    let Some(address) = admin else {
+        return Ok(running);
+    };
+    let service = Admin {
+        figures: running.figures(),
+    };
+    let started = server::start(server::Config::new(address), move |_| service.clone(), stop);
+    match started {
+        Ok(admin) => running.admin = Some(admin),
+        Err(why) => {
+            running.stop();
+            let _ = running.join();
+            return Err(Failure::Admin(why));
+        }
+    }
+    Ok(running)
+}
+
+/// Starts one that accepts on sockets of others, as a worker of a master does: where `[listen]`
+/// says, if there are none. Operators are answered by whoever has the sockets, out of
+/// [`Running::figures`].
+///
+/// # Errors
+/// See [`Failure`]; nothing runs then.
+pub fn start_on(
+    config: Config,
+    listening: Vec<Listening>,
+    stop: &Stop,
+) -> Result<Running, Failure> {
     let mut of_server = server::Config::new(config.listen.address.clone());
+    of_server.listening = listening;
     of_server.threads = config.listen.threads;
     of_server.engine = config.listen.engine;
     of_server.peers = true;
@@ -56,42 +88,25 @@ pub fn start(config: Config, stop: &Stop) -> Result<Running, Failure> {
     });
     let live = LiveCounts::new();
     of_server.live = Some(live.clone());
-    let (log, admin) = (config.log.clone(), config.admin.clone());
-    let writing = match &log {
+    let writing = match &config.log {
         Some(rule) => Some(Writing::begin(&rule.file, rule.sample).map_err(Failure::Log)?),
         None => None,
     };
     let log = writing.as_ref().map(Writing::log);
-    let metrics = Arc::new(Metrics::default());
     let shared = Arc::new(Shared {
         rates: Rates::new(config.rate_keys),
         plans: Plans::new(Plan::new(config)),
-        metrics: Arc::clone(&metrics),
-        log: log.clone(),
+        metrics: Metrics::default(),
+        log,
     });
     let of_workers = Arc::clone(&shared);
     let maker = move |worker| Gateway::new(Arc::clone(&of_workers), worker);
     let running = server::start(of_server, maker, stop).map_err(Failure::Start)?;
-    let admin = match admin {
-        Some(address) => {
-            let service = Admin { metrics, live, log };
-            let started =
-                server::start(server::Config::new(address), move |_| service.clone(), stop);
-            match started {
-                Ok(admin) => Some(admin),
-                Err(why) => {
-                    running.stop();
-                    let _ = running.join();
-                    return Err(Failure::Admin(why));
-                }
-            }
-        }
-        None => None,
-    };
     Ok(Running {
         running,
-        admin,
+        admin: None,
         writing,
+        live,
         shared,
     })
 }
@@ -101,7 +116,7 @@ pub fn start(config: Config, stop: &Stop) -> Result<Running, Failure> {
 pub(crate) struct Shared {
     pub(crate) plans: Plans,
     pub(crate) rates: Rates,
-    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) metrics: Metrics,
     pub(crate) log: Option<Log>,
 }
 
@@ -135,6 +150,7 @@ pub struct Running {
     running: server::Running,
     admin: Option<server::Running>,
     writing: Option<Writing>,
+    live: LiveCounts,
     shared: Arc<Shared>,
 }
 
@@ -152,6 +168,19 @@ impl Running {
     /// Which engine drives it.
     pub fn engine_name(&self) -> &'static str {
         self.running.engine_name()
+    }
+
+    /// What its server counts while it runs.
+    pub fn live(&self) -> LiveCounts {
+        self.live.clone()
+    }
+
+    /// All that it counts while it runs.
+    pub fn figures(&self) -> Figures {
+        Figures {
+            shared: Arc::clone(&self.shared),
+            live: self.live.clone(),
+        }
     }
 
     /// What puts other configurations in place.
@@ -181,6 +210,21 @@ impl Running {
             writing.end();
         }
         summary
+    }
+}
+
+/// All that a gateway counts while it runs.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    shared: Arc<Shared>,
+    live: LiveCounts,
+}
+
+impl Figures {
+    /// As a text for Prometheus (0.0.4).
+    pub fn text(&self) -> String {
+        let dropped = self.shared.log.as_ref().map(Log::dropped);
+        self.shared.metrics.text(&self.live, dropped)
     }
 }
 

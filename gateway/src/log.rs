@@ -177,7 +177,11 @@ fn open(path: &Path) -> io::Result<BufWriter<Out>> {
 }
 
 /// Writes what comes. Whenever nothing waits, everything that was written is there to be read.
+///
+/// A line is written at once or with others, and never in two parts: other processes may write to
+/// the same file.
 fn write_all(mut out: BufWriter<Out>, path: &Path, messages: &Receiver<Message>) {
+    let mut line = Vec::new();
     loop {
         let message = match messages.try_recv() {
             Ok(message) => message,
@@ -192,9 +196,12 @@ fn write_all(mut out: BufWriter<Out>, path: &Path, messages: &Receiver<Message>)
         match message {
             Message::Write(mut entry) => {
                 entry.time = time::utc_stamp(time::unix_seconds());
-                // A disk that is full loses lines and nothing else.
-                let _ = serde_json::to_writer(&mut out, &entry);
-                let _ = out.write_all(b"\n");
+                line.clear();
+                if serde_json::to_writer(&mut line, &entry).is_ok() {
+                    line.push(b'\n');
+                    // A disk that is full loses lines and nothing else.
+                    let _ = out.write_all(&line);
+                }
             }
             Message::Reopen => {
                 let _ = out.flush();

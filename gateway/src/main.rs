@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod processes;
 mod reload;
 
 use std::error::Error;
@@ -32,7 +33,10 @@ fn main() -> ExitCode {
             Ok(())
         }
         Verb::Check(path) => check(path),
-        Verb::Serve(path) => serve(path),
+        Verb::Serve(path) => match arguments.processes {
+            Some(processes) => processes::serve(path, processes),
+            None => serve(path),
+        },
         Verb::Example => show(&arguments),
     };
     match done {

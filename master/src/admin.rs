@@ -25,7 +25,7 @@ impl Service for Admin {
         if !matches!(request.method(), b"GET" | b"HEAD") {
             return Response::empty(405).with_field("Allow", "GET, HEAD").into();
         }
-        let shown = self.0.shown();
+        let mut shown = self.0.shown();
         match request.path() {
             b"/health" => {
                 let status = if shown.is_up() { 200 } else { 503 };

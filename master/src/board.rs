@@ -5,7 +5,9 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::channel::Counts;
+use crate::figures::Sums;
 use crate::roster::{Id, Standing};
+use crate::shared::Shared;
 
 /// What a master shows. Clones are the same.
 #[derive(Clone, Debug, Default)]
@@ -18,16 +20,41 @@ pub(crate) struct Shown {
     pub(crate) workers: BTreeMap<Id, Row>,
     /// What workers have counted that are gone.
     pub(crate) gone: Counts,
+    gone_figures: Sums,
 }
 
 /// One worker.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) place: usize,
     pub(crate) pid: u32,
     pub(crate) ready: bool,
     pub(crate) ending: bool,
     pub(crate) counts: Counts,
+    pub(crate) figures: Figures,
+}
+
+/// What a worker counts beside the server.
+#[derive(Debug)]
+pub(crate) struct Figures {
+    pub(crate) memory: Shared,
+    /// What was read last: one that is killed while it writes leaves nothing better.
+    last: String,
+}
+
+impl Figures {
+    pub(crate) fn of(memory: Shared) -> Figures {
+        let last = String::new();
+        Figures { memory, last }
+    }
+
+    fn text(&mut self) -> &str {
+        let read = self.memory.read();
+        if let Some(text) = read.and_then(|text| String::from_utf8(text).ok()) {
+            self.last = text;
+        }
+        &self.last
+    }
 }
 
 impl Board {
@@ -40,7 +67,8 @@ impl Board {
 impl Shown {
     /// A worker is gone. What it has counted stays.
     pub(crate) fn leave(&mut self, id: Id) {
-        if let Some(row) = self.workers.remove(&id) {
+        if let Some(mut row) = self.workers.remove(&id) {
+            self.gone_figures.add(row.figures.text(), true);
             self.gone.requests += row.counts.requests;
             self.gone.accepted += row.counts.accepted;
             self.gone.panics += row.counts.panics;
@@ -92,7 +120,11 @@ impl Shown {
     }
 
     /// For `/metrics`, in the text format of Prometheus.
-    pub(crate) fn metrics(&self) -> String {
+    pub(crate) fn metrics(&mut self) -> String {
+        let mut figures = self.gone_figures.clone();
+        for row in self.workers.values_mut() {
+            figures.add(row.figures.text(), false);
+        }
         let mut all = self.gone;
         for row in self.workers.values() {
             all.requests += row.counts.requests;
@@ -151,6 +183,7 @@ impl Shown {
             "Handlers that panicked.",
             all.panics,
         );
+        text.push_str(&figures.text());
         text
     }
 }
@@ -175,9 +208,17 @@ mod tests {
                 ready: true,
                 ending: false,
                 counts,
+                figures: Figures::of(Shared::create().expect("memory")),
             };
+            let text = b"# TYPE hits_total counter\nhits_total 2\n# TYPE held gauge\nheld 3\n";
+            row.figures.memory.write(text).expect("memory");
             shown.workers.insert(Id(id), row);
         }
+        let said = shown.metrics();
+        assert!(
+            said.contains("\nhits_total 4\n# TYPE held gauge\nheld 6\n"),
+            "{said}"
+        );
         assert!(shown.metrics().contains("\nringside_requests_total 10\n"));
         shown.leave(Id(1));
         let metrics = shown.metrics();
@@ -187,6 +228,10 @@ mod tests {
         );
         assert!(
             metrics.contains("\nringside_connections_open 1\n"),
+            "{metrics}"
+        );
+        assert!(
+            metrics.contains("\nhits_total 4\n# TYPE held gauge\nheld 3\n"),
             "{metrics}"
         );
     }

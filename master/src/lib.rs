@@ -57,18 +57,22 @@
 //!
 //! From the outside in: `running` is the master's loop, `roster` decides who is started and who is
 //! to end and knows no processes, `program` starts them, `channel` is what a master and a worker
-//! say to each other, `sockets` opens or inherits what is listened on, `voice` tells systemd,
+//! say to each other, `shared` is memory of both, in which `input` puts a file for workers and they
+//! what `figures` adds up; `sockets` opens or inherits what is listened on, `voice` tells systemd,
 //! `admin` answers `/health` and `/metrics` out of what `board` has.
 #![forbid(unsafe_code)]
 
 mod admin;
 mod board;
 mod channel;
+mod figures;
+mod input;
 mod program;
 mod role;
 mod roster;
 mod running;
 mod settings;
+mod shared;
 mod sockets;
 mod voice;
 mod worker;
@@ -76,4 +80,4 @@ mod worker;
 pub use role::{Role, role};
 pub use running::run;
 pub use settings::{Error, Settings};
-pub use worker::Worker;
+pub use worker::{Telling, Worker};

@@ -9,7 +9,8 @@ use std::path::{self, Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::channel::Channel;
-use crate::role::WORKER;
+use crate::role::{FIGURES, INPUT, WORKER};
+use crate::shared::Shared;
 use crate::sockets::{MASTER, Sockets};
 
 /// What systemd says to the process that it has started, and to no other.
@@ -32,19 +33,27 @@ impl Program {
         })
     }
 
-    /// Starts a worker.
+    /// Starts a worker, which writes what it counts to `figures`.
     pub(crate) fn worker(
         &self,
         place: usize,
         channel: &Channel,
         sockets: &Sockets,
+        figures: &Shared,
+        input: Option<&Shared>,
     ) -> io::Result<Child> {
         let (channel, socket) = (handed(channel)?, handed(sockets.of(place))?);
+        let (figures, input) = (handed(figures)?, input.map(handed).transpose()?);
         let text = format!("{place} {} {}", channel.as_raw_fd(), socket.as_raw_fd());
         let mut command = self.command();
         for name in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", MASTER] {
             command.env_remove(name);
         }
+        command.env(FIGURES, figures.as_raw_fd().to_string());
+        match &input {
+            Some(input) => command.env(INPUT, input.as_raw_fd().to_string()),
+            None => command.env_remove(INPUT),
+        };
         command.env(WORKER, text).spawn()
     }
 
@@ -61,7 +70,11 @@ impl Program {
         for socket in &all {
             text.push_str(&format!(" {}", socket.as_raw_fd()));
         }
-        self.command().env_remove(WORKER).env(MASTER, text).spawn()
+        let mut command = self.command();
+        for name in [WORKER, FIGURES, INPUT] {
+            command.env_remove(name);
+        }
+        command.env(MASTER, text).spawn()
     }
 
     /// In a process group of its own, so that Ctrl-C on a terminal comes to the master alone.

@@ -9,11 +9,19 @@ use ringside_server::Listening;
 
 use crate::channel::Channel;
 use crate::settings::Error;
+use crate::shared::Shared;
 use crate::worker::Worker;
 
 /// What makes a process a worker: its place, the descriptor of its channel to the master, and that
 /// of its listening socket.
 pub(crate) const WORKER: &str = "RINGSIDE_WORKER";
+
+/// The descriptor of what a worker counts beside the server. Not in [`WORKER`]: masters and workers
+/// of other versions don't know it.
+pub(crate) const FIGURES: &str = "RINGSIDE_FIGURES";
+
+/// The descriptor of a worker's copy of [`Settings::input`](crate::Settings::input), if it has one.
+pub(crate) const INPUT: &str = "RINGSIDE_INPUT";
 
 /// What a master reads from a descriptor, instead of being interrupted.
 pub(crate) const SIGNALS: [Signal; 6] = [
@@ -55,10 +63,16 @@ pub fn role() -> Result<Role, Error> {
     let (channel, socket) = (take(channel)?, take(socket)?);
     let listening = Listening::inherited(socket)
         .map_err(|error| foreign(&format!("names no listening socket ({error})")))?;
+    let shared = |name: &str| {
+        let number = env::var(name).ok()?.parse().ok()?;
+        inherited::take(number).ok().map(Shared::of)
+    };
     Ok(Role::Worker(Worker::new(
         place,
         listening,
         Channel::of(channel),
+        shared(FIGURES),
+        shared(INPUT),
     )))
 }
 

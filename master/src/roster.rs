@@ -303,6 +303,12 @@ impl Roster {
         places.any(|place| is(&place.serving) || is(&place.coming))
     }
 
+    /// Whether a worker is to take over from others in a reload.
+    pub(crate) fn comes(&self, id: Id) -> bool {
+        let coming = |place: &Place| place.coming.is_some_and(|member| member.id == id);
+        self.places.iter().any(coming)
+    }
+
     fn member(&mut self, now: Time) -> Member {
         self.next += 1;
         Member {

@@ -12,12 +12,14 @@ use ringside_server::Running;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::admin;
-use crate::board::{Board, Row};
+use crate::board::{Board, Figures, Row};
 use crate::channel::{Channel, Heard, Message};
+use crate::input::Input;
 use crate::program::Program;
 use crate::role::SIGNALS;
 use crate::roster::{Action, Id, Roster, Why};
 use crate::settings::{Error, Settings};
+use crate::shared::Shared;
 use crate::sockets::{Predecessor, Sockets};
 use crate::voice::Voice;
 
@@ -34,12 +36,15 @@ pub fn run(settings: &Settings, say: &dyn Fn(&str)) -> Result<(), Error> {
     let signals = signals().map_err(|error| Error::new(format!("can't take signals: {error}")))?;
     let program = Program::of_this()
         .map_err(|error| Error::new(format!("can't tell which file this program is: {error}")))?;
+    let input = Input::read(settings.input.as_deref());
+    let input = input.map_err(|error| Error::new(error.to_string()))?;
     let (sockets, predecessor) = Sockets::obtain(settings)?;
     let now = Time::now();
     let mut master = Master {
         settings,
         say,
         program,
+        input,
         roster: Roster::new(settings.processes, settings.start, settings.retire, now),
         voice: Voice::of_environment(predecessor.is_some(), now),
         board: Board::default(),
@@ -75,6 +80,7 @@ struct Master<'a> {
     settings: &'a Settings,
     say: &'a dyn Fn(&str),
     program: Program,
+    input: Input,
     sockets: Sockets,
     roster: Roster,
     voice: Voice,
@@ -347,10 +353,12 @@ impl Master<'_> {
                     }
                 }
                 Action::Reloaded => {
+                    self.input.decided(true);
                     (self.say)("reloaded: new workers serve, the old ones end");
                     self.voice.ready();
                 }
                 Action::NotReloaded(why) => {
+                    self.input.decided(false);
                     (self.say)(match why {
                         Why::Ended => "not reloaded: a new worker ended before it served",
                         Why::Late => "not reloaded: new workers took too long",
@@ -371,17 +379,20 @@ impl Master<'_> {
     }
 
     fn start(&mut self, place: usize, id: Id) {
-        let started = Channel::pair().and_then(|(ours, theirs)| {
-            Ok((self.program.worker(place, &theirs, &self.sockets)?, ours))
-        });
+        // One that another was to take over with, which couldn't be started.
+        let started = match self.roster.has_place(id) {
+            true => self.begin_worker(place, id),
+            false => return drop(self.roster.ended(id, Time::now())),
+        };
         match started {
-            Ok((child, channel)) => {
+            Ok((child, channel, memory)) => {
                 let row = Row {
                     place,
                     pid: child.id(),
                     ready: false,
                     ending: false,
                     counts: Default::default(),
+                    figures: Figures::of(memory),
                 };
                 self.board.shown().workers.insert(id, row);
                 self.members.insert(id, Member { child, channel });
@@ -392,6 +403,15 @@ impl Master<'_> {
                 self.carry_out(actions);
             }
         }
+    }
+
+    fn begin_worker(&mut self, place: usize, id: Id) -> io::Result<(Child, Channel, Shared)> {
+        let (ours, theirs) = Channel::pair()?;
+        let memory = Shared::create()?;
+        let input = self.input.for_worker(self.roster.comes(id))?;
+        let (program, sockets) = (&self.program, &self.sockets);
+        let child = program.worker(place, &theirs, sockets, &memory, input)?;
+        Ok((child, ours, memory))
     }
 
     fn show(&self) {

@@ -1,6 +1,7 @@
 //! What a master is told, and why it can't go on.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ringside_server::Address;
@@ -16,6 +17,10 @@ pub struct Settings {
     pub backlog: u32,
     /// Where `/health` and `/metrics` are answered, if anywhere.
     pub admin: Option<Address>,
+    /// A file of which workers get a copy, if they need one:
+    /// [`Worker::input`](crate::Worker::input). It's read at the start and at each reload, so that
+    /// a worker which takes the place of one that died has what the others have.
+    pub input: Option<PathBuf>,
     /// How long new workers may take until they serve. A reload that takes longer is given up.
     pub start: Duration,
     /// How long a worker may take to end, from when it's told to. One that takes longer is killed.
@@ -31,6 +36,7 @@ impl Settings {
             processes,
             backlog: 65_535,
             admin: None,
+            input: None,
             start: Duration::from_secs(30),
             retire: Duration::from_secs(40),
         }

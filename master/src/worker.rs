@@ -1,12 +1,17 @@
 //! What a worker process is given, and what it says to its master.
 
-use std::sync::Arc;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
+use measure::time::Time;
 use ringside_server::{Listening, LiveCounts, Signal, Stop};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::channel::{Channel, Counts, Heard, Message};
+use crate::shared::Shared;
 
 /// How often a worker says what it has counted, if that has changed.
 const COUNTS_EVERY: Timespec = Timespec {
@@ -14,20 +19,34 @@ const COUNTS_EVERY: Timespec = Timespec {
     tv_nsec: 250_000_000,
 };
 
+/// How often it writes what it counts beside the server.
+const FIGURES_EVERY: Duration = Duration::from_secs(1);
+
 /// A worker process.
 #[derive(Debug)]
 pub struct Worker {
     place: usize,
     listening: Listening,
     channel: Arc<Channel>,
+    /// Where it writes what it counts; the memory of a master that wants that.
+    figures: Arc<Mutex<Option<Shared>>>,
+    input: Option<Shared>,
 }
 
 impl Worker {
-    pub(crate) fn new(place: usize, listening: Listening, channel: Channel) -> Worker {
+    pub(crate) fn new(
+        place: usize,
+        listening: Listening,
+        channel: Channel,
+        figures: Option<Shared>,
+        input: Option<Shared>,
+    ) -> Worker {
         Worker {
             place,
             listening,
             channel: Arc::new(channel),
+            figures: Arc::new(Mutex::new(figures)),
+            input,
         }
     }
 
@@ -41,20 +60,54 @@ impl Worker {
         vec![self.listening.clone()]
     }
 
+    /// The copy of [`Settings::input`](crate::Settings::input) that this worker is to use.
+    ///
+    /// # Errors
+    /// It was given none.
+    pub fn input(&self) -> io::Result<Vec<u8>> {
+        let text = self.input.as_ref().and_then(Shared::read);
+        text.ok_or_else(|| io::Error::other("the master has given this worker no copy of it"))
+    }
+
     /// Tells the master that this worker serves. From now on the master has `stop` say when it's
     /// to end, and is told what `live` has counted, for its `/metrics`. To be called when the
     /// server has started, which `stop` ends and `live` counts.
     pub fn serves(&self, stop: &Stop, live: LiveCounts) {
+        let _ = self.serves_and_counts(stop, live, None);
+    }
+
+    /// The same for a worker that counts more: `figures` says all of it in the text format of
+    /// Prometheus (0.0.4), each second and at the end, from threads of its own. The master adds up
+    /// what its workers say, line by line; below `# TYPE … gauge` those that are gone don't count.
+    pub fn serves_with(
+        &self,
+        stop: &Stop,
+        live: LiveCounts,
+        figures: impl Fn() -> String + Send + Sync + 'static,
+    ) -> Telling {
+        self.serves_and_counts(stop, live, Some(Box::new(figures)))
+    }
+
+    fn serves_and_counts(
+        &self,
+        stop: &Stop,
+        live: LiveCounts,
+        figures: Option<Figures>,
+    ) -> Telling {
         self.channel.say(Message::Ready);
-        let (channel, stop) = (Arc::clone(&self.channel), stop.clone());
+        let telling = Telling(Arc::new(Told {
+            channel: Arc::clone(&self.channel),
+            live,
+            memory: Arc::clone(&self.figures),
+            figures,
+        }));
+        let (told, stop) = (Arc::clone(&telling.0), stop.clone());
         let thread = thread::Builder::new().name("master".into());
-        if thread
-            .spawn(move || listen(&channel, &stop, &live))
-            .is_err()
-        {
+        if thread.spawn(move || told.listen(&stop)).is_err() {
             // Without one it would never hear that it's to end.
             self.leave();
         }
+        telling
     }
 
     /// Tells the master that this worker can't go on, before it ends.
@@ -64,29 +117,78 @@ impl Worker {
     }
 }
 
-/// Does what the master says, until it's gone.
-fn listen(channel: &Channel, stop: &Stop, live: &LiveCounts) {
-    let mut told = Counts::default();
-    loop {
-        match channel.hear() {
-            Heard::Said(Message::Retire) => stop.retire(),
-            Heard::Said(Message::Stop) => stop.request(Signal::Terminate),
-            Heard::Said(_) => {}
-            Heard::Over => {
-                // Nobody replaces this worker any more, and nobody would end it.
-                stop.retire();
-                return;
-            }
-            Heard::Nothing => {
-                let counts = counts(live);
-                if counts != told {
-                    channel.say(Message::Counts(counts));
-                    told = counts;
+type Figures = Box<dyn Fn() -> String + Send + Sync>;
+
+/// What a worker that serves tells its master.
+#[derive(Debug)]
+pub struct Telling(Arc<Told>);
+
+impl Telling {
+    /// Tells what was counted last. To be called when the server has ended, before the process
+    /// does.
+    pub fn end(self) {
+        let told = &self.0;
+        told.channel.say(Message::Counts(counts(&told.live)));
+        told.write();
+    }
+}
+
+struct Told {
+    channel: Arc<Channel>,
+    live: LiveCounts,
+    memory: Arc<Mutex<Option<Shared>>>,
+    figures: Option<Figures>,
+}
+
+impl Told {
+    /// Does what the master says, until it's gone.
+    fn listen(&self, stop: &Stop) {
+        let mut told = Counts::default();
+        let mut write_at = Time(0);
+        loop {
+            match self.channel.hear() {
+                Heard::Said(Message::Retire) => stop.retire(),
+                Heard::Said(Message::Stop) => stop.request(Signal::Terminate),
+                Heard::Said(_) => {}
+                Heard::Over => {
+                    // Nobody replaces this worker any more, and nobody would end it.
+                    stop.retire();
+                    return;
                 }
-                let mut ears = [PollFd::new(channel, PollFlags::IN)];
-                let _ = poll(&mut ears, Some(&COUNTS_EVERY));
+                Heard::Nothing => {
+                    let counts = counts(&self.live);
+                    if counts != told {
+                        self.channel.say(Message::Counts(counts));
+                        told = counts;
+                    }
+                    let now = Time::now();
+                    if now >= write_at {
+                        self.write();
+                        write_at = now + FIGURES_EVERY;
+                    }
+                    let mut ears = [PollFd::new(&*self.channel, PollFlags::IN)];
+                    let _ = poll(&mut ears, Some(&COUNTS_EVERY));
+                }
             }
         }
+    }
+
+    /// Writes what is counted beside the server.
+    fn write(&self) {
+        let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(figures), Some(memory)) = (&self.figures, &*memory) {
+            // Without memory for it, the master goes on with what it has.
+            let _ = memory.write(figures().as_bytes());
+        }
+    }
+}
+
+impl fmt::Debug for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Told { live, channel, .. } = self;
+        let mut shown = f.debug_struct("Told");
+        shown.field("live", live).field("channel", channel);
+        shown.finish_non_exhaustive()
     }
 }
 

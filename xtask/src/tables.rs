@@ -143,7 +143,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "gateway",
         holds: "a reverse proxy and gateway: the program `ringside-gateway`",
-        imports: &["admission", "measure", "server", "token"],
+        imports: &["admission", "master", "measure", "server", "token"],
         test_imports: &["proto"],
     },
     Crate {

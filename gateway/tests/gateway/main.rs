@@ -11,6 +11,7 @@ mod limits;
 mod mint;
 mod operations;
 mod passing;
+mod processes;
 mod program;
 mod servers;
 #[path = "../../../tests/skip.rs"]

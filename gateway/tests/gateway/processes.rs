@@ -1,0 +1,411 @@
+//! `--processes`: what becomes of clients when workers die, are reloaded, and when another master
+//! takes over.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use measure::time::{Time, sleep_until};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use super::support::{Origin, PATIENCE, in_front_of, on_each_engine};
+
+/// A master that runs, and whoever has taken over from it; all end when it's dropped.
+struct Master {
+    child: Child,
+    folder: tempfile::TempDir,
+    address: SocketAddr,
+    admin: String,
+}
+
+impl Master {
+    /// One in two processes, with this configuration, at ports that are free.
+    fn start(config: &str) -> Master {
+        Master::with(config, |_, _| {})
+    }
+
+    fn with(config: &str, prepare: impl FnOnce(&Path, &mut Command)) -> Master {
+        let folder = tempfile::tempdir().expect("a folder");
+        let said = File::create(folder.path().join("said")).expect("a file");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ringside-gateway"));
+        command
+            .current_dir(folder.path())
+            .args(["--config", "gateway.toml", "--processes", "2"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(said);
+        prepare(folder.path(), &mut command);
+        std::fs::write(folder.path().join("gateway.toml"), config).expect("a file");
+        let mut master = Master {
+            child: command.spawn().expect("it starts"),
+            folder,
+            address: ([127, 0, 0, 1], 0).into(),
+            admin: String::new(),
+        };
+        until("it says where it listens", || master.greeting().is_some());
+        (master.address, master.admin) = master.greeting().expect("it was there");
+        master.until("serving", 2);
+        master
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, config: &str) {
+        // As an editor does: whoever reads sees all of it.
+        std::fs::write(self.path("next"), config).expect("a file");
+        std::fs::rename(self.path("next"), self.path("gateway.toml")).expect("in one folder");
+    }
+
+    /// What it and all of its processes have said.
+    fn said(&self) -> String {
+        std::fs::read_to_string(self.path("said")).expect("a file")
+    }
+
+    fn greeting(&self) -> Option<(SocketAddr, String)> {
+        let said = self.said();
+        let line = said.lines().find(|line| line.contains("listening on "))?;
+        let address = line.split_once("listening on ")?.1.split_once(' ')?.0;
+        let admin = line.split_once("/metrics at ")?.1;
+        Some((address.parse().ok()?, admin.to_owned()))
+    }
+
+    fn ask_admin(&self, path: &str) -> Option<String> {
+        let said = ask(self.admin.parse().ok()?, path)?;
+        Some(said.split_once("\r\n\r\n")?.1.to_owned())
+    }
+
+    fn get(&self) -> String {
+        ask(self.address, "/").unwrap_or_default()
+    }
+
+    /// What `/health` says.
+    fn health(&self) -> Option<Value> {
+        serde_json::from_str(&self.ask_admin("/health")?).ok()
+    }
+
+    fn figure(&self, name: &str) -> Option<u64> {
+        self.health()?[name].as_u64()
+    }
+
+    fn until(&self, name: &str, value: u64) {
+        until(&format!("{name} is {value}"), || {
+            self.figure(name) == Some(value)
+        });
+    }
+
+    /// The process that is the master by now.
+    fn pid(&self) -> u64 {
+        self.figure("pid").expect("it answers")
+    }
+
+    fn workers(&self) -> Vec<u64> {
+        let health = self.health().expect("it answers");
+        let workers = health["workers"].as_array().expect("a list").iter();
+        workers
+            .filter_map(|worker| worker["pid"].as_u64())
+            .collect()
+    }
+
+    /// Ends whoever is the master by now; what all of them said.
+    fn end(mut self) -> String {
+        let pid = self.pid();
+        signal(pid, Signal::SIGTERM);
+        self.child.wait().expect("it was started");
+        until("it ends", || !lives(pid));
+        self.said()
+    }
+}
+
+impl Drop for Master {
+    fn drop(&mut self) {
+        // Whoever has taken over, too; its workers end with it.
+        if let Some(pid) = self.figure("pid") {
+            signal(pid, Signal::SIGKILL);
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn signal(pid: u64, signal: Signal) {
+    // It may have ended.
+    let _ = kill(Pid::from_raw(pid as i32), signal);
+}
+
+/// Whether a process is there, and more than what its parent has yet to ask about.
+fn lives(pid: u64) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").map(|(_, rest)| rest.as_bytes()[0]);
+    state.is_some_and(|state| state != b'Z')
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let end = Time::now() + 2 * PATIENCE;
+    while !is_so() {
+        assert!(Time::now() < end, "{what}: not in time");
+        sleep_until(Time::now() + Duration::from_millis(5));
+    }
+}
+
+/// A GET on a connection of its own.
+fn ask(address: SocketAddr, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer)
+}
+
+const ADMIN: &str = "[admin]\naddress = \"127.0.0.1:0\"\n";
+
+fn behind(engine: &str, origin: &Origin) -> String {
+    let listen = format!("[listen]\naddress = \"127.0.0.1:0\"\nengine = \"{engine}\"\n");
+    let rest = in_front_of(&[origin.address], "");
+    format!("{listen}{ADMIN}{rest}name = \"main\"\n")
+}
+
+/// Asks as often as it can until `stop`: on one connection for as long as the server keeps it, or
+/// on a new one each time. Says what went wrong, if anything did.
+fn load(address: SocketAddr, keeps: bool, stop: &AtomicBool, done: &AtomicU64) -> Option<String> {
+    let mut kept: Option<TcpStream> = None;
+    while !stop.load(Ordering::Relaxed) {
+        let mut stream = match kept.take() {
+            Some(stream) => stream,
+            None => match TcpStream::connect(address) {
+                Ok(stream) => stream,
+                Err(why) => return Some(format!("can't connect: {why}")),
+            },
+        };
+        let said = match exchange(&mut stream) {
+            Ok(said) => said,
+            Err(why) => return Some(format!("no answer: {why}")),
+        };
+        if !said.starts_with("HTTP/1.1 200 ") {
+            return Some(said);
+        }
+        done.fetch_add(1, Ordering::Relaxed);
+        let closes = said.to_lowercase().contains("\r\nconnection: close\r\n");
+        kept = (keeps && !closes).then_some(stream);
+    }
+    None
+}
+
+/// One request, and an answer of three bytes.
+fn exchange(stream: &mut TcpStream) -> std::io::Result<String> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")?;
+    let mut said = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&said);
+        if text
+            .split_once("\r\n\r\n")
+            .is_some_and(|(_, body)| body.len() >= 3)
+        {
+            return Ok(text.into_owned());
+        }
+        let mut bytes = [0; 1024];
+        match stream.read(&mut bytes)? {
+            0 => return Err(std::io::Error::other(format!("it ends after {text:?}"))),
+            count => said.extend_from_slice(&bytes[..count]),
+        }
+    }
+}
+
+#[test]
+fn reloads_and_another_master_lose_no_request() {
+    on_each_engine(|engine| {
+        let (old, new) = (Origin::named("old"), Origin::named("new"));
+        let master = Master::start(&behind(engine, &old));
+        let first = master.pid();
+        let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            let address = master.address;
+            let (stop, done) = (&stop, &done);
+            let loads = [true, true, true, false]
+                .map(|keeps| scope.spawn(move || load(address, keeps, stop, done)));
+            let more = |wanted: u64| {
+                let so_far = done.load(Ordering::Relaxed);
+                let all_ended = || loads.iter().all(|one| one.is_finished());
+                until("requests are answered", || {
+                    all_ended() || done.load(Ordering::Relaxed) >= so_far + wanted
+                });
+            };
+            for reload in 1..=3 {
+                let origin = if reload % 2 == 1 { &new } else { &old };
+                master.write(&behind(engine, origin));
+                more(200);
+                signal(first, Signal::SIGHUP);
+                master.until("reloads", reload);
+                // New connections come to new workers alone, soon.
+                let name = if reload % 2 == 1 { "new" } else { "old" };
+                until("the new file is in force", || {
+                    (0..20).all(|_| master.get().ends_with(name))
+                });
+            }
+            more(200);
+            signal(first, Signal::SIGUSR2);
+            until("another master", || {
+                master.figure("pid").is_some_and(|pid| pid != first)
+            });
+            until("the first one ends", || !lives(first));
+            more(200);
+            stop.store(true, Ordering::Relaxed);
+            for one in loads {
+                let lost = one.join().expect("no panic");
+                assert_eq!(lost, None, "{engine}: {}", master.said());
+            }
+        });
+        master.end();
+    });
+}
+
+#[test]
+fn a_worker_that_is_killed_is_replaced_whatever_the_file_has_become() {
+    on_each_engine(|engine| {
+        let origin = Origin::named("old");
+        let master = Master::start(&behind(engine, &origin));
+        let broken = "[[route]]\nupstream = \"nobody\"\n";
+        master.write(broken);
+        for restarts in 1..=2 {
+            let killed = master.workers()[0];
+            signal(killed, Signal::SIGKILL);
+            master.until("restarts", restarts);
+            master.until("serving", 2);
+            assert!(!master.workers().contains(&killed));
+            assert!((0..10).all(|_| master.get().ends_with("old")));
+        }
+        // Whoever loads it is told where it's wrong, and the workers stay.
+        let workers = master.workers();
+        signal(master.pid(), Signal::SIGHUP);
+        master.until("failed_reloads", 1);
+        std::fs::remove_file(master.path("gateway.toml")).expect("it was there");
+        signal(master.pid(), Signal::SIGHUP);
+        master.until("failed_reloads", 2);
+        until("the others are gone", || master.workers() == workers);
+        assert!((0..10).all(|_| master.get().ends_with("old")));
+        let said = master.end();
+        for line in [
+            "ended by itself (SIGKILL)",
+            "gateway.toml:2:12: no upstream is called `nobody`",
+            "not reloaded: a new worker ended before it served",
+            "gateway.toml can't be read: No such file",
+        ] {
+            assert!(said.contains(line), "{line} in\n{said}");
+        }
+    });
+}
+
+/// A figure of `/metrics`.
+fn metric(master: &Master, name: &str) -> Option<u64> {
+    let text = master.ask_admin("/metrics")?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().parse().ok()
+}
+
+#[test]
+fn what_all_workers_count_is_added_up_and_each_writes_whole_lines() {
+    let origin = Origin::named("old");
+    let log = "[log]\nfile = \"access.log\"\n";
+    let master = Master::start(&format!("{log}{}", behind("auto", &origin)));
+    for _ in 0..40 {
+        assert!(master.get().ends_with("old"));
+    }
+    let answers = "ringside_gateway_requests_total{route=\"main\",class=\"2xx\"} ";
+    let count = "ringside_gateway_request_seconds_count{route=\"main\"} ";
+    until("all are counted", || metric(&master, answers) == Some(40));
+    assert_eq!(metric(&master, count), Some(40));
+    until("the server counts, too", || {
+        metric(&master, "ringside_requests_total ") == Some(40)
+    });
+    // Workers that are gone leave what they have counted, and not what they held.
+    signal(master.pid(), Signal::SIGHUP);
+    master.until("reloads", 1);
+    assert!(master.get().ends_with("old"));
+    until("the old ones are gone", || {
+        master.workers().len() == 2 && metric(&master, answers) == Some(41)
+    });
+    until("no connection is open", || {
+        metric(&master, "ringside_gateway_connections ") == Some(0)
+    });
+    let text = master.ask_admin("/metrics").expect("it answers");
+    assert_eq!(
+        text.matches("# TYPE ringside_gateway_requests_total ")
+            .count(),
+        1
+    );
+    let log = || std::fs::read_to_string(master.path("access.log")).unwrap_or_default();
+    until("all is written", || log().lines().count() >= 41);
+    let log = log();
+    let entries = log.lines().map(serde_json::from_str::<Value>);
+    let entries: Vec<Value> = entries.map(|one| one.expect("JSON")).collect();
+    assert_eq!(entries.len(), 41, "{log}");
+    master.end();
+}
+
+#[test]
+fn the_service_manager_is_told_what_happens() {
+    let origin = Origin::named("old");
+    let mut manager = None;
+    let master = Master::with(&behind("auto", &origin), |folder, command| {
+        let path = folder.join("notify");
+        let socket = UnixDatagram::bind(&path).expect("a socket");
+        socket
+            .set_read_timeout(Some(PATIENCE))
+            .expect("a socket option");
+        manager = Some(socket);
+        command
+            .env("NOTIFY_SOCKET", &path)
+            .env("WATCHDOG_USEC", "2000000");
+    });
+    let manager = manager.expect("it was made");
+    let hears = |wanted: &str| {
+        let mut bytes = [0; 512];
+        let mut all = String::new();
+        for _ in 0..100 {
+            let length = manager
+                .recv(&mut bytes)
+                .unwrap_or_else(|why| panic!("{why}: {all}"));
+            let text = String::from_utf8_lossy(&bytes[..length]).into_owned();
+            if text.contains(wanted) {
+                return;
+            }
+            all.push_str(&text);
+        }
+        panic!("no {wanted}: {all}");
+    };
+    hears("READY=1");
+    hears("WATCHDOG=1");
+    signal(master.pid(), Signal::SIGHUP);
+    hears("RELOADING=1");
+    hears("READY=1");
+    signal(master.pid(), Signal::SIGTERM);
+    hears("STOPPING=1");
+}
+
+#[test]
+fn a_certificate_of_each_process_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("gateway.toml");
+    let text = "[listen]\nself_signed = [\"a\"]\n[[route]]\nanswer = { status = 200 }\n";
+    std::fs::write(&path, text).expect("a file");
+    let mut program = Command::new(env!("CARGO_BIN_EXE_ringside-gateway"));
+    let ended = program
+        .arg("--config")
+        .arg(&path)
+        .args(["--processes", "2"]);
+    let ended = ended.output().expect("it runs");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains("needs a `certificate` and a `key`"), "{said}");
+}

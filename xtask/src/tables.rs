@@ -141,6 +141,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &["server"],
     },
     Crate {
+        name: "users",
+        holds: "who a user is: from memory, Redis or a database; the connections to those",
+        imports: &["admission", "measure"],
+        test_imports: &[],
+    },
+    Crate {
         name: "gateway",
         holds: "a reverse proxy and gateway: the program `ringside-gateway`",
         imports: &["admission", "master", "measure", "server", "token"],
@@ -242,7 +248,7 @@ pub(crate) const CONFINED: [(&str, &[&str]); 11] = [
     ("rustls", &["tls"]),
     ("rustls-native-certs", &["tls"]),
     ("syn", &["xtask"]),
-    ("tokio", &["server"]),
+    ("tokio", &["server", "users"]),
     ("async-std", &[]),
 ];
 

@@ -1,0 +1,358 @@
+//! The thread that asks the stores: one question for all who ask the same, the stores in their
+//! order, and what is remembered of it.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use measure::time::Time;
+use redis::cmd;
+use tokio::sync::mpsc::Receiver;
+
+use crate::counts::{Counts, Snapshot};
+use crate::guard::Guard;
+use crate::memory::Remembered;
+use crate::record::Record;
+use crate::settings::Settings;
+use crate::shares::Portion;
+use crate::{Answer, Lookup, Tell, database, redis_store};
+
+/// For so long after a user was revoked the database is asked rather than Redis: another gateway
+/// may have put there what it had read just before.
+const DISTRUST: Duration = Duration::from_secs(10);
+
+/// So many users are distrusted one by one; beyond that, everybody is.
+const DISTRUSTED_MAX: usize = 10_000;
+
+/// A user who is revoked again and again while he's being looked up is looked up so often.
+const TRIES: u32 = 3;
+
+/// The bucket of a key, shared by all who ask: refilled by the time that passed on Redis's clock,
+/// emptied by what is asked for, as far as there is any.
+const BUCKET: &str = "
+local held = redis.call('HMGET', KEYS[1], 'tokens', 'at')
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local rate, most, wanted = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local tokens = tonumber(held[1]) or most
+local passed = math.max(0, now - (tonumber(held[2]) or now))
+tokens = math.min(most, tokens + passed * rate / 1000000)
+local given = math.min(wanted, math.floor(tokens))
+redis.call('HSET', KEYS[1], 'tokens', tostring(tokens - given), 'at', string.format('%.0f', now))
+redis.call('PEXPIRE', KEYS[1], math.ceil(most / rate * 1000) + 60000)
+return given";
+
+/// What the thread is asked.
+pub(crate) enum Question {
+    /// Who a user is.
+    Find { key: Box<str>, tell: Tell },
+    /// A portion of a bucket.
+    Portion(Portion),
+}
+
+/// What a store has said.
+enum Found {
+    Known(Arc<Record>),
+    Nobody,
+    Unavailable,
+}
+
+/// Those who wait for a user.
+#[derive(Default)]
+struct Flight {
+    tells: Vec<Tell>,
+    /// He was revoked while he was being looked up: what was read may be old.
+    revoked: bool,
+}
+
+/// Whom Redis isn't believed about.
+#[derive(Debug, Default)]
+struct Distrust {
+    users: HashMap<Box<str>, Time>,
+    everybody_until: Time,
+}
+
+/// See the module.
+pub(crate) struct Finder {
+    pub(crate) settings: Settings,
+    pub(crate) memory: Remembered,
+    pub(crate) counts: Counts,
+    pub(crate) redis: Option<redis_store::Store>,
+    database: Option<database::Store>,
+    flights: Mutex<HashMap<Box<str>, Flight>>,
+    distrust: Mutex<Distrust>,
+    pub(crate) hears: std::sync::atomic::AtomicBool,
+    random: RandomState,
+}
+
+impl std::fmt::Debug for Finder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Finder")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Finder {
+    pub(crate) fn new(settings: Settings) -> Finder {
+        let guard = || Guard::new(settings.breaker);
+        let redis = settings.redis.clone();
+        let database = settings.database.clone();
+        Finder {
+            memory: Remembered::new(settings.memory.clone()),
+            counts: Counts::default(),
+            redis: redis.map(|redis| redis_store::Store::new(redis, guard())),
+            database: database
+                .map(|database| database::Store::new(database, settings.numeric, guard())),
+            flights: Mutex::default(),
+            distrust: Mutex::default(),
+            hears: false.into(),
+            random: RandomState::new(),
+            settings,
+        }
+    }
+
+    /// Has a connection to Redis for as long as it's polled.
+    pub(crate) async fn stay_connected(self: Arc<Self>) {
+        if let Some(redis) = &self.redis {
+            redis.stay_connected().await;
+        }
+    }
+
+    /// Answers questions until nobody can ask any more.
+    pub(crate) async fn run(self: Arc<Self>, mut questions: Receiver<Question>) {
+        while let Some(question) = questions.recv().await {
+            match question {
+                Question::Find { key, tell } => self.find(key, tell),
+                Question::Portion(portion) => {
+                    tokio::spawn(fetch(Arc::clone(&self), portion));
+                }
+            }
+        }
+    }
+
+    /// What was counted, and what is the case.
+    pub(crate) fn snapshot(&self, now: Time) -> Snapshot {
+        let redis_open = self.redis.as_ref().is_some_and(|redis| redis.is_open(now));
+        let database_open = self.database.as_ref().is_some_and(|one| one.is_shut(now));
+        Snapshot {
+            entries: self.memory.len() as u64,
+            redis_open,
+            database_open,
+            hears: self.hears.load(std::sync::atomic::Ordering::Relaxed),
+            ..self.counts.read()
+        }
+    }
+
+    /// Whether no store can be asked now, so that nobody needs to wait for that to be found out.
+    pub(crate) fn is_hopeless(&self, now: Time) -> bool {
+        let redis = self.redis.as_ref().is_none_or(|redis| redis.is_shut(now));
+        let database = self
+            .database
+            .as_ref()
+            .is_none_or(|database| database.is_shut(now));
+        redis && database
+    }
+
+    /// The answer where no store can be asked.
+    pub(crate) fn without_stores(&self, key: &str, now: Time) -> Answer {
+        match self.memory.find_stale(key, now) {
+            Lookup::Known(record) => {
+                self.counts.stale.add();
+                Answer::Known(record)
+            }
+            Lookup::Nobody => Answer::Nobody,
+            Lookup::Unknown => {
+                self.counts.unavailable.add();
+                Answer::Unavailable
+            }
+        }
+    }
+
+    fn find(self: &Arc<Self>, key: Box<str>, tell: Tell) {
+        // The answer may have come since it was asked for.
+        match self.memory.find(&key, Time::now()) {
+            Lookup::Known(record) => return tell(Answer::Known(record)),
+            Lookup::Nobody => return tell(Answer::Nobody),
+            Lookup::Unknown => {}
+        }
+        let mut flights = self.flights();
+        match flights.entry(key) {
+            Entry::Occupied(mut flight) => flight.get_mut().tells.push(tell),
+            Entry::Vacant(place) => {
+                let key = place.key().clone();
+                place.insert(Flight::default()).tells.push(tell);
+                drop(flights);
+                tokio::spawn(Arc::clone(self).fly(key));
+            }
+        }
+    }
+
+    /// Looks a user up, and tells all who wait for him.
+    async fn fly(self: Arc<Self>, key: Box<str>) {
+        let mut tries = 0;
+        let (found, tells) = loop {
+            let (found, came_from) = self.seek(&key).await;
+            tries += 1;
+            let mut flights = self.flights();
+            let Some(flight) = flights.get_mut(&*key) else {
+                return;
+            };
+            if !std::mem::take(&mut flight.revoked) {
+                let tells = flights.remove(&*key).map(|flight| flight.tells);
+                break ((found, came_from), tells.unwrap_or_default());
+            }
+            if tries == TRIES {
+                let tells = flights.remove(&*key).map(|flight| flight.tells);
+                break ((Found::Unavailable, None), tells.unwrap_or_default());
+            }
+        };
+        // Nothing is waited for from here to the last line but one, and revocations come on this
+        // thread: what is remembered isn't older than what was revoked last.
+        let now = Time::now();
+        let (found, to_redis) = found;
+        let answer = match found {
+            Found::Known(record) => {
+                self.memory.keep(&key, Some(&record), now);
+                Answer::Known(record)
+            }
+            Found::Nobody => {
+                self.memory.keep(&key, None, now);
+                self.counts.nobody.add();
+                Answer::Nobody
+            }
+            Found::Unavailable => self.without_stores(&key, now),
+        };
+        for tell in tells {
+            tell(answer.clone());
+        }
+        if let (Some(record), Some(redis)) = (to_redis, &self.redis)
+            && !self.distrusts(&key, now)
+        {
+            let lifetime = redis.settings().lifetime;
+            let tenth = lifetime / 10;
+            // Where in its fifth a user's end falls is drawn by his name.
+            let drawn = (self.random.hash_one(&key) % 1024) as u32;
+            let lifetime = lifetime - tenth + tenth * 2 / 1024 * drawn;
+            redis.set(&key, record.json(), lifetime).await;
+        }
+    }
+
+    /// Asks the stores, in their order. What came from the database is there twice: for Redis.
+    async fn seek(&self, key: &str) -> (Found, Option<Arc<Record>>) {
+        let wanted = &self.settings.fields;
+        let trusted = self.database.is_none() || !self.distrusts(key, Time::now());
+        if let Some(redis) = self.redis.as_ref().filter(|_| trusted) {
+            let got = match redis.get(key).await {
+                redis_store::Got::Bytes(bytes) => match Record::read(&bytes, wanted) {
+                    Some(record) => {
+                        self.counts.redis.add();
+                        return (Found::Known(Arc::new(record)), None);
+                    }
+                    None => redis_store::Got::Nonsense,
+                },
+                other => other,
+            };
+            match got {
+                redis_store::Got::Failed => self.counts.redis_failed.add(),
+                redis_store::Got::Nonsense => self.counts.nonsense.add(),
+                _ if self.database.is_none() => return (Found::Nobody, None),
+                _ => {}
+            }
+        }
+        let Some(database) = &self.database else {
+            return (Found::Unavailable, None);
+        };
+        match database.find(key).await {
+            database::Got::Row(row) => match Record::of_row(&row, wanted) {
+                Some(record) => {
+                    self.counts.database.add();
+                    let record = Arc::new(record);
+                    (Found::Known(Arc::clone(&record)), Some(record))
+                }
+                None => {
+                    self.counts.nonsense.add();
+                    (Found::Unavailable, None)
+                }
+            },
+            database::Got::Nothing => (Found::Nobody, None),
+            database::Got::Nonsense => {
+                self.counts.nonsense.add();
+                (Found::Unavailable, None)
+            }
+            database::Got::Failed => {
+                self.counts.database_failed.add();
+                (Found::Unavailable, None)
+            }
+        }
+    }
+
+    /// A user's data have changed.
+    pub(crate) fn revoked(&self, key: &str, now: Time) {
+        self.counts.revoked.add();
+        self.memory.forget(key);
+        if let Some(flight) = self.flights().get_mut(key) {
+            flight.revoked = true;
+        }
+        let mut distrust = self.distrust();
+        if distrust.users.len() >= DISTRUSTED_MAX {
+            distrust.users.retain(|_, until| now < *until);
+        }
+        match distrust.users.len() >= DISTRUSTED_MAX {
+            true => distrust.everybody_until = distrust.everybody_until.max(now + DISTRUST),
+            false => {
+                distrust.users.insert(key.into(), now + DISTRUST);
+            }
+        }
+    }
+
+    /// Anybody's data may have changed, and Redis isn't believed for so long.
+    pub(crate) fn all_revoked(&self, distrust: Duration, now: Time) {
+        self.memory.forget_all();
+        for flight in self.flights().values_mut() {
+            flight.revoked = true;
+        }
+        let mut distrusted = self.distrust();
+        distrusted.everybody_until = distrusted.everybody_until.max(now + distrust);
+    }
+
+    /// Has Redis forget a user whom it only has from the database.
+    pub(crate) async fn forget_in_redis(&self, key: &str) {
+        if let (Some(redis), Some(_)) = (&self.redis, &self.database) {
+            redis.forget(key).await;
+        }
+    }
+
+    fn distrusts(&self, key: &str, now: Time) -> bool {
+        let distrust = self.distrust();
+        let one = distrust.users.get(key).is_some_and(|until| now < *until);
+        one || now < distrust.everybody_until
+    }
+
+    fn flights(&self) -> MutexGuard<'_, HashMap<Box<str>, Flight>> {
+        self.flights.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn distrust(&self) -> MutexGuard<'_, Distrust> {
+        self.distrust.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Fetches a portion of a bucket.
+async fn fetch(finder: Arc<Finder>, portion: Portion) {
+    let given = match &finder.redis {
+        Some(redis) => {
+            let mut command = cmd("EVAL");
+            command.arg(BUCKET).arg(1).arg(&*portion.bucket);
+            command
+                .arg(portion.per_second)
+                .arg(portion.burst)
+                .arg(portion.wanted);
+            redis.ask::<u32>(&command).await.ok()
+        }
+        None => None,
+    };
+    portion.gave(given, Time::now());
+}

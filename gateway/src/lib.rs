@@ -95,7 +95,7 @@ pub fn start_on(
     let log = writing.as_ref().map(Writing::log);
     let shared = Arc::new(Shared {
         rates: Rates::new(config.rate_keys),
-        plans: Plans::new(Plan::new(config)),
+        plans: Plans::new(Plan::new(config, None).map_err(Failure::Users)?),
         metrics: Metrics::default(),
         log,
     });
@@ -130,6 +130,8 @@ pub enum Failure {
     Admin(StartError),
     /// The access log can't be opened.
     Log(std::io::Error),
+    /// The thread that looks users up can't be started.
+    Users(std::io::Error),
 }
 
 impl fmt::Display for Failure {
@@ -137,6 +139,7 @@ impl fmt::Display for Failure {
         match self {
             Failure::Start(why) => why.fmt(f),
             Failure::Admin(why) => write!(f, "[admin]: {why}"),
+            Failure::Users(why) => write!(f, "users can't be looked up: {why}"),
             Failure::Log(why) => write!(f, "the access log can't be opened: {why}"),
         }
     }
@@ -224,7 +227,12 @@ impl Figures {
     /// As a text for Prometheus (0.0.4).
     pub fn text(&self) -> String {
         let dropped = self.shared.log.as_ref().map(Log::dropped);
-        self.shared.metrics.text(&self.live, dropped)
+        let plan = self.shared.plans.current();
+        let users = plan.config.users.iter().zip(&plan.users);
+        let users: Vec<_> = users
+            .map(|(one, users)| (&*one.name, users.counts()))
+            .collect();
+        self.shared.metrics.text(&self.live, dropped, &users)
     }
 }
 
@@ -236,13 +244,17 @@ impl Exchange {
     /// From now on, requests are routed by `next`; those under way end as they began. Servers that
     /// both have keep their connections. Returns what of it takes a restart, by its name in the
     /// file; that stays as it is. The access log is opened again.
-    pub fn put(&self, next: Config) -> Vec<&'static str> {
+    ///
+    /// # Errors
+    /// A thread for it can't be started, and everything stays as it is.
+    pub fn put(&self, next: Config) -> std::io::Result<Vec<&'static str>> {
         let plans = &self.0.plans;
-        let left = plans.current().config.needs_restart(&next);
-        plans.exchange(Plan::new(next));
+        let before = plans.current();
+        let left = before.config.needs_restart(&next);
+        plans.exchange(Plan::new(next, Some(&before))?);
         if let Some(log) = &self.0.log {
             log.reopen();
         }
-        left
+        Ok(left)
     }
 }

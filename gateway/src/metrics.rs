@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use measure::foreign::screened;
 use server::LiveCounts;
+use users::counts::Snapshot;
 
 use crate::config::Config;
 
@@ -25,7 +26,7 @@ const BUCKETS: usize = BUCKETS_US.len() + 1;
 const CLASSES: [&str; 5] = ["gone", "2xx", "3xx", "4xx", "5xx"];
 
 /// Why requests of a route are refused.
-const REFUSALS: [&str; 3] = ["rate", "overload", "token"];
+const REFUSALS: [&str; 4] = ["rate", "overload", "token", "user"];
 
 /// Figures of a route: classes, refusals, buckets, and the sum of response times in microseconds.
 const OF_ROUTE: usize = CLASSES.len() + REFUSALS.len() + BUCKETS + 1;
@@ -39,6 +40,7 @@ pub(crate) enum Refusal {
     Rate,
     Overload,
     Token,
+    User,
 }
 
 /// What happened at an upstream.
@@ -166,17 +168,17 @@ impl Metrics {
     }
 
     /// All of it in the text format of Prometheus (0.0.4).
-    pub(crate) fn text(&self, live: &LiveCounts, log_dropped: Option<u64>) -> String {
+    pub(crate) fn text(
+        &self,
+        live: &LiveCounts,
+        log_dropped: Option<u64>,
+        users: &[(&str, Snapshot)],
+    ) -> String {
         let mut text = String::with_capacity(8192);
         let sums = self.sums();
         of_routes(&mut text, &sums);
-        kind(&mut text, "upstream_events_total", "counter");
-        for (name, figures) in &sums.upstreams {
-            for (event, figure) in UPSTREAM.iter().zip(figures) {
-                let labels = format!("upstream=\"{}\",event=\"{event}\"", label(name));
-                line(&mut text, "upstream_events_total", &labels, figure);
-            }
-        }
+        of_upstreams(&mut text, &sums);
+        of_users(&mut text, users);
         let live = live.read();
         let counts = &live.counts;
         let plain = [
@@ -230,6 +232,62 @@ impl Metrics {
             line(&mut text, "upstream_failures_total", &labels, figure);
         }
         screened(&text).into_owned()
+    }
+}
+
+/// What happened at upstreams.
+fn of_upstreams(text: &mut String, sums: &Sums) {
+    kind(text, "upstream_events_total", "counter");
+    for (name, figures) in &sums.upstreams {
+        for (event, figure) in UPSTREAM.iter().zip(figures) {
+            let labels = format!("upstream=\"{}\",event=\"{event}\"", label(name));
+            line(text, "upstream_events_total", &labels, figure);
+        }
+    }
+}
+
+/// Where users were found, and how the stores are.
+fn of_users(text: &mut String, users: &[(&str, Snapshot)]) {
+    if users.is_empty() {
+        return;
+    }
+    kind(text, "users_total", "counter");
+    for (name, counts) in users {
+        for (outcome, figure) in [
+            ("memory", counts.memory),
+            ("stale", counts.stale),
+            ("redis", counts.redis),
+            ("database", counts.database),
+            ("nobody", counts.nobody),
+            ("unavailable", counts.unavailable),
+        ] {
+            let labels = format!("users=\"{}\",outcome=\"{outcome}\"", label(name));
+            line(text, "users_total", &labels, figure);
+        }
+    }
+    kind(text, "users_events_total", "counter");
+    for (name, counts) in users {
+        for (event, figure) in [
+            ("redis_failed", counts.redis_failed),
+            ("database_failed", counts.database_failed),
+            ("nonsense", counts.nonsense),
+            ("revoked", counts.revoked),
+        ] {
+            let labels = format!("users=\"{}\",event=\"{event}\"", label(name));
+            line(text, "users_events_total", &labels, figure);
+        }
+    }
+    kind(text, "users_state", "gauge");
+    for (name, counts) in users {
+        for (state, figure) in [
+            ("entries", counts.entries),
+            ("redis_breaker_open", u64::from(counts.redis_open)),
+            ("database_breaker_open", u64::from(counts.database_open)),
+            ("hears_revocations", u64::from(counts.hears)),
+        ] {
+            let labels = format!("users=\"{}\",state=\"{state}\"", label(name));
+            line(text, "users_state", &labels, figure);
+        }
     }
 }
 
@@ -308,7 +366,7 @@ mod tests {
         other.answered(0, 503, 1_000);
         other.happened(0, Happened::Retried);
         other.refused(0, Refusal::Overload);
-        let text = |metrics: &Metrics| metrics.text(&LiveCounts::new(), None);
+        let text = |metrics: &Metrics| metrics.text(&LiveCounts::new(), None, &[]);
         let expected = [
             "ringside_gateway_requests_total{route=\"old\",class=\"gone\"} 1",
             "ringside_gateway_requests_total{route=\"old\",class=\"2xx\"} 1",

@@ -1,11 +1,13 @@
 //! A configuration that is made ready for workers, and how they come to the current one.
 
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::balance::Maglev;
 use crate::config::{Balance, Config};
 use crate::routing::Table;
+use users::Users;
 
 /// A configuration with all that is made of it once, for all workers.
 #[derive(Debug)]
@@ -14,21 +16,45 @@ pub(crate) struct Plan {
     pub(crate) table: Table,
     /// By upstream: its table, if it's balanced by keys.
     pub(crate) maglevs: Vec<Option<Maglev>>,
+    /// By users of the configuration: who looks them up.
+    pub(crate) users: Vec<Arc<Users>>,
 }
 
 impl Plan {
-    pub(crate) fn new(config: Config) -> Plan {
+    /// Of a configuration. What looks users up stays the same where `before` has it with the same
+    /// settings: with what it remembers, and with its connections.
+    ///
+    /// # Errors
+    /// A thread can't be started.
+    pub(crate) fn new(config: Config, before: Option<&Plan>) -> io::Result<Plan> {
+        let mut users = Vec::with_capacity(config.users.len());
+        for one in &config.users {
+            let same = before.and_then(|before| {
+                let at = before
+                    .config
+                    .users
+                    .iter()
+                    .position(|old| old.name == one.name)?;
+                let same = before.config.users[at].settings == one.settings;
+                same.then(|| Arc::clone(&before.users[at]))
+            });
+            users.push(match same {
+                Some(same) => same,
+                None => Arc::new(Users::start(one.settings.clone())?),
+            });
+        }
         let maglevs = config.upstreams.iter().map(|upstream| {
             let servers = upstream.servers.iter();
             let named = servers.map(|one| (one.address.to_string(), one.weight));
             let wanted = matches!(upstream.balance, Balance::Hash(_));
             wanted.then(|| Maglev::new(&named.collect::<Vec<_>>()))
         });
-        Plan {
+        Ok(Plan {
             maglevs: maglevs.collect(),
             table: Table::new(&config.routes),
+            users,
             config: Arc::new(config),
-        }
+        })
     }
 }
 

@@ -40,7 +40,10 @@ fn read_again(path: &std::path::Path, exchange: &Exchange) -> String {
         Ok(config) => config,
         Err(wrong) => return format!("the configuration stays as it was: {wrong}"),
     };
-    let left = exchange.put(config);
+    let left = match exchange.put(config) {
+        Ok(left) => left,
+        Err(why) => return format!("the configuration stays as it was: {why}"),
+    };
     let shown = path.display();
     match left.is_empty() {
         true => format!("{shown} was read again, and is in force"),

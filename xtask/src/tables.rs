@@ -149,7 +149,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "gateway",
         holds: "a reverse proxy and gateway: the program `ringside-gateway`",
-        imports: &["admission", "master", "measure", "server", "token"],
+        imports: &["admission", "master", "measure", "server", "token", "users"],
         test_imports: &["proto"],
     },
     Crate {

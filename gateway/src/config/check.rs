@@ -17,7 +17,8 @@ use super::document::{BadConfig, Document};
 use super::judge::{Judge, is_token};
 use super::{
     Action, Balance, Config, Forward, HashKey, Health, HostPattern, Listen, LogRule, Mirror,
-    Outlier, PathPattern, RateKey, RateRule, Retry, Route, Server, Token, Upstream, trust, written,
+    Outlier, PathPattern, RateKey, RateRule, Retry, Route, Server, Shared, Token, Upstream, Users,
+    trust, written,
 };
 
 /// Where the gateway listens if nothing is said.
@@ -52,10 +53,19 @@ pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
     for (name, written) in file.token {
         tokens.push(Arc::new(of.token(name, written, &upstreams)?));
     }
+    let mut users = Vec::with_capacity(file.users.len());
+    for (name, written) in file.users {
+        users.push(of.users_of(name, written)?);
+    }
+    let named = Named {
+        upstreams: &upstreams,
+        tokens: &tokens,
+        users: &users,
+    };
     let mut routes = Vec::with_capacity(file.route.len());
     for (at, written) in file.route.into_iter().enumerate() {
         let span = written.span();
-        routes.push(of.route(at, written.into_inner(), span, &upstreams, &tokens)?);
+        routes.push(of.route(at, written.into_inner(), span, &named)?);
     }
     if routes.is_empty() {
         let what = "has no route: add a [[route]] with `upstream = \"NAME\"`";
@@ -78,8 +88,9 @@ pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
         timeouts: timeouts(&file.timeouts),
         forward: of.forward(file.forward)?,
         upstreams,
-        identity_fields: trust::identity_fields(&tokens),
+        identity_fields: trust::identity_fields(&tokens, &users),
         tokens,
+        users,
         routes,
     })
 }
@@ -104,6 +115,13 @@ fn timeouts(written: &written::Timeouts) -> server::Timeouts {
         idle: or(written.idle, default.idle),
         drain: or(written.drain, default.drain),
     }
+}
+
+/// What routes call by its name.
+struct Named<'a> {
+    upstreams: &'a [Upstream],
+    tokens: &'a [Arc<Token>],
+    users: &'a [Users],
 }
 
 impl Judge<'_> {
@@ -368,6 +386,7 @@ impl Judge<'_> {
         &self,
         written: &[Spanned<written::Rate>],
         has_token: bool,
+        users: &[Users],
     ) -> Result<Vec<RateRule>, BadConfig> {
         let mut rates = Vec::with_capacity(written.len());
         for one in written {
@@ -394,7 +413,17 @@ impl Judge<'_> {
                 .burst
                 .unwrap_or((one.per_second / 10.0).clamp(1.0, 1e6) as u32);
             match Rate::new(one.per_second, burst) {
-                Some(rate) => rates.push(RateRule { key, rate }),
+                Some(rate) => {
+                    let shared = match &one.shared {
+                        Some(name) => Some(Shared {
+                            users: self.with_redis(name, users)?,
+                            per_second: one.per_second,
+                            burst,
+                        }),
+                        None => None,
+                    };
+                    rates.push(RateRule { key, rate, shared });
+                }
                 None => {
                     let what = "expected a rate above 0 and up to 1e9, and a burst of at least 1";
                     return self.bad(span, what);
@@ -449,9 +478,9 @@ impl Judge<'_> {
         at: usize,
         written: written::Route,
         span: Range<usize>,
-        upstreams: &[Upstream],
-        tokens: &[Arc<Token>],
+        named: &Named<'_>,
     ) -> Result<Route, BadConfig> {
+        let upstreams = named.upstreams;
         let path = self.path(&written)?;
         let hosts = match &written.host {
             Some(hosts) => self.hosts(&hosts.get_ref().0, hosts.span())?,
@@ -493,8 +522,9 @@ impl Judge<'_> {
             methods,
             action: self.action(&written, span, upstreams)?,
             mirror,
-            rates: self.rates(&written.rates, written.token.is_some())?,
-            token: self.token_of(written.token.as_ref(), tokens)?,
+            rates: self.rates(&written.rates, written.token.is_some(), named.users)?,
+            token: self.token_of(written.token.as_ref(), named.tokens)?,
+            user: self.user_of(&written, named.users)?,
             priority: self
                 .word(written.priority.as_ref(), &PRIORITIES)?
                 .unwrap_or_default(),
@@ -573,10 +603,14 @@ impl Judge<'_> {
                 }
             }
             (None, None, Some(answer)) => match answer.get_ref() {
-                written::Answer { status, text } if (200..600).contains(status) => {
+                written::Answer { user: true, .. } if written.user.is_none() => {
+                    self.bad(answer.span(), "`user = true` needs a `user` on this route")
+                }
+                written::Answer { status, text, user } if (200..600).contains(status) => {
                     Ok(Action::Answer {
                         status: *status,
                         text: text.clone(),
+                        user: *user,
                     })
                 }
                 _ => self.bad(answer.span(), "expected a status from 200 to 599"),

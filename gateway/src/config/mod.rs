@@ -7,6 +7,7 @@
 mod check;
 mod document;
 mod judge;
+mod stores;
 mod trust;
 mod written;
 
@@ -51,6 +52,8 @@ pub struct Config {
     pub upstreams: Vec<Upstream>,
     /// Whose tokens are good, in the order of their names.
     pub tokens: Vec<Arc<Token>>,
+    /// Where users are looked up, in the order of their names.
+    pub users: Vec<Users>,
     /// Fields that only the gateway writes, in lower case: clients' own are dropped.
     pub identity_fields: Vec<String>,
     /// Which request goes where, in the order of the file.
@@ -229,6 +232,32 @@ pub struct Route {
     pub priority: Priority,
     /// Whose token a request needs, if it needs one.
     pub token: Option<usize>,
+    /// Where its user is looked up, if he is.
+    pub user: Option<usize>,
+}
+
+/// Where users are looked up, and what upstreams are told of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Users {
+    /// Its name in the file.
+    pub name: String,
+    /// What of a request names the user.
+    pub by: By,
+    /// Fields for the upstream; each is made of what `settings.fields` has in its place.
+    pub fields: Vec<String>,
+    /// The stores.
+    pub settings: users::Settings,
+}
+
+/// What of a request names the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Whom the token is about.
+    Subject,
+    /// This segment of the path, counted from one.
+    Segment(usize),
+    /// The value of this field, in lower case.
+    Field(String),
 }
 
 /// How many requests a route takes from one key.
@@ -238,6 +267,19 @@ pub struct RateRule {
     pub key: RateKey,
     /// How fast it fills, and how much it holds.
     pub rate: Rate,
+    /// It's shared through the Redis of these users, if it is.
+    pub shared: Option<Shared>,
+}
+
+/// A bucket that gateways share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shared {
+    /// Whose Redis has it.
+    pub users: usize,
+    /// So many flow into it in a second.
+    pub per_second: f64,
+    /// It holds so many.
+    pub burst: u32,
 }
 
 /// What has a bucket of its own.
@@ -339,6 +381,8 @@ pub enum Action {
         status: u16,
         /// The body, as plain text.
         text: String,
+        /// The body is the user instead, as JSON.
+        user: bool,
     },
 }
 

@@ -14,7 +14,7 @@ use toml::Spanned;
 
 use super::document::{BadConfig, Document};
 use super::judge::{Judge, is_token};
-use super::{Remote, Source, Token, Upstream, User, written};
+use super::{Remote, Source, Token, Upstream, User, Users, written};
 
 /// The most tokens that a worker remembers: what they take is memory that nobody else may have.
 const CACHE_MAX: usize = 10_000_000;
@@ -23,7 +23,7 @@ const CACHE_MAX: usize = 10_000_000;
 const LEEWAY_MAX: Duration = Duration::from_secs(3600);
 
 /// Fields that only the gateway writes.
-pub(super) fn identity_fields(tokens: &[Arc<Token>]) -> Vec<String> {
+pub(super) fn identity_fields(tokens: &[Arc<Token>], stores: &[Users]) -> Vec<String> {
     let of_claims = tokens.iter().flat_map(|token| &token.fields);
     let users = tokens.iter().filter_map(|token| token.users.as_ref());
     let of_users = users
@@ -32,6 +32,7 @@ pub(super) fn identity_fields(tokens: &[Arc<Token>]) -> Vec<String> {
     let mut names: Vec<String> = of_claims
         .chain(of_users)
         .map(|(name, _)| name.clone())
+        .chain(stores.iter().flat_map(|users| users.fields.clone()))
         .collect();
     names.sort_unstable();
     names.dedup();
@@ -135,7 +136,7 @@ impl Judge<'_> {
     }
 
     /// Whether a field can be one that upstreams believe.
-    fn may_be_written(&self, name: &str, span: Range<usize>) -> Result<(), BadConfig> {
+    pub(super) fn may_be_written(&self, name: &str, span: Range<usize>) -> Result<(), BadConfig> {
         let question = upstream::Request::new("GET", "/", "h").with_field(name, "x");
         let taken = ["authorization", "cookie", "via", "x-request-id"];
         let is_taken = taken.iter().any(|one| one.eq_ignore_ascii_case(name));
@@ -182,7 +183,7 @@ impl Judge<'_> {
         all.or_else(|wrong| self.bad(file.span(), format!("{shown}: {wrong}")))
     }
 
-    fn text_of(&self, path: &Path, span: Range<usize>) -> Result<String, BadConfig> {
+    pub(super) fn text_of(&self, path: &Path, span: Range<usize>) -> Result<String, BadConfig> {
         let read = fs::read_to_string(path);
         read.or_else(|why| self.bad(span, format!("{} can't be read: {why}", path.display())))
     }

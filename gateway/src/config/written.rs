@@ -29,6 +29,8 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) token: BTreeMap<String, Spanned<Token>>,
     #[serde(default)]
+    pub(super) users: BTreeMap<String, Spanned<Users>>,
+    #[serde(default)]
     pub(super) route: Vec<Spanned<Route>>,
 }
 
@@ -184,6 +186,69 @@ pub(super) struct Route {
     pub(super) rates: Vec<Spanned<Rate>>,
     pub(super) priority: Option<Spanned<String>>,
     pub(super) token: Option<Spanned<String>>,
+    pub(super) user: Option<Spanned<String>>,
+}
+
+/// Where users are looked up.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Users {
+    pub(super) by: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) numeric: bool,
+    #[serde(default)]
+    pub(super) fields: BTreeMap<String, Spanned<String>>,
+    pub(super) memory: Option<Memory>,
+    pub(super) redis: Option<Spanned<Redis>>,
+    pub(super) database: Option<Spanned<Database>>,
+    pub(super) breaker: Option<Spanned<Breaker>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Memory {
+    pub(super) entries: Option<Spanned<usize>>,
+    pub(super) lifetime: Option<Length>,
+    pub(super) unknown: Option<Length>,
+    pub(super) stale: Option<Length>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Redis {
+    pub(super) address: Spanned<String>,
+    pub(super) number: Option<u16>,
+    pub(super) user: Option<String>,
+    pub(super) password_file: Option<Spanned<PathBuf>>,
+    pub(super) prefix: Option<String>,
+    pub(super) lifetime: Option<Length>,
+    pub(super) timeout: Option<Length>,
+    pub(super) limit: Option<Spanned<usize>>,
+    pub(super) revocations: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Database {
+    pub(super) address: Spanned<String>,
+    pub(super) user: String,
+    pub(super) password_file: Option<Spanned<PathBuf>>,
+    pub(super) name: Option<String>,
+    pub(super) query: Spanned<String>,
+    pub(super) timeout: Option<Length>,
+    pub(super) connections: Option<Spanned<usize>>,
+    pub(super) waiting: Option<usize>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Breaker {
+    pub(super) window: Option<Length>,
+    pub(super) calls: Option<u32>,
+    pub(super) failed: Option<Share>,
+    pub(super) open: Option<Length>,
+    pub(super) open_max: Option<Length>,
+    pub(super) successes: Option<u32>,
 }
 
 /// Secrets are in files of their own, so that this one can be shown.
@@ -244,6 +309,7 @@ pub(super) struct Rate {
     pub(super) key: Spanned<String>,
     pub(super) per_second: f64,
     pub(super) burst: Option<u32>,
+    pub(super) shared: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -259,6 +325,8 @@ pub(super) struct Answer {
     pub(super) status: u16,
     #[serde(default)]
     pub(super) text: String,
+    #[serde(default)]
+    pub(super) user: bool,
 }
 
 #[derive(Debug, Deserialize)]

@@ -16,13 +16,40 @@ const AHEAD_BYTES: usize = 256 * 1024;
 
 impl Gateway {
     /// Sends a copy of a request, if its route has a mirror and the request is one of its share.
-    /// Says what of it has to be sent along with the body.
-    pub(super) fn mirror(
+    /// What of its body comes later is sent along.
+    pub(super) fn send_copy(
         &mut self,
         plan: &Plan,
-        route: usize,
-        request: &upstream::Request,
+        (ticket, route): (Ticket, usize),
         has_body: bool,
+        context: &mut Context<'_>,
+    ) {
+        let Some(request) = self.places.of(ticket).and_then(|one| one.again.clone()) else {
+            return;
+        };
+        let copied = self.copy(plan, (ticket, route), (*request, has_body), context);
+        let (Some(passing), Some(copied)) = (self.places.of(ticket), copied) else {
+            return;
+        };
+        passing.mirror = Some(copied);
+        // What came while the request waited for its user.
+        let (early, ended) = (passing.early.clone(), passing.ended);
+        if !early.is_empty() {
+            self.copy_piece(ticket, &early, context);
+        }
+        if ended
+            && let Some(passing) = self.places.of(ticket)
+            && passing.mirror.take().is_some()
+        {
+            context.ask_end(copied.exchange);
+        }
+    }
+
+    fn copy(
+        &mut self,
+        plan: &Plan,
+        (ticket, route): (Ticket, usize),
+        (request, has_body): (upstream::Request, bool),
         context: &mut Context<'_>,
     ) -> Option<Copied> {
         let mirror = plan.config.routes[route].mirror?;
@@ -33,10 +60,10 @@ impl Gateway {
         let key = self.identities.below(u64::MAX);
         let chosen = (self.servers).choose(plan, mirror.upstream, (key, 0), context.now());
         let handle = self.servers.at(chosen?.1)?.handle;
-        let exchange = context.ask_for_nobody(handle, request.clone()).ok()?;
+        let exchange = context.ask_for_nobody(handle, request).ok()?;
         self.servers.groups[mirror.upstream].copies += 1;
         self.figures.happened(mirror.upstream, Happened::Mirrored);
-        let of = has_body.then(|| context.ticket());
+        let of = has_body.then_some(ticket);
         let copy = Nobodys::Copy {
             group: mirror.upstream,
             generation: self.generation,

@@ -10,9 +10,11 @@ mod copies;
 mod course;
 mod fields;
 mod passing;
+mod rates;
 mod servers;
 mod ticks;
 mod turns;
+mod users;
 mod who;
 
 use std::collections::HashMap;
@@ -27,12 +29,13 @@ use server::{
     Context, Event, Intake, Reply, Request, Response, Service, Ticket, upstream::Event as Heard,
 };
 
+use self::users::{Caller, Told};
 use crate::Shared;
 use crate::balance;
-use crate::config::{Action, Balance, HashKey, RateKey};
+use crate::config::{Action, Balance, HashKey};
 use crate::identity::Identities;
 use crate::log::Entry;
-use crate::metrics::{Figures, Refusal};
+use crate::metrics::Figures;
 use crate::paths;
 use crate::plan::Plan;
 use crate::routing::Found;
@@ -60,6 +63,8 @@ pub(crate) struct Gateway {
     figures: Arc<Figures>,
     /// By token of the plan.
     checkers: Vec<Checker>,
+    /// What users turned out to be, from the threads that look them up.
+    told: Told,
     /// A moment, and how many nanoseconds since 1970 that was.
     wall: (Time, u128),
     /// The ticket of what no client brings about.
@@ -71,6 +76,8 @@ pub(crate) struct Gateway {
     stopping: bool,
     /// Upstreams where somebody else may begin now.
     freed: Vec<usize>,
+    /// Memory for the names of buckets.
+    bucket: String,
     /// The request that is being answered has a body, which is on its way.
     has_body: bool,
 }
@@ -95,9 +102,23 @@ enum Nobodys {
 #[derive(Clone, Debug)]
 struct Way {
     route: usize,
-    group: usize,
-    key: u64,
+    /// Its upstream, and what the server is chosen by; `None` if the gateway answers, once it
+    /// knows who asks.
+    to: Option<(usize, u64)>,
     who: Option<Arc<Who>>,
+    caller: Caller,
+}
+
+impl Way {
+    /// Of a request that the gateway answers once its user is known.
+    fn to_be_answered(route: usize, who: Option<Arc<Who>>, caller: Caller) -> Way {
+        Way {
+            route,
+            to: None,
+            who,
+            caller,
+        }
+    }
 }
 
 impl Gateway {
@@ -111,6 +132,7 @@ impl Gateway {
             worker,
             generation: 0,
             checkers: Vec::new(),
+            told: Told::default(),
             wall: (Time(0), 0),
             servers: Servers::default(),
             places: Places::default(),
@@ -122,6 +144,7 @@ impl Gateway {
             next_look: Time::NEVER,
             stopping: false,
             freed: Vec::new(),
+            bucket: String::new(),
             has_body: false,
         }
     }
@@ -168,14 +191,14 @@ impl Gateway {
         if let Some(who) = &who {
             self.rate((route, Some(who)), request, client, now)?;
         }
+        let caller = self.caller(route, request, who.as_deref(), now)?;
         let parts = match &plan.config.routes[route].action {
-            Action::Answer { status, text } => {
-                self.figures.answered(route, *status, 0);
-                let mut response = Response::sentence(*status, text.clone());
-                // What another proxy asks for that has this one decide (nginx's auth_request).
-                for (name, value) in who.iter().flat_map(|who| &who.fields) {
-                    response = response.with_field(name.clone(), value.clone());
-                }
+            Action::Answer { .. } if matches!(caller, Caller::Unknown(..)) => {
+                return Ok(Way::to_be_answered(route, who, caller));
+            }
+            Action::Answer { .. } => {
+                let response = self.own_answer(route, who.as_deref(), caller.record());
+                self.figures.answered(route, response.status, 0);
                 return Err(response);
             }
             Action::Forward(parts) => parts,
@@ -197,51 +220,10 @@ impl Gateway {
         let key = key_of(balance, request, || client.address(request, rules));
         Ok(Way {
             route,
-            group,
-            key,
+            to: Some((group, key)),
             who,
+            caller,
         })
-    }
-
-    /// Whether a route takes one more request of a key: first of those that need nobody, then, once
-    /// it's known who asks, of the others.
-    fn rate(
-        &self,
-        (route, who): (usize, Option<&Who>),
-        request: &Request<'_>,
-        client: Client,
-        now: Time,
-    ) -> Result<(), Response> {
-        for (at, rule) in self.plan.config.routes[route].rates.iter().enumerate() {
-            let name = &*self.plan.config.routes[route].name;
-            let rates = &self.shared.rates;
-            let is_subjects = rule.key == RateKey::Subject;
-            if is_subjects != who.is_some() {
-                continue;
-            }
-            let taken = match &rule.key {
-                RateKey::Subject => {
-                    let subject = who.and_then(|who| who.subject.as_deref());
-                    rates.take((name, at, subject), rule.rate, now)
-                }
-                RateKey::Route => rates.take((name, at), rule.rate, now),
-                RateKey::Address => {
-                    let address = client.address(request, &self.plan.config.forward);
-                    rates.take((name, at, address.map(network)), rule.rate, now)
-                }
-                RateKey::Field(field) => {
-                    rates.take((name, at, request.field(field)), rule.rate, now)
-                }
-            };
-            if let Err(wait) = taken {
-                self.figures.refused(route, Refusal::Rate);
-                self.figures.answered(route, 429, 0);
-                let seconds = wait.as_millis().div_ceil(1000).max(1);
-                let response = Response::sentence(429, "too many requests; try again later\n");
-                return Err(response.with_field("Retry-After", seconds.to_string()));
-            }
-        }
-        Ok(())
     }
 
     /// Takes a request up: it's sent on its way, or waits for its turn.
@@ -267,36 +249,59 @@ impl Gateway {
             who: way.who.as_deref(),
             keeps_token: token.is_none_or(|token| plan.config.tokens[token].pass_on),
         };
-        let sent = self.writer.write(request, &asked, &mut self.identities);
+        let mut sent = self.writer.write(request, &asked, &mut self.identities);
+        if let Some(record) = way.caller.record() {
+            sent = self.with_user(sent, way.route, record);
+        }
         if let Some(entry) = entry {
             let identity = sent.fields().find(|(name, _)| *name == b"x-request-id");
             let identity = identity.map(|(_, value)| value.escape_ascii().to_string());
             entry.request_id = identity.unwrap_or_default();
         }
-        let upstream = &plan.config.upstreams[way.group];
-        // Over HTTP/2 a server may decline what comes while it leaves, and take it on another
-        // connection. Over HTTP/1.1 there has to be another server.
-        let alone = upstream.servers.len() == 1 && upstream.protocol == Protocol::Http1;
         let tag = self.places.reserve();
         context.tag(tag);
         let ticket = context.ticket();
         if has_body {
             context.pause(ticket); // Until the upstream has room.
         }
-        let mirror = self.mirror(&plan, way.route, &sent, has_body, context);
-        self.servers.groups[way.group].active += 1;
         let mut passing = Passing::new(ticket, context.now());
         passing.route = Some(way.route);
-        passing.group = way.group;
-        passing.generation = self.generation;
-        passing.key = way.key;
-        passing.attempts = if alone { 0 } else { upstream.retry.attempts };
-        passing.again = Some(Box::new(sent));
-        passing.mirror = mirror;
+        passing.has_body = has_body;
         passing.entry = entry.take();
+        if let Some((group, key)) = way.to {
+            let upstream = &plan.config.upstreams[group];
+            // Over HTTP/2 a server may decline what comes while it leaves, and take it on another
+            // connection. Over HTTP/1.1 there has to be another server.
+            let alone = upstream.servers.len() == 1 && upstream.protocol == Protocol::Http1;
+            self.servers.groups[group].active += 1;
+            passing.group = group;
+            passing.generation = self.generation;
+            passing.key = key;
+            passing.attempts = if alone { 0 } else { upstream.retry.attempts };
+        }
+        passing.again = Some(Box::new(sent));
         self.places.put(passing);
-        let priority = plan.config.routes[way.route].priority;
-        self.arrive(ticket, way.group, priority, context)
+        match way.caller {
+            Caller::Unknown(users, key) => {
+                self.ask_for_user(ticket, (users, &key), way.who, context)
+            }
+            _ => self.set_off(ticket, context),
+        }
+    }
+
+    /// A request whose user is known, or that needs none, sets off to its upstream: with a copy for
+    /// the mirror, if its route has one.
+    fn set_off(&mut self, ticket: Ticket, context: &mut Context<'_>) -> Result<(), Response> {
+        let plan = Arc::clone(&self.plan);
+        let Some(passing) = self.places.of(ticket) else {
+            return Ok(());
+        };
+        let (group, route, has_body) = (passing.group, passing.route, passing.has_body);
+        if let Some(route) = route.filter(|route| plan.config.routes[*route].mirror.is_some()) {
+            self.send_copy(&plan, (ticket, route), has_body, context);
+        }
+        let priority = route.map(|route| plan.config.routes[route].priority);
+        self.arrive(ticket, group, priority.unwrap_or_default(), context)
     }
 
     /// Tells whoever writes it down that a request was answered without an upstream.
@@ -312,7 +317,13 @@ impl Service for Gateway {
     fn started(&mut self, context: &mut Context<'_>) {
         self.nobody = context.ticket();
         self.keep_up(context);
+        self.told.listen(context.bell());
         self.tick(context);
+    }
+
+    fn rung(&mut self, context: &mut Context<'_>) {
+        self.keep_up(context);
+        self.users_came(context);
     }
 
     fn intake(&mut self, head: &Request<'_>) -> Intake {
@@ -442,18 +453,6 @@ fn key_of(
         Some(IpAddr::V6(address)) => balance::hash(&address.octets()),
         None => 0,
     })
-}
-
-/// What an address is limited by: of IPv6 the network of 64 bits, all of which one client has
-/// (RFC 6177 §2).
-fn network(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V6(address) => {
-            let bits = u128::from(address) & !u128::from(u64::MAX);
-            IpAddr::V6(bits.into())
-        }
-        address => address,
-    }
 }
 
 fn too_long() -> Response {

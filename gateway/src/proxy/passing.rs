@@ -26,6 +26,10 @@ pub(super) struct Passing {
     pub(super) tried: u64,
     /// The request, should it have to be sent again.
     pub(super) again: Option<Box<upstream::Request>>,
+    /// It waits for its user.
+    pub(super) awaits: bool,
+    /// Its body is on its way.
+    pub(super) has_body: bool,
     /// What its server is chosen by, under consistent hashing.
     pub(super) key: u64,
     /// So often may it be sent again, …
@@ -86,6 +90,8 @@ impl Passing {
             generation: 0,
             tried: 0,
             again: None,
+            awaits: false,
+            has_body: false,
             key: 0,
             attempts: 0,
             retries: 0,

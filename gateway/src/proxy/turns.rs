@@ -201,7 +201,7 @@ impl Gateway {
     }
 
     /// Answers a request that has not begun, which is over then.
-    fn answer(&mut self, ticket: Ticket, response: Response, context: &mut Context<'_>) {
+    pub(super) fn answer(&mut self, ticket: Ticket, response: Response, context: &mut Context<'_>) {
         let status = response.status;
         context.complete(ticket, response);
         self.forget(ticket, status, context);
@@ -217,7 +217,7 @@ impl Gateway {
     }
 
     /// A request that has not begun is over, with this answer.
-    fn forget(&mut self, ticket: Ticket, status: u16, context: &mut Context<'_>) {
+    pub(super) fn forget(&mut self, ticket: Ticket, status: u16, context: &mut Context<'_>) {
         if let Some(passing) = self.places.of(ticket) {
             passing.status = status;
         }
@@ -246,7 +246,7 @@ impl Gateway {
             if passing.generation != old {
                 continue;
             }
-            let waits = passing.exchange.is_none();
+            let waits = passing.exchange.is_none() && !passing.awaits;
             match moved.get(passing.group).copied().flatten() {
                 Some(moved) => {
                     passing.group = moved.to;

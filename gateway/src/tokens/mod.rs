@@ -191,7 +191,7 @@ fn who(rule: &config::Token, claims: token::Claims) -> Result<Who, Nobody> {
 
 /// A text as the value of a field: what can't stand there, and `%`, is escaped by `%` and two
 /// digits, so that it can be told.
-fn written(text: &str) -> String {
+pub(crate) fn written(text: &str) -> String {
     let mut value = String::with_capacity(text.len());
     for (at, byte) in text.bytes().enumerate() {
         let at_an_end = at == 0 || at + 1 == text.len();

@@ -17,5 +17,9 @@ mod servers;
 #[path = "../../../tests/skip.rs"]
 mod skip;
 mod smuggling;
+#[path = "../../../tests/stores.rs"]
+#[allow(dead_code)]
+mod stores;
 mod support;
 mod tokens;
+mod users;

@@ -154,7 +154,12 @@ fn a_log_that_was_moved_away_is_begun_again() {
     std::fs::rename(&path, &moved).expect("a file of our own");
     let listen = "[listen]\naddress = \"127.0.0.1:0\"\n";
     let again = Config::of("test", &format!("{listen}{config}")).expect("it's in order");
-    assert_eq!(gateway.running().exchange().put(again), Vec::<&str>::new());
+    let left = gateway
+        .running()
+        .exchange()
+        .put(again)
+        .expect("no thread is needed");
+    assert_eq!(left, Vec::<&str>::new());
     gateway.get("/after");
     assert_eq!(lines(&path, 1)[0]["path"], "/after");
     assert_eq!(lines(&moved, 1).len(), 1);
@@ -198,7 +203,8 @@ fn no_request_is_lost_while_configurations_change() {
             let exchange = gateway.running().exchange();
             for at in 0..200 {
                 let text = format!("{listen}{}", texts[at % 4]);
-                exchange.put(Config::of("test", &text).expect("it's in order"));
+                let config = Config::of("test", &text).expect("it's in order");
+                exchange.put(config).expect("no thread is needed");
                 // As many requests again as there are clients, whatever configuration they met.
                 let seen = || origins.iter().map(|one| one.seen().len()).sum::<usize>();
                 let before = seen();

@@ -283,7 +283,11 @@ fn only_users_that_are_known_get_through_and_another_file_bars_one_at_once() {
     file(true);
     let listen = "[listen]\naddress = \"127.0.0.1:0\"\n";
     let next = gateway::Config::of("test", &format!("{listen}{text}")).expect("it's in order");
-    gateway.running().exchange().put(next);
+    gateway
+        .running()
+        .exchange()
+        .put(next)
+        .expect("no thread is needed");
     assert_eq!(
         (with(&gateway, &alice).status, with(&gateway, &bob).status),
         (403, 200)
@@ -397,7 +401,11 @@ fn keys_are_fetched_ahead_and_a_request_never_waits_for_them() {
         let listen = "[listen]\naddress = \"127.0.0.1:0\"\n";
         let text = format!("{listen}{}", remote(&origin, &serving));
         let next = gateway::Config::of("test", &text).expect("it's in order");
-        gateway.running().exchange().put(next);
+        gateway
+            .running()
+            .exchange()
+            .put(next)
+            .expect("no thread is needed");
         assert_eq!(with(&gateway, &token).status, 200);
         assert_eq!(serving.seen().len(), 1);
     });

@@ -1,0 +1,236 @@
+//! What a file says about users who are looked up: where, by what, and what upstreams are told.
+
+use std::time::Duration;
+
+use admission::breaker;
+use server::Address;
+use toml::Spanned;
+use users::settings::{Database, Memory, Password, Place, Redis};
+
+use super::document::BadConfig;
+use super::judge::{Judge, is_token};
+use super::{By, Users, written};
+
+/// The most users that are remembered: what they take is memory that nobody else may have.
+const ENTRIES_MAX: usize = 10_000_000;
+
+/// More connections than this to a database are a mistake.
+const CONNECTIONS_MAX: usize = 1024;
+
+/// More questions than this at once are more than the gateway asks.
+const LIMIT_MAX: usize = 100_000;
+
+impl Judge<'_> {
+    /// The place of the users of a route.
+    pub(super) fn user_of(
+        &self,
+        route: &written::Route,
+        users: &[Users],
+    ) -> Result<Option<usize>, BadConfig> {
+        let Some(name) = &route.user else {
+            return Ok(None);
+        };
+        let at = self.place_of("users", name, users.iter().map(|one| &*one.name))?;
+        match users[at].by == By::Subject && route.token.is_none() {
+            true => {
+                let what = format!(
+                    "[users.{}] are looked up by `sub`, which needs a `token` on this route",
+                    name.get_ref()
+                );
+                self.bad(name.span(), what)
+            }
+            false => Ok(Some(at)),
+        }
+    }
+
+    /// The place of users who have a Redis.
+    pub(super) fn with_redis(
+        &self,
+        name: &Spanned<String>,
+        users: &[Users],
+    ) -> Result<usize, BadConfig> {
+        let at = self.place_of("users", name, users.iter().map(|one| &*one.name))?;
+        match &users[at].settings.redis {
+            Some(_) => Ok(at),
+            None => {
+                let what = format!(
+                    "[users.{}] have no `redis` to share this in",
+                    name.get_ref()
+                );
+                self.bad(name.span(), what)
+            }
+        }
+    }
+
+    pub(super) fn users_of(
+        &self,
+        name: String,
+        written: Spanned<written::Users>,
+    ) -> Result<Users, BadConfig> {
+        let span = written.span();
+        let written = written.into_inner();
+        let redis = written.redis.map(|redis| self.redis(redis.into_inner()));
+        let database = written.database.map(|one| self.database(one.into_inner()));
+        if redis.is_none() && database.is_none() {
+            let what = "users are looked up in `redis`, in a `database`, or in both, in this order";
+            return self.bad(span, what);
+        }
+        let (mut fields, mut of_users) = (Vec::new(), Vec::new());
+        for (field, of_user) in &written.fields {
+            self.may_be_written(field, of_user.span())?;
+            fields.push(field.to_ascii_lowercase());
+            of_users.push(of_user.get_ref().clone());
+        }
+        Ok(Users {
+            by: self.by(written.by.as_ref())?,
+            fields,
+            settings: users::Settings {
+                memory: self.memory(written.memory)?,
+                redis: redis.transpose()?,
+                database: database.transpose()?,
+                numeric: written.numeric,
+                fields: of_users,
+                breaker: self.breaker(written.breaker)?,
+            },
+            name,
+        })
+    }
+
+    fn by(&self, written: Option<&Spanned<String>>) -> Result<By, BadConfig> {
+        let Some(written) = written else {
+            return Ok(By::Subject);
+        };
+        let by = match written.get_ref().split_once(':') {
+            None if written.get_ref() == "sub" => Some(By::Subject),
+            Some(("segment", at)) => at.parse().ok().filter(|at| *at > 0).map(By::Segment),
+            Some(("header", name)) if is_token(name) => Some(By::Field(name.to_ascii_lowercase())),
+            _ => None,
+        };
+        match by {
+            Some(by) => Ok(by),
+            None => {
+                let what = "expected \"sub\", \"segment:N\" of the path, or \"header:NAME\"";
+                self.bad(written.span(), what)
+            }
+        }
+    }
+
+    fn memory(&self, written: Option<written::Memory>) -> Result<Memory, BadConfig> {
+        let default = Memory::default();
+        let Some(written) = written else {
+            return Ok(default);
+        };
+        let or = |length: Option<written::Length>, otherwise| length.map_or(otherwise, |one| one.0);
+        let entries = match written.entries {
+            Some(entries) if *entries.get_ref() > ENTRIES_MAX => {
+                return self.bad(
+                    entries.span(),
+                    format!("expected at most {ENTRIES_MAX} users"),
+                );
+            }
+            entries => entries.map_or(default.entries, Spanned::into_inner),
+        };
+        Ok(Memory {
+            entries,
+            lifetime: or(written.lifetime, default.lifetime),
+            unknown: or(written.unknown, default.unknown),
+            stale: or(written.stale, default.stale),
+        })
+    }
+
+    fn redis(&self, written: written::Redis) -> Result<Redis, BadConfig> {
+        let limit = match &written.limit {
+            Some(limit) if !(1..=LIMIT_MAX).contains(limit.get_ref()) => {
+                return self.bad(limit.span(), format!("expected between 1 and {LIMIT_MAX}"));
+            }
+            limit => limit.as_ref().map_or(1024, |limit| *limit.get_ref()),
+        };
+        Ok(Redis {
+            place: self.place(&written.address)?,
+            number: written.number.unwrap_or(0).into(),
+            user: written.user,
+            password: self.password(written.password_file.as_ref())?,
+            prefix: written.prefix.unwrap_or_else(|| "user:".into()),
+            lifetime: (written.lifetime).map_or(Duration::from_secs(120), |one| one.0),
+            timeout: (written.timeout).map_or(Duration::from_millis(100), |one| one.0),
+            limit,
+            revocations: written.revocations,
+        })
+    }
+
+    fn database(&self, written: written::Database) -> Result<Database, BadConfig> {
+        let query = written.query.get_ref();
+        if query.matches('?').count() != 1 {
+            let what = "expected a statement with one `?`, for the name of a user";
+            return self.bad(written.query.span(), what);
+        }
+        let connections = match &written.connections {
+            Some(count) if !(1..=CONNECTIONS_MAX).contains(count.get_ref()) => {
+                let what = format!("expected between 1 and {CONNECTIONS_MAX} connections");
+                return self.bad(count.span(), what);
+            }
+            count => count.as_ref().map_or(16, |count| *count.get_ref()),
+        };
+        Ok(Database {
+            place: self.place(&written.address)?,
+            user: written.user,
+            password: self.password(written.password_file.as_ref())?,
+            name: written.name,
+            query: query.clone(),
+            timeout: (written.timeout).map_or(Duration::from_millis(250), |one| one.0),
+            connections,
+            waiting: written.waiting.unwrap_or(64),
+        })
+    }
+
+    fn place(&self, written: &Spanned<String>) -> Result<Place, BadConfig> {
+        match self.address(written.get_ref(), written.span())? {
+            Address::Tcp(address) => Ok(Place::Tcp(address)),
+            Address::Unix(path) => Ok(Place::Unix(path)),
+        }
+    }
+
+    /// What a file has, without the end of its line.
+    fn password(
+        &self,
+        file: Option<&Spanned<std::path::PathBuf>>,
+    ) -> Result<Option<Password>, BadConfig> {
+        let Some(file) = file else {
+            return Ok(None);
+        };
+        let text = self.text_of(file.get_ref(), file.span())?;
+        Ok(Some(Password(
+            text.trim_end_matches(['\r', '\n']).to_owned(),
+        )))
+    }
+
+    fn breaker(
+        &self,
+        written: Option<Spanned<written::Breaker>>,
+    ) -> Result<breaker::Settings, BadConfig> {
+        let default = breaker::Settings::default();
+        let Some(written) = written else {
+            return Ok(default);
+        };
+        let span = written.span();
+        let written = written.into_inner();
+        let or = |length: Option<written::Length>, otherwise| length.map_or(otherwise, |one| one.0);
+        let settings = breaker::Settings {
+            window: or(written.window, default.window),
+            calls_min: written.calls.unwrap_or(default.calls_min),
+            failed_share: written.failed.map_or(default.failed_share, |share| share.0),
+            open: or(written.open, default.open),
+            open_max: or(written.open_max, default.open_max),
+            successes: written.successes.unwrap_or(default.successes),
+        };
+        let none = settings.calls_min == 0 || settings.successes == 0;
+        match none || settings.failed_share <= 0.0 || settings.open_max < settings.open {
+            true => {
+                let what = "expected `calls`, `failed` and `successes` above zero, and an \
+                            `open_max` no shorter than `open`";
+                self.bad(span, what)
+            }
+            false => Ok(settings),
+        }
+    }
+}

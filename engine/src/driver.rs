@@ -208,6 +208,12 @@ pub trait Driver {
     /// Sends. Unless quiet, ends in [`Event::Sent`] or [`Event::Failed`].
     fn send(&mut self, socket: Token, payload: Payload) -> Result<(), Refused>;
 
+    /// Ends this side of a connection that stands: what was sent before is delivered, an unfinished
+    /// send included, then the peer sees the end (shutdown(2), `SHUT_WR`; behind TLS close_notify,
+    /// RFC 8446 §6.1). Receiving goes on, and `close` is still due. Completes nothing. Where it was
+    /// done before, nothing happens.
+    fn shutdown(&mut self, socket: Token) -> Result<(), Refused>;
+
     /// Stops or restarts receiving on a connection, for back-pressure. Bytes that were already on
     /// their way may still be reported after a stop.
     fn arm_receive(&mut self, socket: Token, armed: bool) -> Result<(), Refused>;

@@ -27,6 +27,7 @@ mod slots;
 mod socket;
 pub mod uring;
 pub mod waker;
+mod writing;
 
 pub use choice::{EngineChoice, Kind, decide};
 pub use completions::Completions;

@@ -291,6 +291,8 @@ pub enum Refused {
     /// `Config::sockets` are open, or closing: a slot is free only
     /// when the last operation on it has ended, which may take a few turns after `close`.
     SocketsFull,
+    /// `Driver::shutdown` has ended this side of the connection.
+    ShutDown,
     /// A template range that does not exist, or an empty send.
     EmptyOrOutOfRange,
     /// The kernel refused to make the socket (errno sorted).

@@ -275,6 +275,15 @@ impl Driver for Tunnel {
         }
     }
 
+    fn shutdown(&mut self, socket: Token) -> Result<(), Refused> {
+        match self.find(socket).map(|found| found.stage) {
+            None => self.inner.shutdown(socket),
+            // Its failure is in the list that the owner is reading.
+            Some(Stage::Dead) => Ok(()),
+            Some(Stage::Connecting | Stage::Asking) => Err(Refused::Stale),
+        }
+    }
+
     fn arm_receive(&mut self, socket: Token, armed: bool) -> Result<(), Refused> {
         match self.find(socket) {
             // The opening itself goes on receiving; see `settle`.

@@ -65,6 +65,8 @@ pub(super) struct Connection {
     pub(super) ended: bool,
     /// Whole records came after the handshake.
     pub(super) heard: bool,
+    /// The owner has sent its last.
+    pub(super) shut_down: bool,
     /// close_notify is among the ciphertext.
     said_goodbye: bool,
     /// Of no use unless ALPN chooses a protocol.
@@ -91,6 +93,7 @@ impl Connection {
             armed: true,
             ended: false,
             heard: false,
+            shut_down: false,
             said_goodbye: false,
             needs_alpn,
         }
@@ -130,7 +133,7 @@ impl Connection {
     }
 
     /// Encrypts what the owner has sent, as far as it may run ahead of the inner driver, and says
-    /// goodbye behind the last byte of one that leaves.
+    /// goodbye behind the last byte of one that leaves or was shut down.
     #[inline]
     pub(super) fn encrypt(&mut self, payloads: &mut Payloads) -> Result<(), Error> {
         while let Some(mut outgoing) = self.outgoing.take() {
@@ -151,7 +154,7 @@ impl Connection {
                 self.outgoing = Some(outgoing);
             }
         }
-        if self.stage == Stage::Leaving && !self.said_goodbye {
+        if (self.stage == Stage::Leaving || self.shut_down) && !self.said_goodbye {
             self.said_goodbye = true;
             self.machine
                 .close_notify(&mut self.partial, &mut self.ciphertext)?;

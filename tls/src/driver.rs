@@ -149,6 +149,7 @@ impl<D: Driver> Driver for Tls<D> {
             return self.inner.send(socket, payload);
         }
         let refused = match find(&mut self.connections, socket) {
+            Some(found) if found.stage == Stage::Open && found.shut_down => Refused::ShutDown,
             Some(found) if found.stage == Stage::Open && found.is_sending() => {
                 Refused::SendUnfinished
             }
@@ -172,6 +173,23 @@ impl<D: Driver> Driver for Tls<D> {
         };
         self.payloads.reject(payload);
         Err(refused)
+    }
+
+    /// Says close_notify. TCP stays whole, for a half that is closed could not carry what rustls
+    /// may have to say.
+    fn shutdown(&mut self, socket: Token) -> Result<(), Refused> {
+        if self.is_plain(socket) {
+            return self.inner.shutdown(socket);
+        }
+        match find(&mut self.connections, socket) {
+            Some(found) if found.stage == Stage::Open => {
+                found.shut_down = true;
+                self.encrypt(socket);
+                Ok(())
+            }
+            Some(found) if found.stage == Stage::Dead => Ok(()),
+            _ => Err(Refused::Stale),
+        }
     }
 
     fn arm_receive(&mut self, socket: Token, armed: bool) -> Result<(), Refused> {

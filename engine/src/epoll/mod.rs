@@ -59,6 +59,7 @@ use crate::pool::Pool;
 use crate::slots::{Slots, find, lingers};
 use crate::socket;
 use crate::waker::Waker;
+use crate::writing::Writing;
 use measure::cpu;
 use sleep::Poller;
 
@@ -106,6 +107,7 @@ struct Socket {
     descriptor: OwnedFd,
     stage: Stage,
     sending: Sending,
+    writing: Writing,
     /// A send failed; reported once the socket is read empty.
     fault: Option<Fault>,
     /// The owner wants to receive.
@@ -291,6 +293,7 @@ impl Driver for Epoll {
         let refused = match find(&mut self.sockets, socket) {
             None => Refused::Stale,
             Some(found) if found.stage == Stage::Listening => Refused::Stale,
+            Some(found) if found.writing != Writing::Open => Refused::ShutDown,
             Some(found) if !matches!(found.sending, Sending::Idle) => Refused::SendUnfinished,
             Some(_) => {
                 let outgoing = self.payloads.accept(payload)?;
@@ -301,6 +304,18 @@ impl Driver for Epoll {
         };
         self.payloads.reject(payload);
         Err(refused)
+    }
+
+    fn shutdown(&mut self, socket: Token) -> Result<(), Refused> {
+        let found = find(&mut self.sockets, socket).ok_or(Refused::Stale)?;
+        if matches!(found.stage, Stage::Listening | Stage::Connecting) {
+            return Err(Refused::Stale);
+        }
+        if found.writing == Writing::Open {
+            found.writing = Writing::Ending;
+            send::end_writing(found, &mut self.counters);
+        }
+        Ok(())
     }
 
     fn arm_receive(&mut self, socket: Token, armed: bool) -> Result<(), Refused> {
@@ -471,6 +486,7 @@ impl Socket {
             descriptor,
             stage,
             sending: Sending::Idle,
+            writing: Writing::Open,
             fault: None,
             armed: true,
             readable: false,

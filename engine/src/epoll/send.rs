@@ -4,12 +4,13 @@ use std::os::fd::OwnedFd;
 
 use measure::time::Time;
 use rustix::io::Errno;
-use rustix::net::SendFlags;
+use rustix::net::{SendFlags, Shutdown};
 
 use super::{Epoll, Sending, Socket, Stage, data, fault, find, interest};
 use crate::completions::Completions;
 use crate::driver::{EngineCounters, Event, Fault, Token};
 use crate::payloads::{Outgoing, Payloads};
+use crate::writing::Writing;
 
 /// What became of the rest of a send.
 enum Pushed {
@@ -101,6 +102,7 @@ impl Epoll {
                         completions.push(token, Event::Sent);
                     }
                     self.payloads.finish(rest);
+                    end_writing(socket, &mut self.counters);
                 }
             }
             Pushed::Failed(fault) => self.fail_after_reading(token, fault),
@@ -139,6 +141,17 @@ impl Epoll {
             self.queued.push((token, Event::Failed(fault)));
         }
     }
+}
+
+/// Tells the peer that nothing follows, where that was asked for and the kernel has all.
+pub(super) fn end_writing(socket: &mut Socket, counters: &mut EngineCounters) {
+    if socket.writing != Writing::Ending || matches!(socket.sending, Sending::Partial { .. }) {
+        return;
+    }
+    socket.writing = Writing::Ended;
+    counters.enters += 1;
+    // It fails where the connection is gone (`ENOTCONN`), which receiving reports.
+    let _ = rustix::net::shutdown(&socket.descriptor, Shutdown::Write);
 }
 
 /// Gives the kernel as much of the rest as it takes.

@@ -22,6 +22,7 @@ use crate::peers::Peers;
 use crate::pool::Pool;
 use crate::slots::{Slots, find, lingers};
 use crate::waker::Waker;
+use crate::writing::Writing;
 
 /// How many buffers one socket may fill in a turn before it is the others' turn.
 const READS_MAX: usize = 8;
@@ -54,6 +55,7 @@ pub struct Sim {
 struct Socket {
     kind: Kind,
     sending: Sending,
+    writing: Writing,
     armed: bool,
     /// Stands in the list of ready sockets.
     listed: bool,
@@ -132,6 +134,7 @@ impl Sim {
         let socket = Socket {
             kind,
             sending: Sending::Idle,
+            writing: Writing::Open,
             armed: true,
             listed: false,
             ended: false,
@@ -241,6 +244,19 @@ impl Sim {
                 completions.push(token, Event::Sent);
             }
             self.payloads.finish(rest);
+        }
+        self.end_writing(token);
+    }
+
+    /// Tells the peer that nothing follows, where that was asked for and the network has all.
+    fn end_writing(&mut self, token: Token) {
+        if let Some(socket) = find(&mut self.sockets, token)
+            && let Kind::Connection { end, .. } = socket.kind
+            && socket.writing == Writing::Ending
+            && !matches!(socket.sending, Sending::Partial { .. })
+        {
+            socket.writing = Writing::Ended;
+            self.world.borrow_mut().shut(end);
         }
     }
 
@@ -532,6 +548,7 @@ impl Driver for Sim {
                 kind: Kind::Listener(_),
                 ..
             }) => Refused::Stale,
+            Some(found) if found.writing != Writing::Open => Refused::ShutDown,
             Some(found) if !matches!(found.sending, Sending::Idle) => Refused::SendUnfinished,
             Some(_) => {
                 let outgoing = self.payloads.accept(payload)?;
@@ -543,6 +560,19 @@ impl Driver for Sim {
         };
         self.payloads.reject(payload);
         Err(refused)
+    }
+
+    fn shutdown(&mut self, socket: Token) -> Result<(), Refused> {
+        match find(&mut self.sockets, socket) {
+            Some(found) if matches!(found.kind, Kind::Connection { stands: true, .. }) => {
+                if found.writing == Writing::Open {
+                    found.writing = Writing::Ending;
+                    self.end_writing(socket);
+                }
+                Ok(())
+            }
+            _ => Err(Refused::Stale),
+        }
     }
 
     fn arm_receive(&mut self, socket: Token, armed: bool) -> Result<(), Refused> {

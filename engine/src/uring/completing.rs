@@ -6,6 +6,7 @@ use super::socket::{Kind, Phase, Socket, untag};
 use super::{Accepting, Parked, Uring};
 use crate::completions::Completions;
 use crate::driver::{Close, Event, Fault, Token};
+use crate::writing::Writing;
 
 impl Uring {
     /// Takes every completion that is there and reports what concerns the owner.
@@ -19,6 +20,7 @@ impl Uring {
                 Kind::Receive => self.received(socket, completed, completions),
                 Kind::Send => self.sent(socket, completed.result, completions),
                 Kind::QuietSend => self.quiet_send_failed(socket, completed.result, completions),
+                Kind::Shutdown => self.shut_down(socket, completions),
                 Kind::Connect => self.connected(socket, completed.result, completions),
                 Kind::Accept => self.accepted(socket.slot(), completed, completions),
                 Kind::Close => self.operation_ended(socket, completions),
@@ -130,7 +132,30 @@ impl Uring {
         if result <= 0 {
             self.fail(socket, Fault::from_errno(-result), completions);
         } else if !state.failed {
+            let ending = state.writing == Writing::Ending;
             completions.push(socket, Event::Sent);
+            if ending {
+                self.submit_shutdown(socket);
+            }
+        }
+    }
+
+    /// This side of a connection has ended, or the connection is gone (`ENOTCONN`), which receiving
+    /// reports.
+    fn shut_down(&mut self, socket: Token, completions: &mut Completions) {
+        let Some(state) = self.sockets.taken_mut(socket) else {
+            return;
+        };
+        state.shutting = false;
+        if state.phase == Phase::Finishing {
+            self.close_retired(socket, Close::Graceful);
+        }
+        match self.sockets.get_mut(socket) {
+            None => self.operation_ended(socket, completions),
+            Some(state) => {
+                state.operations -= 1;
+                self.unfinished -= 1;
+            }
         }
     }
 

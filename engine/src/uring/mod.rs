@@ -70,8 +70,11 @@
 //! `OP_CLOSE` takes the file out of the table at once, but the connection ends with the last
 //! reference to it, and an armed receive holds one; so closing cancels it. A graceful close waits
 //! for an unfinished send, for [`Config::linger_ns`] at most; a reset sets `SO_LINGER` to zero by
-//! an operation, as setsockopt(2) cannot reach a file that has no number. `OP_SHUTDOWN` is not
-//! used: the kernel hands it to a thread of its own.
+//! an operation, as setsockopt(2) cannot reach a file that has no number.
+//!
+//! `OP_SHUTDOWN` ends one half of a connection, and nothing else does: the kernel hands it to a
+//! thread of its own. The trap: that thread looks the file up, some time later, and by then the
+//! place in the table may be another connection's. So a close waits for the shutdown to complete.
 //!
 //! # The end
 //!
@@ -118,6 +121,7 @@ use crate::peers::Peers;
 use crate::slots::Slots;
 use crate::socket as sockets;
 use crate::waker::Waker;
+use crate::writing::Writing;
 
 /// How many accepts a listener has that is asked for its peers' addresses. Each brings one
 /// connection, so it's how many a listener takes in a turn. The kernel runs about twenty pieces of
@@ -273,6 +277,20 @@ impl Driver for Uring {
         Ok(())
     }
 
+    fn shutdown(&mut self, socket: Token) -> Result<(), Refused> {
+        let state = self.sockets.get_mut(socket).ok_or(Refused::Stale)?;
+        if !matches!(state.phase, Phase::Connected | Phase::Ended) {
+            return Err(Refused::Stale);
+        }
+        if state.writing == Writing::Open && !state.failed {
+            state.writing = Writing::Ending;
+            if state.sending.is_none() {
+                self.submit_shutdown(socket);
+            }
+        }
+        Ok(())
+    }
+
     fn arm_receive(&mut self, socket: Token, armed: bool) -> Result<(), Refused> {
         let state = self.sockets.get_mut(socket).ok_or(Refused::Stale)?;
         if state.phase == Phase::Listening {
@@ -290,7 +308,7 @@ impl Driver for Uring {
     fn close(&mut self, socket: Token, how: Close) -> Result<(), Refused> {
         let state = self.sockets.get(socket).ok_or(Refused::Stale)?;
         let (phase, receiving) = (state.phase, state.receiving);
-        let sending = state.sending.is_some();
+        let (sending, shutting) = (state.sending.is_some(), state.shutting);
         match phase {
             Phase::Listening => self.end_listening(socket, how),
             Phase::Connecting => self.cancel(Kind::Connect, socket),
@@ -302,6 +320,14 @@ impl Driver for Uring {
         }
         if let Some(state) = self.sockets.retire(socket) {
             state.phase = Phase::Finishing;
+            if shutting {
+                // It closes behind the shutdown, which a reset does not undo.
+                if how == Close::Reset {
+                    let ignored = tag_number(Kind::Ignored, 0);
+                    self.ring.set_no_linger(state.file, ignored);
+                }
+                return Ok(());
+            }
         }
         // What was sent must leave first: a send that still waits for room keeps the socket open.
         if sending && how == Close::Graceful {
@@ -406,6 +432,9 @@ impl Uring {
     fn check_sending(&self, socket: Token) -> Result<(), Refused> {
         let state = self.sockets.get(socket).ok_or(Refused::Stale)?;
         match (state.phase, &state.sending) {
+            (Phase::Connected | Phase::Ended, _) if state.writing != Writing::Open => {
+                Err(Refused::ShutDown)
+            }
             (Phase::Connected | Phase::Ended, None) => Ok(()),
             (Phase::Connected | Phase::Ended, Some(_)) => Err(Refused::SendUnfinished),
             _ => Err(Refused::Stale),

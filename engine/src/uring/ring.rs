@@ -287,6 +287,12 @@ impl Ring {
         self.push_on_file(send.flags(quiet), tag);
     }
 
+    /// Ends this side of a connection (shutdown(2)).
+    pub(super) fn shutdown(&mut self, file: File, tag: u64) {
+        let shutdown = opcode::Shutdown::new(Fd(file.0 as RawFd), libc::SHUT_WR).build();
+        self.push_on_file(shutdown, tag);
+    }
+
     /// Sets `SO_LINGER` so that closing the file resets the connection. Completes only in failure.
     pub(super) fn set_no_linger(&mut self, file: File, tag: u64) {
         if self.file_flags.is_empty() {

@@ -3,6 +3,7 @@
 use super::ring::File;
 use crate::driver::Token;
 use crate::payloads::Outgoing;
+use crate::writing::Writing;
 
 /// State of one socket. Small: there may be very many.
 #[derive(Debug)]
@@ -15,6 +16,10 @@ pub(super) struct Socket {
     pub(super) receiving: bool,
     /// Whether the owner wants to receive.
     pub(super) wanted: bool,
+    /// Whether the owner may send.
+    pub(super) writing: Writing,
+    /// Whether a shutdown is under way.
+    pub(super) shutting: bool,
     /// Whether the owner has been told that it failed. He hears nothing more of it.
     pub(super) failed: bool,
     /// What is left of the unfinished send; it keeps the bytes in place for the kernel.
@@ -32,7 +37,7 @@ pub(super) enum Phase {
     Connected,
     /// It is connected, and the peer has sent its last.
     Ended,
-    /// It will be closed when its send has ended.
+    /// It will be closed when its send or its shutdown has ended.
     Finishing,
     /// It is being closed.
     Closing,
@@ -47,6 +52,8 @@ impl Socket {
             operations: 0,
             receiving: false,
             wanted: true,
+            writing: Writing::Open,
+            shutting: false,
             failed: false,
             sending: None,
         }
@@ -63,6 +70,8 @@ pub(super) enum Kind {
     Send,
     /// Sending on a connection that completes only in failure.
     QuietSend,
+    /// Ending this side of a connection.
+    Shutdown,
     /// Connecting.
     Connect,
     /// Accepting; the slot is the place in the driver's list of accepts.
@@ -79,10 +88,11 @@ pub(super) enum Kind {
     CancelAll,
 }
 
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 11] = [
     Kind::Receive,
     Kind::Send,
     Kind::QuietSend,
+    Kind::Shutdown,
     Kind::Connect,
     Kind::Accept,
     Kind::Close,

@@ -11,6 +11,7 @@ use super::socket::{Kind, Phase, tag, tag_number};
 use super::{ACCEPTS_NAMED, ADDRESSES, Accept, Accepting, Uring};
 use crate::driver::{Close, Fault, Refused, Token};
 use crate::payloads::Outgoing;
+use crate::writing::Writing;
 
 impl Uring {
     /// Puts `address` where it stays until the kernel has read it. Says where.
@@ -110,6 +111,22 @@ impl Uring {
         // ring, and is not changed before the completion of this send; the slot is not given to
         // another socket before that either. Neither moves the bytes when it is moved itself.
         unsafe { self.ring.send(state.file, bytes, false, tag) };
+    }
+
+    /// Ends this side of a connection that has no unfinished send.
+    pub(super) fn submit_shutdown(&mut self, socket: Token) {
+        let Some(state) = self.sockets.get_mut(socket) else {
+            return;
+        };
+        debug_assert!(
+            state.sending.is_none() && state.writing == Writing::Ending,
+            "{socket:?} is shut down before its last send, or twice"
+        );
+        state.writing = Writing::Ended;
+        state.shutting = true;
+        state.operations += 1;
+        self.unfinished += 1;
+        self.ring.shutdown(state.file, tag(Kind::Shutdown, socket));
     }
 
     /// Asks for the end of the operation of `kind` on `socket`. Its last completion still comes.

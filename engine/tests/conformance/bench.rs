@@ -113,6 +113,19 @@ impl<D: Driver> Bench<D> {
             .expect("a connection begins")
     }
 
+    /// The same in a full driver, as soon as one of its sockets has ended.
+    pub fn connect_with_patience(&mut self, to: &Address, options: &SocketOptions) -> Token {
+        let deadline = self.driver.clock().plus(CASE_NS_MAX);
+        loop {
+            match self.driver.connect(to, options) {
+                Err(Refused::SocketsFull) => {}
+                other => return other.expect("a connection begins"),
+            }
+            assert!(self.driver.now() < deadline, "no slot within 20 s");
+            self.turn();
+        }
+    }
+
     /// A listener in a full driver, as soon as one of its sockets has ended.
     pub fn slot_for_another(&mut self) -> Token {
         let listen = Listen {
@@ -204,6 +217,12 @@ impl<D: Driver> Bench<D> {
             self.stories.entry(socket).or_default().unfinished += 1;
         }
         Ok(())
+    }
+
+    pub fn shutdown(&mut self, socket: Token) {
+        self.driver
+            .shutdown(socket)
+            .expect("a connection that stands can be shut down");
     }
 
     pub fn close(&mut self, socket: Token, how: Close) {

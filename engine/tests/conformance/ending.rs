@@ -176,6 +176,183 @@ pub fn a_reset_ends_an_unfinished_send<D: Driver>(open: Open<'_, D>) {
     assert_eq!(story.sent, 0);
 }
 
+pub fn a_shutdown_ends_one_half_behind_all_bytes<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    for size in [0, 1, 16_384, 16_385, 300_000] {
+        let (client, server) = bench.pair();
+        let there = pattern(size, 31);
+        if size > 0 {
+            bench.send(client, &there);
+        }
+        bench.shutdown(client);
+        bench.until("the end", |bench| bench.story(server).ended);
+        assert_same(&bench.story(server).received, &there, "before the end");
+        let sent = usize::from(size > 0);
+        bench.until("the send", |bench| bench.story(client).sent == sent);
+        // The other half stands, in both drivers' eyes.
+        let back = pattern(200_000, 32);
+        bench.send(server, &back);
+        bench.until("the answer", |bench| {
+            bench.received_len(client) == back.len()
+        });
+        assert_same(&bench.story(client).received, &back, "behind the end");
+        assert!(!bench.story(client).ended);
+        bench.close(server, Close::Graceful);
+        bench.until("the other end", |bench| bench.story(client).ended);
+        bench.close(client, Close::Graceful);
+    }
+    bench.some_turns();
+}
+
+pub fn a_shutdown_behind_a_stuck_send_waits_for_it<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    let small = SocketOptions {
+        send_buffer_bytes: Some(4_608),
+        receive_buffer_bytes: Some(4_096),
+        ..SocketOptions::default()
+    };
+    let (client, server) = bench.pair_with(&small);
+    bench
+        .driver
+        .arm_receive(server, false)
+        .expect("an open connection");
+    bench.some_turns();
+    let bytes = pattern(1_000_000, 33);
+    bench.send(client, &bytes);
+    bench.some_turns();
+    bench.shutdown(client);
+    bench.some_turns();
+    assert_eq!(bench.story(client).sent, 0, "the peer does not read");
+    bench
+        .driver
+        .arm_receive(server, true)
+        .expect("an open connection");
+    bench.until("the end", |bench| bench.story(server).ended);
+    assert_same(&bench.story(server).received, &bytes, "before the end");
+    bench.until("the send", |bench| bench.story(client).sent == 1);
+    bench.send(server, b"got it");
+    bench.until("the answer", |bench| bench.received_len(client) == 6);
+}
+
+pub fn after_a_shutdown_sends_are_refused_and_another_changes_nothing<D: Driver>(
+    open: Open<'_, D>,
+) {
+    let mut bench = Bench::new(open);
+    let (client, server) = bench.pair();
+    let template = bench.driver.register(b"bytes").expect("a template");
+    bench.shutdown(client);
+    for turns in 0..3 {
+        let quiet = Payload::Template {
+            template,
+            start: 0,
+            end: 5,
+            quiet: true,
+        };
+        let buffer = Payload::Buffer(b"bytes".to_vec());
+        assert_eq!(bench.send_payload(client, quiet), Err(Refused::ShutDown));
+        assert_eq!(bench.send_payload(client, buffer), Err(Refused::ShutDown));
+        bench.shutdown(client);
+        if turns > 0 {
+            bench.some_turns();
+        }
+    }
+    bench.until("the end", |bench| bench.story(server).ended);
+    assert_eq!(bench.received_len(server), 0);
+    assert_eq!(bench.story(client).failed, None);
+}
+
+pub fn both_halves_shut_down_are_seen_by_both_sides<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    for round in 0..20 {
+        let (client, server) = bench.pair();
+        let (first, second) = if round % 2 == 0 {
+            (client, server)
+        } else {
+            (server, client)
+        };
+        bench.send(first, b"from the first");
+        bench.send(second, b"from the second");
+        bench.shutdown(first);
+        if round % 4 < 2 {
+            bench.until("the end", |bench| bench.story(second).ended);
+        }
+        bench.shutdown(second);
+        bench.until("both ends", |bench| {
+            bench.story(first).ended && bench.story(second).ended
+        });
+        assert_eq!(bench.story(second).received, b"from the first");
+        assert_eq!(bench.story(first).received, b"from the second");
+        bench.some_turns();
+        bench.close(first, Close::Graceful);
+        bench.close(second, Close::Graceful);
+    }
+    bench.some_turns();
+}
+
+pub fn a_reset_behind_a_shutdown_ends_the_other_half<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::new(open);
+    for round in 0..20 {
+        let (client, server) = bench.pair();
+        bench.shutdown(client);
+        if round % 2 == 0 {
+            bench.until("the end", |bench| bench.story(server).ended);
+        }
+        bench.close(client, Close::Reset);
+        // Behind the end nobody receives, so that sending tells, at the latest.
+        bench.until_with("the reset", |bench| {
+            let failed = bench.story(server).failed.is_some();
+            let sent = bench.send_payload(server, Payload::Buffer(b"anybody there?".to_vec()));
+            failed || matches!(sent, Err(Refused::Stale))
+        });
+        let failed = bench.story(server).failed;
+        assert!(
+            matches!(failed, Some(Fault::Reset | Fault::BrokenPipe)),
+            "{failed:?}"
+        );
+        bench.close(server, Close::Graceful);
+    }
+}
+
+pub fn a_close_behind_a_shutdown_leaves_the_next_in_its_slot_alone<D: Driver>(open: Open<'_, D>) {
+    let mut bench = Bench::with(
+        open,
+        Config {
+            sockets: 5,
+            ..Config::default()
+        },
+    );
+    let (_, address) = bench.listen();
+    let options = SocketOptions {
+        reset_on_close: true,
+        ..SocketOptions::default()
+    };
+    for round in 0..300 {
+        let client = bench.connect_with_patience(&address, &options);
+        bench.until("both ends", |bench| {
+            bench.story(client).connected && bench.accepted.len() == round + 1
+        });
+        let server = bench.accepted[round];
+        bench.send(client, b"ping");
+        bench.until("the bytes", |bench| bench.received_len(server) == 4);
+        bench.send(server, b"pong");
+        bench.until("the answer", |bench| bench.received_len(client) == 4);
+        bench.until("the sends", |bench| {
+            bench.story(client).sent == 1 && bench.story(server).sent == 1
+        });
+        // All within one turn, on sockets whose places the next connection takes.
+        let how = if round % 3 == 0 {
+            Close::Graceful
+        } else {
+            Close::Reset
+        };
+        for socket in [server, client] {
+            bench.shutdown(socket);
+            bench.close(socket, how);
+        }
+    }
+    bench.some_turns();
+}
+
 pub fn a_stale_token_is_refused_everywhere<D: Driver>(open: Open<'_, D>) {
     let mut bench = Bench::new(open);
     let (listener, _) = bench.listen();
@@ -192,6 +369,7 @@ pub fn a_stale_token_is_refused_everywhere<D: Driver>(open: Open<'_, D>) {
         let buffer = Payload::Buffer(b"bytes".to_vec());
         assert_eq!(bench.send_payload(token, quiet), Err(Refused::Stale));
         assert_eq!(bench.send_payload(token, buffer), Err(Refused::Stale));
+        assert_eq!(bench.driver.shutdown(token), Err(Refused::Stale));
         assert_eq!(bench.driver.arm_receive(token, false), Err(Refused::Stale));
         assert_eq!(bench.driver.arm_receive(token, true), Err(Refused::Stale));
         assert_eq!(
@@ -209,6 +387,7 @@ pub fn a_listener_neither_sends_nor_receives<D: Driver>(open: Open<'_, D>) {
     let (listener, address) = bench.listen();
     let buffer = Payload::Buffer(b"bytes".to_vec());
     assert_eq!(bench.send_payload(listener, buffer), Err(Refused::Stale));
+    assert_eq!(bench.driver.shutdown(listener), Err(Refused::Stale));
     assert_eq!(
         bench.driver.arm_receive(listener, false),
         Err(Refused::Stale)

@@ -117,6 +117,8 @@ pub(super) struct End {
     pub(super) inbox: VecDeque<u8>,
     pub(super) ended: bool,
     pub(super) reset: bool,
+    /// Its driver has shut it down: the other side's end is under way, or has come.
+    shut: bool,
     /// Bytes sent from here that the other side has not read, and how many there may be.
     outstanding: usize,
     pub(super) window: usize,
@@ -328,6 +330,16 @@ impl World {
         length
     }
 
+    /// Ends what is sent from one side: what was sent arrives, then the end.
+    pub(super) fn shut(&mut self, id: EndId) {
+        let Some(end) = self.ends.get_mut(&id) else {
+            return;
+        };
+        if !end.reset && !std::mem::replace(&mut end.shut, true) {
+            self.schedule_behind(id, |other| Happening::End { end: other });
+        }
+    }
+
     /// Ends a connection from one side: what was sent arrives, then the end.
     pub(super) fn close(&mut self, id: EndId) {
         let Some(end) = self.ends.get_mut(&id) else {
@@ -337,8 +349,11 @@ impl World {
         if end.reset || end.other == id {
             // Reset already, or never connected.
             self.ends.remove(&id);
-        } else {
+        } else if !end.shut {
             self.schedule_behind(id, |other| Happening::End { end: other });
+        } else if end.ended {
+            let other = end.other;
+            self.forget(id, other);
         }
     }
 
@@ -362,6 +377,7 @@ impl World {
             inbox: VecDeque::new(),
             ended: false,
             reset: false,
+            shut: false,
             outstanding: 0,
             window: BUFFER_BYTES,
             blocked: false,

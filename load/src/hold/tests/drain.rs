@@ -69,6 +69,10 @@ impl<D: Driver> Driver for Disturbed<D> {
         self.driver.send(socket, payload)
     }
 
+    fn shutdown(&mut self, socket: Token) -> Result<(), Refused> {
+        self.driver.shutdown(socket)
+    }
+
     fn arm_receive(&mut self, socket: Token, armed: bool) -> Result<(), Refused> {
         self.driver.arm_receive(socket, armed)
     }

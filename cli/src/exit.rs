@@ -12,7 +12,7 @@ pub(crate) const TABLE: &str = "\
 Exit codes:
   0    done
   1    no measurements: nothing answered as it should, or nothing could start;
-       serve: couldn't listen, or broke
+       serve, fault-proxy: couldn't listen, or broke
   2    wrong usage: a flag, a value, a file
   3    some rows failed, or a file could not be written; the rest was measured
   4    run, hold: the figures are void (the warnings say why), or thresholds

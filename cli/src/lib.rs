@@ -13,6 +13,7 @@ mod compare;
 mod diff;
 mod doctor;
 mod exit;
+mod fault_proxy;
 mod hold;
 mod network;
 mod output;
@@ -81,6 +82,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Verb::Run(run) => run::run(&run, no_color),
         Verb::Hold(hold) => hold::run(&hold, no_color),
         Verb::Serve(serve) => serve::run(&serve),
+        Verb::FaultProxy(proxy) => fault_proxy::run(&proxy),
         Verb::Capacity(capacity) => capacity::run(&capacity, no_color),
         Verb::Compare(compare) => compare::run(&compare, no_color),
         Verb::Diff(diff) => diff::run(&diff),

@@ -209,7 +209,7 @@ fn identity(arguments: &Serve, address: &Address, fingerprint: &str) -> String {
 }
 
 /// `HOST:PORT`, `:PORT` for every local address, or `unix:PATH`; and the host as it was written.
-fn address(flag: &str, text: &str) -> Result<(Address, String), String> {
+pub(crate) fn address(flag: &str, text: &str) -> Result<(Address, String), String> {
     let bad = |why: &str| format!("{flag} {text:?}: {why}; write HOST:PORT or unix:PATH");
     if let Some(path) = text.strip_prefix("unix:") {
         if path.is_empty() {

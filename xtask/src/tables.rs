@@ -39,6 +39,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "faultproxy",
+        holds: "a TCP proxy that breaks connections on purpose: faults, lanes, orders",
+        imports: &["engine", "measure"],
+        test_imports: &[],
+    },
+    Crate {
         name: "plan",
         holds: "what a load is: target, request, protocol, schedule, secrets; validated",
         imports: &["measure", "proto"],
@@ -216,6 +222,7 @@ pub(crate) const CRATES: &[Crate] = &[
         imports: &[
             "capacity",
             "engine",
+            "faultproxy",
             "lab",
             "load",
             "master",

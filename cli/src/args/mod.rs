@@ -6,6 +6,7 @@ pub(crate) mod claims;
 pub(crate) mod compare;
 pub(crate) mod diff;
 pub(crate) mod doctor;
+pub(crate) mod fault_proxy;
 pub(crate) mod hold;
 pub(crate) mod http2;
 pub(crate) mod load;
@@ -75,6 +76,8 @@ pub(crate) enum Verb {
     Hold(Box<hold::Hold>),
     /// Serve constant answers, delays, and faults for testing clients
     Serve(serve::Serve),
+    /// Pass TCP connections on to a server and break them: delays, cuts, stalls, resets
+    FaultProxy(fault_proxy::FaultProxy),
     /// Compare servers side by side, in interleaved rounds
     Compare(compare::Compare),
     /// Find the highest rate at which a server meets your objectives

@@ -10,8 +10,18 @@ fn the_help_of_every_verb_is_the_committed_one() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/help");
     let verbs = cli::verbs();
     let known = [
-        "run", "hold", "serve", "compare", "capacity", "diff", "claims", "report", "pack",
-        "doctor", "subjects",
+        "run",
+        "hold",
+        "serve",
+        "fault-proxy",
+        "compare",
+        "capacity",
+        "diff",
+        "claims",
+        "report",
+        "pack",
+        "doctor",
+        "subjects",
     ];
     assert_eq!(verbs, known);
     for verb in std::iter::once("ringside").chain(verbs.iter().map(String::as_str)) {

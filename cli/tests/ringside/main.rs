@@ -11,6 +11,7 @@ mod commit;
 mod compare;
 mod doctor;
 mod expect;
+mod fault_proxy;
 mod faults;
 mod follow;
 mod foreign;

@@ -36,10 +36,8 @@ pub(crate) fn run(arguments: &FaultProxy) -> Result<Exit, Failure> {
     };
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     let (kind, reason) = engine::decide(arguments.engine).map_err(Failure::running)?;
-    let limit = descriptors::raise_limit(SOCKETS_MAX as u64 + DESCRIPTORS_RESERVED);
-    let room = usize::try_from(limit.saturating_sub(DESCRIPTORS_RESERVED)).unwrap_or(usize::MAX);
     let config = Config {
-        sockets: room.clamp(3, SOCKETS_MAX),
+        sockets: sockets(descriptors::raise_limit(u64::MAX)),
         ..Config::default()
     };
     let engine = format!("{}: {reason}", kind.name());
@@ -53,6 +51,15 @@ pub(crate) fn run(arguments: &FaultProxy) -> Result<Exit, Failure> {
             proxy(driver, &settings, &engine, &stop)
         }
     }
+}
+
+/// How many sockets there may be at once under a limit of open files. A ring has a file table of at
+/// most that many places, of which it leaves as many to accepted connections as there may be
+/// sockets. With sockets for two thirds of them, a third is left for connections to the upstream,
+/// which is one for each that is accepted.
+fn sockets(limit: u64) -> usize {
+    let places = usize::try_from(limit.saturating_sub(DESCRIPTORS_RESERVED)).unwrap_or(usize::MAX);
+    (places / 3 * 2).clamp(3, SOCKETS_MAX)
 }
 
 fn faults(arguments: &FaultProxy) -> Result<Faults, String> {
@@ -139,6 +146,13 @@ mod tests {
         read_lines(input, &sender, &driver.waker());
         drop(sender);
         lines.into_iter().collect()
+    }
+
+    #[test]
+    fn a_low_limit_of_open_files_leaves_room_for_both_sides() {
+        assert_eq!(sockets(1_024), 640);
+        assert_eq!(sockets(0), 3);
+        assert_eq!(sockets(u64::MAX), SOCKETS_MAX);
     }
 
     #[test]

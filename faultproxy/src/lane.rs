@@ -221,6 +221,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_due_stays_behind_what_is() {
+        let pace = pace("delay=100ns");
+        let mut lane = Lane::default();
+        lane.take_in(b"first", stamp(0, 0.0));
+        lane.take_in(b"second", stamp(50, 0.0));
+        let mut out = Vec::new();
+        lane.fill(Time(149), &pace, &mut out);
+        assert_eq!(out, b"first");
+        assert_eq!(lane.sent(), 5);
+        assert_eq!(lane.next_at(&pace), Time(150));
+    }
+
+    #[test]
     fn a_change_of_faults_takes_hold_of_what_is_held() {
         let mut lane = Lane::default();
         lane.take_in(b"bytes", stamp(5, 0.5));

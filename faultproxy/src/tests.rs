@@ -568,6 +568,18 @@ fn all_can_be_reset_and_the_proxy_goes_on() {
 }
 
 #[test]
+fn a_connection_that_is_over_leaves_no_timer() {
+    let mut stage = Stage::new("cut-after=1h");
+    stage.upstream(Actor::echo());
+    for _ in 0..10 {
+        let client = stage.client(Actor::doing(|replies| replies.close(MS)));
+        stage.play(10 * MS);
+        assert_eq!(client.ends(), (1, 0));
+        assert_eq!(stage.proxy.pending_timers(), 0);
+    }
+}
+
+#[test]
 fn faults_that_come_and_go_at_random_leave_nothing_behind() {
     let words = [
         "delay=3ms",

@@ -34,7 +34,13 @@ impl Proxy {
     }
 
     fn listening(at: &str, engine: &str, to: &str, more: &[&str]) -> Proxy {
-        let mut words = vec![
+        let mut words = Proxy::words(at, engine, to);
+        words.extend(more);
+        Proxy::spawned(&mut command(&words))
+    }
+
+    fn words<'a>(at: &'a str, engine: &'a str, to: &'a str) -> Vec<&'a str> {
+        vec![
             "fault-proxy",
             "--listen",
             at,
@@ -42,9 +48,11 @@ impl Proxy {
             to,
             "--engine",
             engine,
-        ];
-        words.extend(more);
-        let mut child = command(&words)
+        ]
+    }
+
+    fn spawned(command: &mut Command) -> Proxy {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -484,6 +492,34 @@ fn a_client_that_does_not_read_stops_the_upstream_and_the_proxy_stays_small() {
         let (bytes, error) = read_all(&mut client);
         assert_eq!((bytes.len(), error), (sent, None));
         proxy.until_counted("bytes_down", sent as u64);
+    }
+}
+
+#[test]
+fn hundreds_of_connections_fit_under_a_low_limit_of_open_files() {
+    const CONNECTIONS: usize = 250;
+    for engine in ENGINES {
+        let (listener, to) = listener();
+        let upstream = serve(listener, CONNECTIONS, echo);
+        let mut shell = Command::new("sh");
+        shell
+            .args([
+                "-c",
+                "ulimit -n 1024; exec \"$0\" \"$@\"",
+                env!("CARGO_BIN_EXE_ringside"),
+            ])
+            .args(Proxy::words("127.0.0.1:0", engine, &to));
+        let mut proxy = Proxy::spawned(&mut shell);
+        let mut clients: Vec<TcpStream> = (0..CONNECTIONS).map(|_| proxy.connect()).collect();
+        for client in &mut clients {
+            client.write_all(b"ping").unwrap();
+            client.read_exact(&mut [0; 4]).unwrap();
+        }
+        let counters = proxy.counters();
+        assert_eq!(counters["open"], CONNECTIONS);
+        assert_eq!(counters["upstream_failed"], 0);
+        drop(clients);
+        upstream.join().unwrap();
     }
 }
 

@@ -162,6 +162,7 @@ pub(crate) fn row(name: &str, outcome: Outcome, samples: Vec<Sample>) -> (RowFac
         record: Some(record(&sample)),
         sample,
         watched: Watched::default(),
+        faults: Vec::new(),
         phases: Vec::new(),
         generated: None,
     };

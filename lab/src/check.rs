@@ -220,8 +220,9 @@ fn serve_and_end(
     observer.event(&Event::Starting {
         subject: &subject.name,
     });
-    let Serving { mut process, port } =
-        Serving::raise(subject, &values.build, &values.dir, setting)?;
+    let Serving {
+        mut process, port, ..
+    } = Serving::raise(subject, &values.build, &values.dir, setting)?;
     ended(&mut process)?;
     wait_for_port(port).map_err(|error| {
         let what = format!("was stopped, but its port {port} is still in use: {error}");

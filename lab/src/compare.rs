@@ -320,6 +320,11 @@ pub fn read(options: &Options) -> Result<(Comparison, Vec<u8>), CannotBegin> {
         return impossible(what.to_owned());
     }
     overrule(&mut comparison, options);
+    if options.window.is_some()
+        && let Some(what) = comparison.unfit_fault()
+    {
+        return impossible(format!("{what}: give a longer --duration, or none"));
+    }
     Ok((comparison, file))
 }
 
@@ -557,7 +562,7 @@ fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
         asked: question(comparison),
         load: match comparison.is_timed() {
             true => "one run in each round".to_owned(),
-            false => phase::load(workload, &comparison.phases),
+            false => phase::load(workload, &comparison.phases, &comparison.faults),
         },
         rate: workload.rate,
         window_s: workload.window.as_secs_f64(),

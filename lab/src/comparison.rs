@@ -3,11 +3,15 @@
 //!
 //! This file reads and validates it and finds its subjects' folders. It measures nothing.
 
+mod faulted;
+mod generators;
+
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use faults::Fault;
 use load::Redaction;
 use load::check::Threshold;
 use serde::Deserialize;
@@ -72,6 +76,8 @@ pub struct Comparison {
     pub budget: Option<Duration>,
     /// What each round of a subject consists of; empty: one window.
     pub phases: Vec<Phase>,
+    /// What happens to each subject in a round that is one window.
+    pub faults: Vec<Fault>,
     /// By what its rows are judged.
     pub judging: Judging,
     /// The same comparison at each value of one setting; empty: there is no sweep.
@@ -170,6 +176,8 @@ struct Written {
     workload: Option<Workload>,
     #[serde(default, rename = "phase")]
     phases: Vec<phase::Written>,
+    #[serde(default)]
+    faults: Vec<faults::schedule::Written>,
     sweep: Option<Spanned<points::Written>>,
     judge: Option<Spanned<judging::Written>>,
     #[serde(default)]
@@ -271,9 +279,11 @@ impl Comparison {
             (None, false) => Workload::default(),
         };
         let mut phases = phase::read(phases, &mut workload, document)?;
+        let faults = std::mem::take(&mut written.faults);
+        let faults = faulted::read(faults, &phases, &workload, timed, document)?;
         let judging = judging(&mut written, &phases, &workload, timed, document)?;
         if phases.is_empty() {
-            phases = judging.phases(workload.window);
+            phases = judging.phases(workload.window, &faults);
         }
         let redaction = redaction.clone().naming(&written.redact);
         let reader = Reader {
@@ -284,6 +294,7 @@ impl Comparison {
             beside: file.parent().unwrap_or(Path::new("")),
             written: &written,
             phases,
+            faults,
             judging,
             document,
         };
@@ -329,6 +340,7 @@ struct Reader<'a> {
     /// Commands are timed: there is no workload.
     timed: bool,
     phases: Vec<Phase>,
+    faults: Vec<Fault>,
     judging: Judging,
     document: &'a Document,
     name: String,
@@ -356,6 +368,7 @@ impl Reader<'_> {
                 answer.tell_secrets(&self.redaction);
             }
             self.check_kind(&subject, &wanted.subject)?;
+            self.check_faults(&subject, of_generators)?;
             if !self.timed {
                 declared(&subject, &question, &workload, self.document)?;
             }
@@ -466,6 +479,7 @@ impl Reader<'_> {
             precision: written.precision,
             budget: written.budget,
             phases: self.phases.clone(),
+            faults: self.faults.clone(),
             judging: self.judging.clone(),
             points: Vec::new(),
             workload,
@@ -546,61 +560,6 @@ impl Reader<'_> {
             false => self.beside,
         };
         std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
-    }
-
-    /// Whether generators are compared; then all rows load one subject, as fast as they can.
-    fn check_generators(&self, wanted: &[Wanted], common: &Workload) -> Result<bool, BadFile> {
-        let mut written = wanted.iter().filter_map(|row| row.generator.as_ref());
-        let Some(first) = written.next() else {
-            return Ok(false);
-        };
-        let fault = |span, what: String| Err(self.document.fault(Some(span), what));
-        let subject = wanted[0].subject.get_ref();
-        if let Some(other) = wanted.iter().find(|row| row.subject.get_ref() != subject) {
-            let what = format!(
-                "`{}` beside `{subject}`; generators are compared by how they load one subject: \
-                 expected the same in all rows",
-                other.subject.get_ref()
-            );
-            return fault(other.subject.span(), what);
-        }
-        let what = match () {
-            () if !self.phases.is_empty() => "[[phase]] is for servers",
-            () if self.written.capacity.is_some() => "[capacity] is for servers",
-            () if common.rate.is_some() => {
-                "`rate` in [workload] is for servers: write it into the generator's command"
-            }
-            () => return Ok(true),
-        };
-        fault(first.span(), format!("generators are compared, and {what}"))
-    }
-
-    /// Our own generator, beside others.
-    fn ours(
-        &self,
-        row: &Spanned<String>,
-        question: &Question,
-        workload: &Workload,
-        tls: bool,
-    ) -> Result<Generator, BadFile> {
-        let engine = self.written.engine.as_ref();
-        let engine = engine.map_or("auto", |engine| engine.get_ref());
-        Generator::ours(question, workload, tls, engine)
-            .map_err(|what| self.document.fault(Some(row.span()), what))
-    }
-
-    /// What a generator did is what its server counted, so that has to count.
-    fn check_counter(&self, subject: &Subject, named: &Spanned<String>) -> Result<(), BadFile> {
-        let watch = &subject.watch;
-        if watch.metrics.is_some() && !watch.exchanges.is_empty() {
-            return Ok(());
-        }
-        let what = format!(
-            "{} doesn't say how many exchanges it has served, and generators are counted by the \
-             server that they load: add `metrics` and `exchanges` to [watch] in its subject.toml",
-            subject.name
-        );
-        Err(self.document.fault(Some(named.span()), what))
     }
 }
 

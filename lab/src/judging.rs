@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use faults::Fault;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
@@ -130,8 +131,8 @@ impl Judging {
     }
 
     /// The two parts of a round whose closed loop is measured for so long, if there is an equal
-    /// rate.
-    pub(crate) fn phases(&self, window: Duration) -> Vec<Phase> {
+    /// rate. The faults come in each.
+    pub(crate) fn phases(&self, window: Duration, faults: &[Fault]) -> Vec<Phase> {
         let Some(rate) = self.equal_rate else {
             return Vec::new();
         };
@@ -141,6 +142,7 @@ impl Judging {
             connections: None,
             length: window,
             pass: Vec::new(),
+            faults: faults.to_vec(),
             compared: true,
             equal: false,
         };
@@ -227,7 +229,7 @@ mod tests {
             ..Judging::default()
         };
         assert_eq!(equal.metrics(rate).len(), 4);
-        let closed = equal.phases(Duration::from_millis(350));
+        let closed = equal.phases(Duration::from_millis(350), &[]);
         assert!(closed[0].compared && closed[1].equal && closed[1].rate.is_none());
         let of_generators = Metric::GeneratorCpuPerExchange;
         assert_eq!(

@@ -29,7 +29,6 @@ pub mod manifest;
 mod named;
 mod naming;
 pub mod network;
-pub mod phase;
 mod places;
 pub mod points;
 pub mod profile;
@@ -52,6 +51,8 @@ use std::time::Duration;
 use load::Redaction;
 
 pub use compare::compare;
+pub use faults::phase;
+
 pub use end::{CannotBegin, End};
 pub use event::{Event, Observer};
 pub use store::{Kept, Source};

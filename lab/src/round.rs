@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use faults::Injected;
 use load::Record;
 use load::check::Outcome;
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,9 @@ pub struct Round {
     pub sample: Sample,
     /// What was seen of the subject and the host meanwhile.
     pub watched: Watched,
+    /// What was done to the subject meanwhile; empty where that is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Injected>,
     /// What the generator measured; null where a command was timed, or generators are compared.
     pub record: Option<Record>,
     /// The phases that it consisted of, in their order; empty where it is one window.
@@ -61,6 +65,9 @@ pub struct PhaseRun {
     pub sample: Sample,
     /// What was seen of the subject and the host meanwhile.
     pub watched: Watched,
+    /// What was done to the subject meanwhile; empty where that is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Injected>,
     /// Its conditions, and whether they were met.
     pub conditions: Vec<Outcome>,
     /// What the generator measured; null where it is the round's own record.

@@ -5,7 +5,7 @@
 //! Knows nothing of what a companion does: that it is ready is all that is asked of it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -54,42 +54,38 @@ fn raise_one(
     setting: &Setting<'_>,
 ) -> Result<Process, Trouble> {
     let broken = |what: String| Trouble::Failed(what, Vec::new());
-    let dir = values.dir.join("companions").join(&companion.name);
+    let dir = folder(companion, values);
     // Left over from a start before: what a database finds must not depend on which start it is.
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(&dir).map_err(|error| broken(format!("{}: {error}", dir.display())))?;
     let port = free_port().map_err(|error| broken(format!("there's no free port: {error}")))?;
-    let cores = match companion.cores {
-        Side::Generator => &setting.placement.generator,
-        Side::Server => &setting.placement.server,
-    };
-    let own = Values {
-        port,
-        dir: dir.clone(),
-        cpus: List(cores).to_string(),
-        ..values.clone()
-    };
-    let starter = Starter {
-        companion,
-        values: &own,
-        cores,
-    };
-    let limit = Duration::from_secs(companion.ready.within_seconds.into());
+    let starter = Starter::new(companion, values, port, setting);
     for command in &companion.prepare {
-        starter.finish(command, limit, setting)?;
+        starter.finish(command, starter.limit(), setting)?;
     }
-    let mut process = starter.start(&companion.command, "output.log")?;
-    match starter.wait_until_ready(&mut process, limit, setting) {
-        Ok(()) => {
-            let place = Place { port, dir };
-            values.companions.insert(companion.name.clone(), place);
-            Ok(process)
-        }
-        Err(trouble) => {
-            process.end(GRACE);
-            Err(trouble)
-        }
-    }
+    let process = starter.begin(setting)?;
+    let place = Place { port, dir };
+    values.companions.insert(companion.name.clone(), place);
+    Ok(process)
+}
+
+/// Starts a companion that has ended once more: on its port, with the files that it left.
+///
+/// # Errors
+/// Why it can't be used, or that somebody asked to stop.
+pub fn start_again(
+    companion: &Companion,
+    values: &Values,
+    setting: &Setting<'_>,
+) -> Result<Process, Trouble> {
+    let place = values.companions.get(&companion.name);
+    let port = place.map_or(0, |place| place.port);
+    Starter::new(companion, values, port, setting).begin(setting)
+}
+
+/// Where a companion of a subject with these values runs.
+fn folder(companion: &Companion, values: &Values) -> PathBuf {
+    values.dir.join("companions").join(&companion.name)
 }
 
 /// Removes what the companions of a subject left in its run directory `dir`, a database's files
@@ -115,16 +111,53 @@ pub fn clear(dir: &Path) {
 /// How the commands of a companion are started.
 struct Starter<'a> {
     companion: &'a Companion,
-    values: &'a Values,
+    values: Values,
     cores: &'a [usize],
 }
 
-impl Starter<'_> {
+impl<'a> Starter<'a> {
+    /// Of one that listens on `port`, beside a subject with these `values`.
+    fn new(
+        companion: &'a Companion,
+        values: &Values,
+        port: u16,
+        setting: &Setting<'a>,
+    ) -> Starter<'a> {
+        let cores = match companion.cores {
+            Side::Generator => &setting.placement.generator,
+            Side::Server => &setting.placement.server,
+        };
+        let values = Values {
+            port,
+            dir: folder(companion, values),
+            cpus: List(cores).to_string(),
+            ..values.clone()
+        };
+        Starter {
+            companion,
+            values,
+            cores,
+        }
+    }
+
+    /// How long it may take until it can be used.
+    fn limit(&self) -> Duration {
+        Duration::from_secs(self.companion.ready.within_seconds.into())
+    }
+
+    /// Starts it, and waits until it can be used.
+    fn begin(&self, setting: &Setting<'_>) -> Result<Process, Trouble> {
+        let mut process = self.start(&self.companion.command, "output.log")?;
+        let ready = self.wait_until_ready(&mut process, self.limit(), setting);
+        ready.inspect_err(|_| drop(process.end(GRACE)))?;
+        Ok(process)
+    }
+
     fn start(&self, command: &Command, log: &str) -> Result<Process, Trouble> {
-        let (program, arguments) = command.fill(self.values);
+        let (program, arguments) = command.fill(&self.values);
         let mut environment = surroundings();
         for (name, value) in &self.companion.environment {
-            environment.insert(name.clone(), value.fill(self.values));
+            environment.insert(name.clone(), value.fill(&self.values));
         }
         let launch = Launch {
             program,

@@ -241,7 +241,7 @@ pub fn versioned<T: DeserializeOwned>(text: &str, known: u32, what: &str) -> Res
 }
 
 /// Reads a length of time: `"1s"`, `"200ms"`.
-pub(crate) fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+pub fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(from)?;
     measure::units::parse_duration(&text).map_err(D::Error::custom)
 }

@@ -18,7 +18,7 @@ use crate::setting::{
     PROBE_TIMEOUT, Setting, Trouble, environment, free_port, ready_question, wait_until_answered,
 };
 use crate::subject::{self, Subject, Values};
-use crate::watch::Watch;
+use crate::watch::{Joined, Watch, Who};
 use crate::workload::{Protocol, Question};
 
 /// How often a port may turn out to be somebody else's.
@@ -65,6 +65,8 @@ pub struct Serving {
     pub process: Process,
     /// Where it listens.
     pub port: u16,
+    /// What the placeholders of its description stood for.
+    pub values: Values,
 }
 
 impl Serving {
@@ -143,7 +145,14 @@ impl Serving {
         let verified = wait_until_ready(subject, port, &mut process, setting.stop)
             .and_then(|()| then(subject, port).map_err(|what| wrong(what, process.last_lines())));
         match verified {
-            Ok(found) => Ok((Serving { process, port }, found)),
+            Ok(found) => {
+                let serving = Serving {
+                    process,
+                    port,
+                    values,
+                };
+                Ok((serving, found))
+            }
             Err(Trouble::Failed(what, log)) => {
                 process.end(GRACE);
                 let hint = misplaced(subject, &values).unwrap_or_default();
@@ -189,20 +198,22 @@ pub enum Served {
 
 impl Served {
     /// Starts a subject, or joins one that runs already, and verifies what it answers; with the
-    /// port that it listens on.
+    /// port that it listens on, and with what the placeholders stood for.
     fn raise(
         subject: &Subject,
         build: &Path,
         dir: &Path,
         setting: &Setting<'_>,
-    ) -> Result<(Served, u16), Trouble> {
+    ) -> Result<(Served, u16, Values), Trouble> {
         let Some(running) = &subject.running else {
-            let Serving { process, port } = Serving::raise(subject, build, dir, setting)?;
-            return Ok((Served::Started(Box::new(process)), port));
+            let serving = Serving::raise(subject, build, dir, setting)?;
+            let process = Served::Started(Box::new(serving.process));
+            return Ok((process, serving.port, serving.values));
         };
         let verified = verify(subject, running.port);
         verified.map_err(|what| wrong(what, Vec::new()))?;
-        Ok((Served::Running(running.clone()), running.port))
+        let process = Served::Running(running.clone());
+        Ok((process, running.port, Values::default()))
     }
 
     /// Its first process, if that is known.
@@ -244,6 +255,8 @@ pub struct Live {
     pub process: Served,
     /// Where it listens.
     pub port: u16,
+    /// What the placeholders of its description stood for, if it was started here.
+    pub values: Values,
     /// What it used.
     pub watch: Watch,
     /// The load of one round.
@@ -262,7 +275,7 @@ impl Live {
         setting: &Setting<'_>,
     ) -> Result<Live, Trouble> {
         let broken = |what: String| Trouble::Failed(what, Vec::new());
-        let (process, port) = Served::raise(&row.subject, build, dir, setting)?;
+        let (process, port, values) = Served::raise(&row.subject, build, dir, setting)?;
         let raised = setting.plan(row, port).map_err(broken).and_then(|plan| {
             let valid = plan.validate();
             valid.map_err(|invalid| broken(invalid.to_string()))?;
@@ -277,6 +290,7 @@ impl Live {
                 watch,
                 process,
                 port,
+                values,
                 plan,
                 answer,
             }),
@@ -295,6 +309,23 @@ impl Live {
     }
 }
 
+impl Joined {
+    /// It serves in the place of the subject that was watched before.
+    pub fn subject(process: &Process) -> Joined {
+        Joined(Who::Subject(process.pid(), process.group()))
+    }
+
+    /// It is a companion of the subject.
+    pub fn companion(process: &Process) -> Joined {
+        Joined(Who::Companion(process.pid()))
+    }
+
+    /// It is neither, and nobody's fault.
+    pub fn beside(process: &Process) -> Joined {
+        Joined(Who::Beside(process.pid()))
+    }
+}
+
 /// Watches a subject that serves at `port`.
 fn watch(subject: &Subject, served: &Served, port: u16) -> Result<Watch, String> {
     let mut watch = match served {
@@ -310,7 +341,8 @@ fn watch(subject: &Subject, served: &Served, port: u16) -> Result<Watch, String>
     Ok(watch)
 }
 
-fn port_taken(log: &[String]) -> bool {
+/// Whether a program that didn't start says that somebody else has its port.
+pub fn port_taken(log: &[String]) -> bool {
     log.iter().any(|line| {
         let line = line.to_ascii_lowercase();
         line.contains("address already in use") || line.contains("eaddrinuse")
@@ -330,11 +362,10 @@ pub(crate) fn write_files(subject: &Subject, values: &Values) -> Result<(), Stri
 }
 
 /// Starts what a subject's description says, and waits for nothing.
-pub(crate) fn start(
-    subject: &Subject,
-    values: &Values,
-    cores: &[usize],
-) -> Result<Process, Trouble> {
+///
+/// # Errors
+/// Why it can't be started.
+pub fn start(subject: &Subject, values: &Values, cores: &[usize]) -> Result<Process, Trouble> {
     let folder = subject.start.folder.as_deref().unwrap_or(&values.dir);
     if !folder.is_dir() {
         let folder = folder.display();
@@ -359,7 +390,11 @@ pub(crate) fn start(
     })
 }
 
-fn wait_until_ready(
+/// Waits until a subject that was started answers at `port`.
+///
+/// # Errors
+/// That it has ended, or wasn't ready within its time, or that somebody asked to stop.
+pub fn wait_until_ready(
     subject: &Subject,
     port: u16,
     process: &mut Process,

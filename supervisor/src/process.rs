@@ -42,7 +42,7 @@ const FOLLOWING: Duration = Duration::from_millis(300);
 /// How long a command that answers a question may take.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 /// How often anything here looks again.
-pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(5);
+pub const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// How a process is started.
 #[derive(Debug)]
@@ -70,6 +70,8 @@ pub struct Process {
     log: Log,
     gone: Option<ExitStatus>,
     ended: bool,
+    /// It was asked for something that may end it and leave another in its place.
+    may_hand_over: bool,
     /// What it needs beside it, in the order of starting.
     companions: Vec<Process>,
     /// The names of those who were still there when it, or a companion, had ended.
@@ -116,6 +118,7 @@ impl Process {
             log,
             gone: None,
             ended: false,
+            may_hand_over: false,
             companions: Vec::new(),
             left_behind: BTreeSet::new(),
             group,
@@ -136,8 +139,24 @@ impl Process {
     }
 
     /// Processes that this one needs: they end when it has ended, the last first.
-    pub(crate) fn accompany(&mut self, companions: Vec<Process>) {
+    pub fn accompany(&mut self, companions: Vec<Process>) {
         self.companions.extend(companions);
+    }
+
+    /// Its companions, which are on their own from now on.
+    pub fn let_companions_go(&mut self) -> Vec<Process> {
+        std::mem::take(&mut self.companions)
+    }
+
+    /// The companion that was started as the `place`-th, from 0.
+    pub fn companion(&mut self, place: usize) -> Option<&mut Process> {
+        self.companions.get_mut(place)
+    }
+
+    /// From now on it may end, as long as somebody whom it has started is there: a server that was
+    /// asked to start a new program in its own place has not gone into the background.
+    pub fn may_hand_over(&mut self) {
+        self.may_hand_over = true;
     }
 
     /// The kernel's account of it and of what it starts.
@@ -173,9 +192,12 @@ impl Process {
 
     /// How it ended, in words, if it has. One that left somebody behind went into the background,
     /// where nobody can say any more what belongs to it.
-    pub(crate) fn ended_in_words(&mut self) -> Option<String> {
+    pub fn ended_in_words(&mut self) -> Option<String> {
         let status = self.exited()?;
         let left: BTreeSet<String> = self.members().into_iter().filter_map(name).collect();
+        if self.may_hand_over && !left.is_empty() {
+            return None;
+        }
         if left.is_empty() || !status.success() {
             return Some(ending(status));
         }
@@ -242,12 +264,12 @@ impl Process {
         }
         self.ask_to_end();
         for pid in self.members() {
-            signal(pid, Signal::TERM);
+            send(pid, Signal::TERM);
         }
         if !self.wait_until(deadline, Process::is_gone) {
             let _ = kill_process_group(self.pid, Signal::KILL);
             for pid in self.members() {
-                signal(pid, Signal::KILL);
+                send(pid, Signal::KILL);
             }
             self.wait_until(Time::now() + BURIAL, Process::is_gone);
         }
@@ -272,6 +294,22 @@ impl Process {
         self.exited().is_some() && self.members().is_empty()
     }
 
+    /// Kills it and everything that it started, at once and without a word; its companions stay.
+    /// Returns who is there after all of that.
+    pub fn kill(&mut self) -> Vec<u32> {
+        let deadline = Time::now() + BURIAL;
+        loop {
+            // The first one first: a master would start workers in the place of those it lost.
+            send(self.pid(), Signal::KILL);
+            let members = self.members();
+            members.iter().for_each(|pid| send(*pid, Signal::KILL));
+            if self.is_gone() || Time::now() >= deadline {
+                return self.members();
+            }
+            sleep_until(Time::now() + LOOK_AGAIN);
+        }
+    }
+
     /// Whether `happened` became true before the deadline.
     fn wait_until(&mut self, deadline: Time, happened: impl Fn(&mut Process) -> bool) -> bool {
         loop {
@@ -287,7 +325,7 @@ impl Process {
     }
 
     /// Everyone alive who belongs to it, itself included unless it has exited.
-    fn members(&self) -> Vec<u32> {
+    pub fn members(&self) -> Vec<u32> {
         let mut members: BTreeSet<u32> = measure::process::tree(self.pid()).into_iter().collect();
         members.extend(marked(&self.mark));
         members.extend(self.group.iter().flat_map(|group| group.members()));
@@ -392,7 +430,8 @@ impl Drop for Guard {
     }
 }
 
-fn signal(pid: u32, signal: Signal) {
+/// Sends a process a signal, if it is still there.
+pub fn send(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         // It may have ended since it was listed, which is what is wanted.
         let _ = kill_process(pid, signal);

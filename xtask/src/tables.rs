@@ -177,9 +177,15 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "faults",
+        holds: "what happens to a subject in a round: phases of its load, faults on purpose",
+        imports: &["load", "measure", "supervisor"],
+        test_imports: &[],
+    },
+    Crate {
         name: "lab",
         holds: "subjects side by side: comparisons, rounds, validity, verdict",
-        imports: &["load", "measure", "statistics", "supervisor"],
+        imports: &["faults", "load", "measure", "statistics", "supervisor"],
         test_imports: &[],
     },
     Crate {

@@ -12,6 +12,7 @@ pub mod run;
 
 use std::time::Duration;
 
+use faults::Fault;
 use measure::time::{Time, unix_seconds};
 use supervisor::setting::Setting;
 
@@ -29,6 +30,8 @@ pub use plan::{expected, order, rows};
 
 pub use entry::idle_cpu_ns;
 pub use run::{At, Ran};
+
+use run::Course;
 
 /// All that the rounds need.
 pub(crate) struct Rounds<'a> {
@@ -176,7 +179,11 @@ impl Rounds<'_> {
             // Nobody answered, or somebody asked to stop: there is nothing to measure.
             None => drop(self.phases.remove(at)),
         }
-        self.manifest.setup.load = phase::load(&self.comparison.workload, &self.phases);
+        self.manifest.setup.load = phase::load(
+            &self.comparison.workload,
+            &self.phases,
+            &self.comparison.faults,
+        );
     }
 
     /// Measures one entry once.
@@ -185,9 +192,7 @@ impl Rounds<'_> {
         let (began, began_unix_s) = (Time::now(), unix_seconds());
         let entry = &mut entries[at];
         let (name, rounds) = (entry.row.name.clone(), self.comparison.rounds);
-        // What the generator can do at most is asked for in a closed loop.
-        let of_ceiling = |phase: &&Phase| entry.role != Role::Ceiling || !phase.equal;
-        let phases: Vec<Phase> = self.phases.iter().filter(of_ceiling).cloned().collect();
+        let (phases, faults) = parts(entry.role, &self.phases, &self.comparison.faults);
         let mut start = entry.start;
         let measuring = Event::Measuring {
             subject: &name,
@@ -202,7 +207,13 @@ impl Rounds<'_> {
                         let (row, dir) = (&entry.row, &entry.dir);
                         run::by(generator, row, dir, live, &self.setting, round)
                     }
-                    None => run::all(live, &phases, &self.setting, round),
+                    None => Course {
+                        subject: &entry.row.subject,
+                        phases: &phases,
+                        faults,
+                        setting: &self.setting,
+                    }
+                    .run(live, round),
                 }
             }
             State::Timed(command) => {
@@ -282,4 +293,18 @@ impl Rounds<'_> {
         }
         enough
     }
+}
+
+/// What a round of a row in this role consists of. What the generator can do at most is asked for
+/// in a closed loop, and nothing goes wrong meanwhile.
+fn parts<'a>(role: Role, phases: &[Phase], faults: &'a [Fault]) -> (Vec<Phase>, &'a [Fault]) {
+    if role != Role::Ceiling {
+        return (phases.to_vec(), faults);
+    }
+    let closed = phases.iter().filter(|phase| !phase.equal).cloned();
+    let calm = closed.map(|phase| Phase {
+        faults: Vec::new(),
+        ..phase
+    });
+    (calm.collect(), &[])
 }

@@ -5,6 +5,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use faults::intervene::apart;
+use faults::{Fault, Injected, inject};
 use load::check::evaluate;
 use load::schedule::Schedule;
 use load::{LoadError, Plan, Progress, Record};
@@ -14,7 +16,8 @@ use supervisor::live::Live;
 use supervisor::loading::Order;
 use supervisor::row::Row;
 use supervisor::setting::{Setting, Trouble};
-use supervisor::watch::Watched;
+use supervisor::subject::Subject;
+use supervisor::watch::{Watch, Watched};
 
 use crate::arrivals;
 use crate::phase::Phase;
@@ -82,6 +85,7 @@ pub struct Ran {
     /// Of the phase that is compared, where there are phases.
     record: Option<Record>,
     watched: Watched,
+    faults: Vec<Injected>,
     phases: Vec<PhaseRan>,
     /// Of a generator that is compared.
     generated: Option<Generated>,
@@ -93,6 +97,7 @@ struct PhaseRan {
     connections: u32,
     record: Record,
     watched: Watched,
+    faults: Vec<Injected>,
 }
 
 impl Ran {
@@ -101,6 +106,7 @@ impl Ran {
         Ran {
             record: None,
             watched,
+            faults: Vec::new(),
             phases: Vec::new(),
             generated: None,
         }
@@ -125,7 +131,7 @@ impl Ran {
     /// The round as it is kept.
     pub fn round(self, at: At<'_>) -> Round {
         let generated = self.generated;
-        let sample = |record: &Option<Record>, watched: &mut Watched| {
+        let sample = |record: &Option<Record>, watched: &mut Watched, faults: &[Injected]| {
             watched.subject.others_busy = at.others_busy;
             let (server, round) = (watched.subject, at.round);
             let cores = server.own_cores.map_or(at.cores, |own| own as usize);
@@ -140,15 +146,16 @@ impl Ran {
                 watched,
                 record: record.as_ref(),
                 generated: generated.as_ref(),
+                faults,
             });
             sample
         };
         let mut watched = self.watched;
-        let own = sample(&self.record, &mut watched);
+        let own = sample(&self.record, &mut watched, &self.faults);
         let phase = |ran: PhaseRan| {
             let conditions = evaluate(&ran.phase.pass, &ran.record);
             let (record, mut watched) = (Some(ran.record), ran.watched);
-            let sample = sample(&record, &mut watched);
+            let sample = sample(&record, &mut watched, &ran.faults);
             PhaseRun {
                 name: ran.phase.name,
                 rate: ran.phase.rate,
@@ -157,6 +164,7 @@ impl Ran {
                 equal: ran.phase.equal,
                 sample,
                 watched,
+                faults: ran.faults,
                 conditions,
                 record: record.filter(|_| !ran.phase.compared),
             }
@@ -169,6 +177,7 @@ impl Ran {
             began_unix_s: at.began_unix_s,
             sample: own,
             watched,
+            faults: self.faults,
             phases: self.phases.into_iter().map(phase).collect(),
             record: self.record,
             generated,
@@ -212,38 +221,84 @@ pub(super) fn by(
     order.carry_out(live).map(Ran::generated)
 }
 
-/// One round on a subject that serves: one window, or the phases one after the other.
-pub(super) fn all(
-    live: &mut Live,
-    phases: &[Phase],
-    setting: &Setting<'_>,
-    round: u32,
-) -> Result<Ran, Trouble> {
-    // Ends the sentence about what may go wrong, as in "died in round 3".
-    let when = format!("in round {round}");
-    let drawn = |plan, phase| arrivals::drawn_for(plan, setting.seed, round, phase);
-    let plan = live.plan.clone();
-    if phases.is_empty() {
-        let (record, watched) = run(live, &drawn(plan, 0), setting, &when)?;
-        return Ok(Ran::of(record, watched));
-    }
-    let mut ran = Ran::timed(Watched::default());
-    for (at, phase) in phases.iter().enumerate() {
-        let plan = drawn(of_phase(&plan, phase), at);
-        let when = format!("{when}, phase {}", phase.name);
-        let (record, watched) = run(live, &plan, setting, &when)?;
-        if phase.compared {
-            ran.record = Some(record.clone());
-            ran.watched = watched.clone();
+/// What a round on a subject that serves consists of.
+pub(super) struct Course<'a> {
+    /// Who serves.
+    pub(super) subject: &'a Subject,
+    /// The phases, one after the other; empty: one window.
+    pub(super) phases: &'a [Phase],
+    /// What happens to it in the one window.
+    pub(super) faults: &'a [Fault],
+    /// Where it runs.
+    pub(super) setting: &'a Setting<'a>,
+}
+
+impl Course<'_> {
+    /// One round.
+    pub(super) fn run(&self, live: &mut Live, round: u32) -> Result<Ran, Trouble> {
+        // Ends the sentence about what may go wrong, as in "died in round 3".
+        let when = format!("in round {round}");
+        let drawn = |plan, phase| arrivals::drawn_for(plan, self.setting.seed, round, phase);
+        let plan = live.plan.clone();
+        if self.phases.is_empty() {
+            let (record, watched, faults) =
+                self.window(live, &drawn(plan, 0), self.faults, &when)?;
+            let ran = Ran::of(record, watched);
+            return Ok(Ran { faults, ..ran });
         }
-        ran.phases.push(PhaseRan {
-            phase: phase.clone(),
-            connections: plan.connections,
-            record,
-            watched,
-        });
+        let mut ran = Ran::timed(Watched::default());
+        for (at, phase) in self.phases.iter().enumerate() {
+            let plan = drawn(of_phase(&plan, phase), at);
+            let when = format!("{when}, phase {}", phase.name);
+            let (record, watched, faults) = self.window(live, &plan, &phase.faults, &when)?;
+            if phase.compared {
+                ran.record = Some(record.clone());
+                ran.watched = watched.clone();
+                ran.faults = faults.clone();
+            }
+            ran.phases.push(PhaseRan {
+                phase: phase.clone(),
+                connections: plan.connections,
+                record,
+                watched,
+                faults,
+            });
+        }
+        Ok(ran)
     }
-    Ok(ran)
+
+    /// One window, with what happens to the subject meanwhile.
+    fn window(
+        &self,
+        live: &mut Live,
+        plan: &Plan,
+        faults: &[Fault],
+        when: &str,
+    ) -> Result<(Record, Watched, Vec<Injected>), Trouble> {
+        let setting = self.setting;
+        if faults.is_empty() {
+            let (record, watched) = run(live, plan, setting, when)?;
+            return Ok((record, watched, Vec::new()));
+        }
+        let (watch, Some(started)) = apart(live, self.subject, setting) else {
+            let what = "was running already, so that no fault can be made of it".to_owned();
+            return Err(Trouble::Failed(what, Vec::new()));
+        };
+        watch.before();
+        let (result, injected) = inject(faults, started, setting.stop, watch, |beside, watch| {
+            load::run(plan, setting.stop, &mut |progress| {
+                beside.see(progress, plan.warm_up_s, watch);
+                see(watch, progress);
+            })
+        });
+        let watched = watch.after(plan.connections, setting.placement);
+        // Before what became of it is looked at: it may not be there because of that.
+        let injected = injected.map_err(|trouble| match trouble {
+            Trouble::Failed(what, log) => Trouble::Failed(format!("{what} {when}"), log),
+            Trouble::Stopped => Trouble::Stopped,
+        })?;
+        Ok((check(live, result, when)?, watched, injected))
+    }
 }
 
 /// The plan of a phase, where `plan` is that of a row.
@@ -271,17 +326,18 @@ pub fn run(
 ) -> Result<(Record, Watched), Trouble> {
     let watch = &mut live.watch;
     watch.before();
-    let result = load::run(
-        plan,
-        setting.stop,
-        &mut |progress: &Progress| match progress.phase {
-            load::Phase::WarmUp => {}
-            load::Phase::Measure => watch.window(),
-            load::Phase::Drain => watch.close(),
-        },
-    );
+    let result = load::run(plan, setting.stop, &mut |progress| see(watch, progress));
     let watched = watch.after(plan.connections, setting.placement);
     Ok((check(live, result, when)?, watched))
+}
+
+/// Watches a subject as far as its load is.
+fn see(watch: &mut Watch, progress: &Progress) {
+    match progress.phase {
+        load::Phase::WarmUp => {}
+        load::Phase::Measure => watch.window(),
+        load::Phase::Drain => watch.close(),
+    }
 }
 
 /// The record of a whole run; or what became of the subject, the generator or the wish to go on.

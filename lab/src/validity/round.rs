@@ -1,5 +1,6 @@
 //! The checks of one round.
 
+use faults::Injected;
 use load::Record;
 use measure::quota::Quota;
 use statistics::format::per_second;
@@ -55,6 +56,8 @@ pub struct Seen<'a> {
     pub record: Option<&'a Record>,
     /// What a generator did that is compared.
     pub generated: Option<&'a Generated>,
+    /// What was done to the subject on purpose.
+    pub faults: &'a [Injected],
 }
 
 impl<'a> Seen<'a> {
@@ -65,6 +68,7 @@ impl<'a> Seen<'a> {
             watched: &round.watched,
             record: round.record.as_ref(),
             generated: round.generated.as_ref(),
+            faults: &round.faults,
         }
     }
 }
@@ -116,8 +120,38 @@ pub fn look(round: Seen<'_>) -> Vec<(Check, Looked)> {
         Some(_) => &OF_GENERATORS,
         None => &RULES,
     };
-    let looked = rules.iter().map(|(check, look)| (*check, look(round)));
+    let looked = rules.iter().map(|(check, look)| {
+        let looked = look(round);
+        match round.faults.is_empty() {
+            true => (*check, looked),
+            false => (*check, beside_faults(*check, looked, round)),
+        }
+    });
     looked.collect()
+}
+
+/// What a check found where faults were made on purpose. What they are there to show spoils
+/// nothing, and what may come of them spoils no round by itself.
+fn beside_faults(check: Check, looked: Looked, round: Seen<'_>) -> Looked {
+    let Looked::Found(_, sentence) = &looked else {
+        return looked;
+    };
+    match check {
+        // Nobody answered at all, faults or not.
+        Check::Errors if round.sample.completed == 0 => looked,
+        Check::Errors
+        | Check::LittlesLaw
+        | Check::Lateness
+        | Check::OfferedRate
+        | Check::Unattributed
+        | Check::Pressure
+        | Check::Retransmits
+        | Check::ListenDrops => passed(format!("{sentence}; faults were injected")),
+        Check::Record | Check::Generator => {
+            caution(format!("{sentence}, which may come of the injected faults"))
+        }
+        _ => looked,
+    }
 }
 
 /// What was found, for the round's sample.

@@ -65,6 +65,7 @@ fn well() -> Round {
             ..Sample::default()
         },
         watched,
+        faults: Vec::new(),
         record: Some(record),
         phases: Vec::new(),
         generated: None,

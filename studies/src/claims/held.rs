@@ -213,8 +213,8 @@ pub(super) fn run(
         Err(Unbuilt::Stopped) => return Ok(Done::Now(Vec::new())),
     };
     let serving = Serving::raise(&subject, &build, &dir, &setting);
-    let Serving { mut process, port } = match serving {
-        Ok(serving) => serving,
+    let (mut process, port) = match serving {
+        Ok(serving) => (serving.process, serving.port),
         Err(Trouble::Failed(what, _)) => return Err(format!("{} {what}", subject.name)),
         Err(Trouble::Stopped) => return Ok(Done::Now(Vec::new())),
     };

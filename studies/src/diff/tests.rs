@@ -82,6 +82,7 @@ pub(super) fn round(name: &str, sample: Sample) -> Round {
         record: None,
         sample,
         watched: Watched::default(),
+        faults: Vec::new(),
         phases: Vec::new(),
         generated: None,
     }

@@ -8,6 +8,7 @@ mod claims;
 mod command;
 mod compare;
 mod equal;
+mod faulted;
 mod files;
 mod foreign;
 mod generators;

@@ -10,6 +10,7 @@
 
 pub mod calls;
 pub(crate) mod cgroup;
+mod change;
 pub mod flame;
 pub mod host;
 pub mod network;
@@ -34,6 +35,8 @@ use self::scrape::{Change, Metrics, Scrape};
 use self::subject::{SharedPages, SubjectUse};
 
 pub use self::cgroup::GroupUse;
+pub use self::change::Joined;
+pub(crate) use self::change::Who;
 
 /// What a subject's description says can be seen of it: the section `[watch]`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -98,8 +101,10 @@ struct Seen {
     memory: Vec<Memory>,
     /// Open while the connections of the load still were.
     descriptors: Option<u64>,
-    /// Who loads it, where that is a process of its own.
+    /// Who loads it, where that is a process of its own, or computes beside it on purpose.
     generator: Option<Companions>,
+    /// Other processes have come in the place of those that were there at the beginning.
+    changed: bool,
 }
 
 impl Seen {
@@ -291,6 +296,8 @@ impl Watch {
         if self.is_foreign {
             ran_before(&mut subject, &pids);
         }
+        // The kernel's account is that of a single start.
+        let group = group.filter(|_| !round.changed);
         let group = group.map(|(group, (from, to))| group.used(from, to));
         if let Some(group) = &group {
             subject.prefer(group);
@@ -373,6 +380,11 @@ impl Companions {
     pub(crate) fn new(roots: &[u32]) -> Companions {
         let watch = |root: &u32| (*root, TreeWatch::new(*root));
         Companions(roots.iter().map(watch).collect())
+    }
+
+    /// Watches the tree below one more.
+    fn add(&mut self, root: u32) {
+        self.0.push((root, TreeWatch::new(root)));
     }
 
     /// Processor time of all of them until now.

@@ -13,6 +13,8 @@ use supervisor::subject::is_plain_name;
 use supervisor::workload::{WINDOW_MIN, WINDOW_TOO_SHORT, Workload};
 use toml::Spanned;
 
+use crate::schedule::{self, Fault};
+
 /// The most phases of a comparison.
 const PHASES_MAX: usize = 64;
 
@@ -29,6 +31,8 @@ pub struct Phase {
     pub length: Duration,
     /// What it must meet to pass.
     pub pass: Vec<Threshold>,
+    /// What happens to the subject meanwhile.
+    pub faults: Vec<Fault>,
     /// Whether its figures are those that subjects are compared by. One phase has it.
     pub compared: bool,
     /// Whether its rate is the one that is offered to all rows alike, and is found before the
@@ -38,12 +42,12 @@ pub struct Phase {
 
 impl Phase {
     /// Whether its rate has to be found before it can be run.
-    pub(crate) fn lacks_rate(&self) -> bool {
+    pub fn lacks_rate(&self) -> bool {
         self.equal && self.rate.is_none()
     }
 
     /// The phase in words, for a report.
-    pub(crate) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let rate = match self.rate {
             Some(rate) => format!("{rate} requests/s"),
             None if self.equal => "half of what the slowest answers in a closed loop".to_owned(),
@@ -54,21 +58,32 @@ impl Phase {
             None => String::new(),
         };
         let length = self.length.as_secs_f64();
-        format!("{}: {rate}{connections} for {length} s", self.name)
+        let faults = self
+            .faults
+            .iter()
+            .map(|fault| format!(", {}", fault.words()));
+        let faults: String = faults.collect();
+        format!("{}: {rate}{connections} for {length} s{faults}", self.name)
     }
 }
 
-/// Connections, what is outstanding on each, and the phases, in words.
-pub(crate) fn load(workload: &Workload, phases: &[Phase]) -> String {
+/// Connections, what is outstanding on each, the phases, and what happens to the subjects, in
+/// words.
+pub fn load(workload: &Workload, phases: &[Phase], faults: &[Fault]) -> String {
+    let happens = faults.iter().filter(|_| phases.is_empty());
     let phases = phases.iter().map(Phase::words);
-    let all: Vec<String> = [workload.words()].into_iter().chain(phases).collect();
+    let all: Vec<String> = [workload.words()]
+        .into_iter()
+        .chain(phases)
+        .chain(happens.map(Fault::words))
+        .collect();
     all.join("; ")
 }
 
 /// A phase as it stands in the file.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Written {
+pub struct Written {
     name: Spanned<String>,
     #[serde(default, deserialize_with = "document::rate")]
     rate: Option<f64>,
@@ -77,6 +92,8 @@ pub(crate) struct Written {
     length: Duration,
     #[serde(default)]
     pass: Vec<Spanned<String>>,
+    #[serde(default)]
+    faults: Vec<schedule::Written>,
     #[serde(default)]
     compared: bool,
 }
@@ -87,7 +104,7 @@ pub(crate) struct Written {
 /// # Errors
 /// A name that is none or stands there twice, a condition that means nothing, a phase that is too
 /// short, more than one that is compared.
-pub(crate) fn read(
+pub fn read(
     written: Vec<Written>,
     workload: &mut Workload,
     document: &Document,
@@ -100,7 +117,8 @@ pub(crate) fn read(
         return Err(document.fault(None, what));
     }
     let mut phases: Vec<Phase> = Vec::new();
-    for phase in written {
+    for mut phase in written {
+        let faults = std::mem::take(&mut phase.faults);
         let (name, place) = (phase.name.get_ref().clone(), phase.name.span());
         let fault = |what: String| Err(document.fault(Some(place.clone()), what));
         if !is_plain_name(&name) {
@@ -126,6 +144,7 @@ pub(crate) fn read(
             connections: phase.connections,
             length: phase.length,
             pass,
+            faults: schedule::read(faults, phase.length, document)?,
             compared: phase.compared,
             equal: false,
         });

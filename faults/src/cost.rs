@@ -1,0 +1,226 @@
+//! What a fault cost, from the record of the load beside it: what failed, for how long, and when
+//! the response times were back.
+//!
+//! Pure functions of a record; METHODOLOGY.md says what the figures mean.
+
+use measure::record::{Gap, Record};
+use measure::series::Row;
+use serde::{Deserialize, Serialize};
+
+use crate::injection::Injected;
+
+/// A 99th percentile up to so many times that before the faults is back.
+const BACK: f64 = 1.25;
+/// For so many rows it has to stay there, unless the window ends before.
+const STAYS: usize = 3;
+
+/// What a fault cost. Rows are those of the record's series, of a second each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Requests that failed in the rows that the fault reaches into.
+    pub failed_during: u64,
+    /// Requests that were lost from then until the next fault, or the end: failed, or, after the
+    /// last fault, not answered when the load ended.
+    pub lost: u64,
+    /// Seconds from the fault's beginning to the end of the last row in which something failed: 0
+    /// if nothing did, null if it went on until the next fault or the end of the window.
+    pub errors_stop_s: Option<f64>,
+    /// The longest time without an answer that reaches into the same time, in seconds.
+    pub longest_gap_s: f64,
+    /// The 99th percentile of the response time before the first fault, in microseconds: the median
+    /// of the rows. Null if no whole row was before it.
+    pub p99_before_us: Option<f64>,
+    /// The highest of the rows from the fault's beginning on, in microseconds.
+    pub p99_worst_us: Option<f64>,
+    /// Seconds from the fault's beginning to the beginning of the first of three rows whose
+    /// percentile is at most 1.25 times that before: 0 if it never was above, null if it wasn't
+    /// back, or isn't known before.
+    pub p99_back_s: Option<f64>,
+}
+
+/// Says of each fault what it cost.
+pub fn count<P>(injected: &mut [Injected], record: &Record<P>) {
+    let rows = &record.series;
+    let Some(first_s) = injected.first().map(|fault| fault.began_s) else {
+        return;
+    };
+    let before = rows.iter().filter(|row| end_s(row) <= first_s);
+    let p99_before_us = median(before.filter_map(|row| row.response_p99_us).collect());
+    let begin: Vec<f64> = injected.iter().map(|fault| fault.began_s).collect();
+    for (at, fault) in injected.iter_mut().enumerate() {
+        let next_s = begin.get(at + 1).copied();
+        let until_s = next_s.unwrap_or(f64::INFINITY);
+        let of_it = |row: &&Row| end_s(row) > fault.began_s && row.at_s < until_s;
+        let own: Vec<&Row> = rows.iter().filter(of_it).collect();
+        let over_s = fault.ready_s.or(fault.ended_s).unwrap_or(fault.began_s);
+        let reaches = |row: &&&Row| row.at_s <= over_s;
+        let mut lost: u64 = own.iter().map(|row| row.failed).sum();
+        if next_s.is_none() {
+            lost += record.drain.map_or(0, |drain| drain.failed) + record.exchanges.unfinished;
+        }
+        let gaps = record.availability.iter().flat_map(|found| &found.gaps);
+        let gaps = gaps.filter(|gap| gap.to_s > fault.began_s && gap.from_s < until_s);
+        let worst = own.iter().filter_map(|row| row.response_p99_us);
+        fault.cost = Some(Cost {
+            failed_during: own.iter().filter(reaches).map(|row| row.failed).sum(),
+            lost,
+            errors_stop_s: errors_stop_s(&own, fault.began_s),
+            longest_gap_s: gaps.map(length_s).fold(0.0, f64::max),
+            p99_before_us,
+            p99_worst_us: worst.reduce(f64::max),
+            p99_back_s: p99_before_us.and_then(|before| back_s(&own, before, fault.began_s)),
+        });
+    }
+}
+
+fn end_s(row: &Row) -> f64 {
+    row.at_s + row.seconds
+}
+
+fn length_s(gap: &Gap) -> f64 {
+    gap.to_s - gap.from_s
+}
+
+fn median(mut all: Vec<f64>) -> Option<f64> {
+    all.sort_by(f64::total_cmp);
+    let middle = all.len() / 2;
+    match all.len() % 2 {
+        1 => all.get(middle).copied(),
+        _ => Some((all.get(middle.checked_sub(1)?)? + all.get(middle)?) / 2.0),
+    }
+}
+
+fn errors_stop_s(rows: &[&Row], began_s: f64) -> Option<f64> {
+    match rows.iter().rposition(|row| row.failed > 0) {
+        None => Some(0.0),
+        Some(last) if last + 1 == rows.len() => None,
+        Some(last) => Some(end_s(rows[last]) - began_s),
+    }
+}
+
+/// A row in which nothing was answered is as bad as a slow one.
+fn back_s(rows: &[&Row], before_us: f64, began_s: f64) -> Option<f64> {
+    let is_good = |row: &&Row| row.response_p99_us.is_some_and(|p99| p99 <= BACK * before_us);
+    let Some(first_bad) = rows.iter().position(|row| !is_good(row)) else {
+        return Some(0.0);
+    };
+    let back = (first_bad..rows.len()).find(|at| {
+        let until = (at + STAYS).min(rows.len());
+        rows[*at..until].iter().all(is_good)
+    });
+    back.map(|at| (rows[at].at_s - began_s).max(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::record::{Availability, Drain, Facts};
+    use measure::tally::{Loop, Tally};
+
+    use super::*;
+
+    /// A record with a row a second: what failed in it, and its percentile in milliseconds.
+    fn record(rows: &[(u64, Option<f64>)]) -> Record<()> {
+        let mut record = Record::assemble(&Tally::new(Loop::Open), Facts::of(()));
+        let row = |(at, (failed, p99_ms)): (usize, &(u64, Option<f64>))| Row {
+            at_s: at as f64,
+            seconds: 1.0,
+            completed: 100,
+            failed: *failed,
+            answered: Some(100),
+            offered: Some(100),
+            bytes_received: 0,
+            response_p50_us: None,
+            response_p99_us: p99_ms.map(|ms| 1000.0 * ms),
+            response_max_us: None,
+        };
+        record.series = rows.iter().enumerate().map(row).collect();
+        record
+    }
+
+    fn fault(began_s: f64, ended_s: f64) -> Injected {
+        Injected {
+            began_s,
+            ended_s: Some(ended_s),
+            ..Injected::default()
+        }
+    }
+
+    fn cost(fault: Injected, record: &Record<()>) -> Cost {
+        let mut all = [fault];
+        count(&mut all, record);
+        all[0].cost.expect("counted")
+    }
+
+    #[test]
+    fn what_failed_is_counted_until_it_stops_and_the_percentile_until_it_is_back() {
+        let ms = Some;
+        let rows = [
+            (0, ms(10.0)),
+            (0, ms(12.0)),
+            (50, ms(300.0)),
+            (100, None),
+            (20, ms(80.0)),
+            (0, ms(14.0)),
+            (0, ms(40.0)),
+            (0, ms(13.0)),
+            (0, ms(13.0)),
+            (0, ms(13.0)),
+        ];
+        let mut record = record(&rows);
+        record.availability = Some(Availability {
+            gaps: vec![Gap {
+                from_s: 2.6,
+                to_s: 4.1,
+                outage: true,
+                unreachable: true,
+            }],
+            ..Availability::default()
+        });
+        record.drain = Some(Drain {
+            failed: 1,
+            ..Drain::default()
+        });
+        record.exchanges.unfinished = 2;
+        let found = cost(fault(2.5, 3.5), &record);
+        assert_eq!((found.failed_during, found.lost), (150, 173));
+        assert_eq!(found.errors_stop_s, Some(2.5));
+        assert!((found.longest_gap_s - 1.5).abs() < 1e-9, "{found:?}");
+        assert_eq!(found.p99_before_us, Some(11_000.0));
+        assert_eq!(found.p99_worst_us, Some(300_000.0));
+        // 13.75 ms is back; a single good row before a bad one isn't.
+        assert_eq!(found.p99_back_s, Some(4.5));
+    }
+
+    #[test]
+    fn who_never_fails_is_back_at_once_and_who_never_stops_never() {
+        let calm = record(&[(0, Some(10.0)); 6]);
+        let found = cost(fault(2.0, 3.0), &calm);
+        assert_eq!((found.lost, found.errors_stop_s), (0, Some(0.0)));
+        assert_eq!(found.p99_back_s, Some(0.0));
+        let lost = record(&[(0, Some(10.0)), (9, Some(90.0)), (9, Some(90.0))]);
+        let found = cost(fault(1.0, 1.5), &lost);
+        assert_eq!((found.errors_stop_s, found.p99_back_s), (None, None));
+        // Nothing is known from before it.
+        let found = cost(fault(0.5, 1.0), &calm);
+        assert_eq!((found.p99_before_us, found.p99_back_s), (None, None));
+    }
+
+    #[test]
+    fn of_several_faults_each_has_what_came_before_the_next() {
+        let rows = [
+            (0, Some(10.0)),
+            (5, Some(50.0)),
+            (0, Some(10.0)),
+            (0, Some(10.0)),
+            (7, Some(50.0)),
+            (0, Some(10.0)),
+        ];
+        let mut both = [fault(1.0, 1.5), fault(4.0, 4.5)];
+        count(&mut both, &record(&rows));
+        let [first, second] = both.map(|fault| fault.cost.expect("counted"));
+        assert_eq!((first.lost, second.lost), (5, 7));
+        assert_eq!((first.errors_stop_s, second.errors_stop_s), (Some(1.0), Some(1.0)));
+        assert_eq!((first.p99_back_s, second.p99_back_s), (Some(1.0), Some(1.0)));
+        assert_eq!(second.p99_before_us, Some(10_000.0));
+    }
+}

@@ -1,0 +1,216 @@
+//! Faults beside a load: each is done at its time in the measured window, and undone at its end or
+//! when the load is over, whichever comes first.
+//!
+//! One thread does that, which sleeps in between. It hears from the load when the window opened,
+//! and tells it who has come in somebody's place.
+
+use std::panic::resume_unwind;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use load::{Phase, Progress, Stop};
+use measure::time::Time;
+use serde::{Deserialize, Serialize};
+use supervisor::setting::Trouble;
+use supervisor::watch::{Joined, Watch};
+
+use crate::intervene::{Burners, Started, Stopped};
+use crate::schedule::{Fault, Kind};
+
+/// A fault that was done, in seconds since the measured window began.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Injected {
+    /// `kill`, `stop`, `signal` or `cpu`.
+    pub kind: String,
+    /// What was done to whom, in words.
+    pub what: String,
+    /// When it was to be done.
+    pub at_s: f64,
+    /// For how long; 0 of what is done at once.
+    pub for_s: f64,
+    /// When it was done.
+    pub began_s: f64,
+    /// When it was undone, or what was killed was started again; null of what is done at once.
+    pub ended_s: Option<f64>,
+    /// When what was started again answered for the first time; null if nothing was.
+    pub ready_s: Option<f64>,
+}
+
+/// The load's side: says when the window opens, and hears who has come.
+#[derive(Debug)]
+pub struct Beside {
+    /// Dropped when the load is over.
+    tell: Sender<Time>,
+    opened: bool,
+    joined: Receiver<Joined>,
+}
+
+impl Beside {
+    /// Has `watch` watch who has come, and sees how far a load is whose warm-up is so long.
+    pub fn see(&mut self, progress: &Progress, warm_up_s: f64, watch: &mut Watch) {
+        self.introduce(watch);
+        if progress.phase == Phase::WarmUp || self.opened {
+            return;
+        }
+        self.opened = true;
+        let since = Duration::try_from_secs_f64(progress.elapsed_s - warm_up_s);
+        let now = Time::now();
+        let since = since.unwrap_or_default().as_nanos() as u64;
+        // Nobody listens any more only if there is nothing to do.
+        let _ = self.tell.send(Time(now.0.saturating_sub(since)));
+    }
+
+    fn introduce(&self, watch: &mut Watch) {
+        let mut came = self.joined.try_iter().peekable();
+        if came.peek().is_none() {
+            watch.keep_up();
+        }
+        came.for_each(|joined| watch.follow(joined));
+    }
+}
+
+/// Carries out `load` with these faults beside it, and has `watch` follow who comes. Returned is
+/// what the load returned, and what was done; or what went wrong with it.
+pub fn inject<R>(
+    faults: &[Fault],
+    started: Started<'_>,
+    stop: &Stop,
+    watch: &mut Watch,
+    load: impl FnOnce(&mut Beside, &mut Watch) -> R,
+) -> (R, Result<Vec<Injected>, Trouble>) {
+    let (tell, told) = channel();
+    let (join, joined) = channel();
+    let mut beside = Beside {
+        tell,
+        opened: false,
+        joined,
+    };
+    thread::scope(|scope| {
+        let hand = Hand {
+            started,
+            stop,
+            told,
+            join,
+        };
+        let hand = scope.spawn(move || hand.all(faults));
+        let result = load(&mut beside, watch);
+        // Also where the load panics: then the thread hears that nobody is there any more.
+        let Beside { tell, joined, .. } = beside;
+        drop(tell);
+        let injected = hand.join().unwrap_or_else(|panic| resume_unwind(panic));
+        joined.try_iter().for_each(|joined| watch.follow(joined));
+        (result, injected)
+    })
+}
+
+/// What is under way, and is undone when it is dropped; but for what was killed.
+enum Act {
+    Killed,
+    Stopped { _until: Stopped },
+    Signalled,
+    Burning { _until: Burners },
+}
+
+/// Who does it.
+struct Hand<'a> {
+    started: Started<'a>,
+    stop: &'a Stop,
+    told: Receiver<Time>,
+    join: Sender<Joined>,
+}
+
+impl Hand<'_> {
+    fn all(mut self, faults: &[Fault]) -> Result<Vec<Injected>, Trouble> {
+        let mut injected = Vec::new();
+        let Ok(opened) = self.told.recv() else {
+            return Ok(injected); // The load ended before its window began.
+        };
+        for fault in faults {
+            if self.is_over_by(opened + fault.at) {
+                break;
+            }
+            injected.push(self.inject(fault, opened)?);
+        }
+        Ok(injected)
+    }
+
+    fn inject(&mut self, fault: &Fault, opened: Time) -> Result<Injected, Trouble> {
+        let since = || (Time::now() - opened).as_secs_f64();
+        let failed = |what: String| {
+            let when = fault.words();
+            Trouble::Failed(format!("{what} (the fault was {when})"), Vec::new())
+        };
+        let act = self.begin(fault).map_err(failed)?;
+        let mut injected = Injected {
+            kind: fault.kind.name().to_owned(),
+            what: fault.kind.words(&fault.whom),
+            at_s: fault.at.as_secs_f64(),
+            for_s: fault.length.as_secs_f64(),
+            began_s: since(),
+            ended_s: None,
+            ready_s: None,
+        };
+        if fault.length.is_zero() {
+            return Ok(injected);
+        }
+        self.is_over_by(opened + fault.until());
+        injected.ended_s = Some(since());
+        let is_gone = match act {
+            Act::Killed => true,
+            Act::Signalled => self.started.has_ended(&fault.whom),
+            Act::Stopped { .. } | Act::Burning { .. } => false,
+        };
+        drop(act);
+        if is_gone {
+            if self.stop.requested().is_some() {
+                return Err(Trouble::Stopped);
+            }
+            let joined = self.started.start_again(&fault.whom)?;
+            injected.ready_s = Some(since());
+            self.introduce(joined);
+        }
+        Ok(injected)
+    }
+
+    fn begin(&mut self, fault: &Fault) -> Result<Act, String> {
+        let (whom, started) = (&fault.whom, &mut self.started);
+        Ok(match fault.kind {
+            Kind::Kill => {
+                started.kill(whom)?;
+                Act::Killed
+            }
+            Kind::Stop => Act::Stopped {
+                _until: started.stop(whom)?,
+            },
+            Kind::Signal(name) => {
+                started.signal(whom, name)?;
+                Act::Signalled
+            }
+            Kind::Cpu => {
+                let join = &self.join;
+                let mut joined = |joined| drop(join.send(joined));
+                Act::Burning {
+                    _until: started.burn(&mut joined)?,
+                }
+            }
+        })
+    }
+
+    fn introduce(&self, joined: Joined) {
+        // Whoever would hear it waits for this thread's end.
+        let _ = self.join.send(joined);
+    }
+
+    /// Sleeps until then; whether the load was over before.
+    fn is_over_by(&self, then: Time) -> bool {
+        loop {
+            let left = then - Time::now();
+            match self.told.recv_timeout(left) {
+                Err(RecvTimeoutError::Timeout) if Time::now() >= then => return false,
+                Err(RecvTimeoutError::Disconnected) => return true,
+                Err(RecvTimeoutError::Timeout) | Ok(_) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Which faults come when, as a comparison's file says it: `[[faults]]`.
+//!
+//! This file reads and validates them. It does nothing to anybody.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use serde::de::{Deserialize, Deserializer};
+use supervisor::document::{self, BadFile, Document, nearest};
+use supervisor::subject::Subject;
+use toml::Spanned;
+
+use crate::intervene::{Name, Whom};
+
+/// The most faults of a window.
+const FAULTS_MAX: usize = 64;
+
+/// What is done to somebody while a load goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// How long after the beginning of the measured window.
+    pub at: Duration,
+    /// How long it lasts; zero for what is done at once, and not undone.
+    pub length: Duration,
+    /// What is done.
+    pub kind: Kind,
+    /// To whom.
+    pub whom: Whom,
+    /// Where it stands in the file.
+    place: Range<usize>,
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// SIGKILL; at the end it is started again, unless it was a worker, which is its master's.
+    Kill,
+    /// SIGSTOP, and SIGCONT at the end.
+    Stop,
+    /// A signal. Who has ended by then is started again at the end, where the fault has one.
+    Signal(Name),
+    /// Something else computes on the subject's cores.
+    Cpu,
+}
+
+impl Kind {
+    /// The name in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Kill => "kill",
+            Kind::Stop => "stop",
+            Kind::Signal(_) => "signal",
+            Kind::Cpu => "cpu",
+        }
+    }
+
+    /// What is done to `whom`, in words: `SIGKILL to redis`.
+    pub fn words(self, whom: &Whom) -> String {
+        match self {
+            Kind::Kill => format!("SIGKILL to {whom}"),
+            Kind::Stop => format!("SIGSTOP to {whom}"),
+            Kind::Signal(name) => format!("SIG{} to {whom}", name.word()),
+            Kind::Cpu => "another process computing on the server's cores".to_owned(),
+        }
+    }
+}
+
+impl Fault {
+    /// When it is over, counted as `at` is.
+    pub fn until(&self) -> Duration {
+        self.at + self.length
+    }
+
+    /// What is done, to whom, when and for how long.
+    pub fn words(&self) -> String {
+        let (what, at) = (self.kind.words(&self.whom), self.at.as_secs_f64());
+        match self.length.as_secs_f64() {
+            0.0 => format!("{what} at {at} s"),
+            length => format!("{what} at {at} s, for {length} s"),
+        }
+    }
+
+    /// Whether it lies within a window of this length; what is wrong if it doesn't.
+    pub fn fits(&self, window: Duration) -> Result<(), String> {
+        let (until, window_s) = (self.until(), window.as_secs_f64());
+        match until <= window && self.at < window {
+            true => Ok(()),
+            false => Err(format!(
+                "the fault lies outside of the measured time: it ends {} s after the window's \
+                 beginning, and the window is {window_s} s long",
+                until.as_secs_f64()
+            )),
+        }
+    }
+
+    /// Where it stands in the file.
+    pub fn place(&self) -> Range<usize> {
+        self.place.clone()
+    }
+
+    /// Whether the subject has what the fault is done to.
+    ///
+    /// # Errors
+    /// A companion that it doesn't have, with those that it has.
+    pub fn check(&self, subject: &Subject, document: &Document) -> Result<(), BadFile> {
+        let Whom::Companion(name) = &self.whom else {
+            return Ok(());
+        };
+        let there: Vec<&str> = subject.companions.iter().map(|one| &*one.name).collect();
+        if there.contains(&name.as_str()) {
+            return Ok(());
+        }
+        let has = match there.as_slice() {
+            [] => "it has none: leave `target` out for the subject itself".to_owned(),
+            there => format!("it has {}", quoted(there)),
+        };
+        let meant = match nearest(name, there) {
+            Some(near) => format!("; did you mean `{near}`?"),
+            None => String::new(),
+        };
+        let subject = &subject.name;
+        let what = format!("`{name}` isn't a companion of {subject}: {has}{meant}");
+        Err(document.fault(Some(self.place.clone()), what))
+    }
+}
+
+fn quoted(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+/// A fault as it stands in the file.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Written {
+    at: Spanned<Length>,
+    #[serde(rename = "for")]
+    length: Option<Spanned<Length>>,
+    kind: Spanned<Word>,
+    target: Option<Spanned<String>>,
+    of: Option<Spanned<Of>>,
+    signal: Option<Spanned<Name>>,
+}
+
+/// A length of time as it stands in the file, which may be zero.
+#[derive(Clone, Copy, Debug)]
+struct Length(Duration);
+
+impl<'de> Deserialize<'de> for Length {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Length, D::Error> {
+        document::duration(from).map(Length)
+    }
+}
+
+/// What `kind` may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Word {
+    Kill,
+    Stop,
+    Signal,
+    Cpu,
+    CompanionKill,
+}
+
+/// Which part of a subject `of` may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Of {
+    Subject,
+    Worker,
+}
+
+/// Reads the faults of a window of this length, in the order of their times.
+///
+/// # Errors
+/// A fault without what its kind needs, or with what it doesn't take; one that lies outside of the
+/// window, or begins before the one before it is over.
+pub fn read(
+    written: Vec<Written>,
+    window: Duration,
+    document: &Document,
+) -> Result<Vec<Fault>, BadFile> {
+    if written.len() > FAULTS_MAX {
+        let what = format!(
+            "{} faults are too many: use at most {FAULTS_MAX}",
+            written.len()
+        );
+        return Err(document.fault(None, what));
+    }
+    let faults: Result<Vec<Fault>, BadFile> = written
+        .into_iter()
+        .map(|fault| fault.read(window, document))
+        .collect();
+    let mut faults = faults?;
+    faults.sort_by_key(|fault| fault.at);
+    let mut neighbours = faults.windows(2);
+    let overlap = neighbours.find(|pair| pair[1].at < pair[0].until() || pair[1].at == pair[0].at);
+    if let Some([first, second]) = overlap {
+        let what = format!(
+            "begins before the one at {} s is over, at {} s: nobody could tell what came of which",
+            first.at.as_secs_f64(),
+            first.until().as_secs_f64()
+        );
+        return Err(document.fault(Some(second.place.clone()), what));
+    }
+    Ok(faults)
+}
+
+impl Written {
+    /// Where it stands in the file.
+    pub fn place(&self) -> Range<usize> {
+        self.kind.span()
+    }
+
+    fn read(self, window: Duration, document: &Document) -> Result<Fault, BadFile> {
+        let fault = |span: Range<usize>, what: &str| Err(document.fault(Some(span), what));
+        let word = *self.kind.get_ref();
+        let (kind, whom) = (self.kind(word, document)?, self.whom(word, document)?);
+        let length = self.length.as_ref().map(|length| length.get_ref().0);
+        // Who is killed as a worker is its master's to start again.
+        let undone = match kind {
+            Kind::Kill => whom != Whom::Worker,
+            Kind::Signal(_) => whom != Whom::Worker && length.is_some(),
+            Kind::Stop | Kind::Cpu => true,
+        };
+        let length = match (length, undone) {
+            (Some(length), true) if length.is_zero() => {
+                let place = self.length.map_or(self.kind.span(), |length| length.span());
+                return fault(place, "the time is zero; write it like \"2s\"");
+            }
+            (Some(length), true) => length,
+            (None, true) => {
+                let what = match kind {
+                    Kind::Kill => {
+                        "expected `for`, such as `for = \"2s\"`: then it is started again"
+                    }
+                    _ => "expected `for`, such as `for = \"2s\"`: then it is undone",
+                };
+                return fault(self.kind.span(), what);
+            }
+            (None, false) => Duration::ZERO,
+            (Some(_), false) => {
+                let place = self.length.map_or(self.kind.span(), |length| length.span());
+                let what = "a worker is started again by its own master, and not after `for`: \
+                            remove it";
+                return fault(place, what);
+            }
+        };
+        let fault = Fault {
+            at: self.at.get_ref().0,
+            length,
+            kind,
+            whom,
+            place: self.target.map_or(self.kind.span(), |target| target.span()),
+        };
+        let fits = fault.fits(window);
+        fits.map_err(|what| document.fault(Some(self.at.span()), what))?;
+        Ok(fault)
+    }
+
+    fn kind(&self, word: Word, document: &Document) -> Result<Kind, BadFile> {
+        match (word, &self.signal) {
+            (Word::Signal, Some(name)) => Ok(Kind::Signal(*name.get_ref())),
+            (Word::Signal, None) => {
+                let what = "expected `signal`, such as `signal = \"HUP\"`";
+                Err(document.fault(Some(self.kind.span()), what))
+            }
+            (_, Some(name)) => {
+                let what = "`signal` is for `kind = \"signal\"`: remove it";
+                Err(document.fault(Some(name.span()), what))
+            }
+            (Word::Kill | Word::CompanionKill, None) => Ok(Kind::Kill),
+            (Word::Stop, None) => Ok(Kind::Stop),
+            (Word::Cpu, None) => Ok(Kind::Cpu),
+        }
+    }
+
+    fn whom(&self, word: Word, document: &Document) -> Result<Whom, BadFile> {
+        let fault = |span: Range<usize>, what: &str| Err(document.fault(Some(span), what));
+        let of = self.of.as_ref().map(|of| (*of.get_ref(), of.span()));
+        match (&self.target, of) {
+            (Some(target), _) if word == Word::Cpu => {
+                let what = "`cpu` takes the server's cores, whoever else runs there: remove it";
+                fault(target.span(), what)
+            }
+            (None, Some((Of::Worker, place))) if word == Word::Cpu => {
+                let what = "`cpu` takes the server's cores from all of it: remove it";
+                fault(place, what)
+            }
+            (Some(_), Some((_, place))) => {
+                let what = "`of` says which part of the subject, and `target` names a companion; \
+                            expected one of them";
+                fault(place, what)
+            }
+            (None, Some((_, place))) if word == Word::CompanionKill => {
+                fault(place, "expected `target`, which names a companion")
+            }
+            (None, _) if word == Word::CompanionKill => {
+                let what = "expected `target`, such as `target = \"redis\"`: the companion's name \
+                            in subject.toml";
+                fault(self.kind.span(), what)
+            }
+            (Some(target), None) => Ok(Whom::Companion(target.get_ref().clone())),
+            (None, Some((Of::Worker, _))) => Ok(Whom::Worker),
+            (None, Some((Of::Subject, _)) | None) => Ok(Whom::Subject),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! What holds where a comparison's subjects are to meet faults.
+
+use faults::Fault;
+use faults::schedule::{self, Written};
+use supervisor::document::{BadFile, Document};
+use supervisor::subject::Subject;
+use supervisor::workload::Workload;
+
+use super::{Comparison, Reader};
+use crate::phase::Phase;
+
+/// Reads the faults of a file beside the phases that it writes down itself.
+///
+/// # Errors
+/// What is wrong with one of them; or that they stand beside phases, or where commands are timed.
+pub(super) fn read(
+    written: Vec<Written>,
+    phases: &[Phase],
+    workload: &Workload,
+    timed: bool,
+    document: &Document,
+) -> Result<Vec<Fault>, BadFile> {
+    let why = match written.first() {
+        None => return Ok(Vec::new()),
+        Some(_) if timed => "[[faults]] is for servers, and the first subject is a timed command",
+        Some(_) if !phases.is_empty() => {
+            "which [[phase]] is it for? Write it below that as [[phase.faults]]"
+        }
+        Some(_) => return schedule::read(written, workload.window, document),
+    };
+    let place = written.first().map(Written::place);
+    Err(document.fault(place, why))
+}
+
+impl Comparison {
+    /// What is wrong with a fault that lies outside of its window, if one does.
+    pub(crate) fn unfit_fault(&self) -> Option<String> {
+        let window = self.workload.window;
+        let own = self.faults.iter().map(|fault| (fault, window));
+        let phases = self.phases.iter();
+        let of_phases = phases.flat_map(|phase| phase.faults.iter().map(|one| (one, phase.length)));
+        let mut all = own.chain(of_phases);
+        all.find_map(|(fault, window)| fault.fits(window).err())
+    }
+}
+
+impl Reader<'_> {
+    /// Faults are for servers that are started here and have what is to fail.
+    pub(super) fn check_faults(
+        &self,
+        subject: &Subject,
+        of_generators: bool,
+    ) -> Result<(), BadFile> {
+        let of_phases = self.phases.iter().flat_map(|phase| &phase.faults);
+        for fault in self.faults.iter().chain(of_phases) {
+            if of_generators {
+                let what = "generators are compared, and [[faults]] is for servers";
+                return Err(self.document.fault(Some(fault.place()), what));
+            }
+            fault.check(subject, self.document)?;
+        }
+        Ok(())
+    }
+}

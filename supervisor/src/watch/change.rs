@@ -1,0 +1,49 @@
+//! Processes that come while a window is open: a subject or a companion that was started again, and
+//! what was put beside them on purpose.
+
+use std::sync::Arc;
+
+use measure::process::Listing;
+
+use super::{Companions, Watch};
+use crate::watch::cgroup::Group;
+
+/// A process that came while a subject was watched.
+#[derive(Debug)]
+pub struct Joined(pub(crate) Who);
+
+#[derive(Debug)]
+pub(crate) enum Who {
+    Subject(u32, Option<Arc<Group>>),
+    Companion(u32),
+    Beside(u32),
+}
+
+impl Watch {
+    /// Watches who has joined, too.
+    pub fn follow(&mut self, joined: Joined) {
+        self.keep_up();
+        match joined.0 {
+            Who::Subject(pid, group) => {
+                self.tree.adopt(pid, &Listing::take());
+                self.root = Some(pid);
+                self.group = group;
+                self.round.changed = true;
+            }
+            Who::Companion(pid) => self.companions.add(pid),
+            Who::Beside(pid) => {
+                let beside = &mut self.round.generator;
+                beside.get_or_insert_with(|| Companions::new(&[])).add(pid);
+            }
+        }
+    }
+
+    /// Reads what all processes have used until now, for those of them that are gone by the end of
+    /// the window: what one has used after the last look at it is on nobody's account.
+    pub fn keep_up(&mut self) {
+        let listing = Listing::take();
+        self.tree.sample_of(&listing);
+        self.companions.cpu_ns(&listing);
+        self.round.generator_ns(&listing);
+    }
+}

@@ -143,6 +143,7 @@ fn config(arguments: &Serve) -> Result<Config, String> {
         cpus,
         backlog: arguments.backlog,
         peers: false,
+        upstream_tls: false,
         tls: arguments.tls.then(|| tls(arguments, &host)),
         live: None,
         limits: Limits {

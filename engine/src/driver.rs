@@ -43,7 +43,7 @@ use measure::time::Time;
 use crate::completions::Completions;
 pub use crate::operations::{
     Address, Close, Completion, Event, Fault, Lent, Listen, Listening, Payload, QUIET_BYTES_MAX,
-    Refused, Share, SocketOptions, Template, Token, TunnelFault,
+    Refused, Secure, Share, SocketOptions, Template, Token, TunnelFault,
 };
 use crate::secured::Secured;
 use crate::waker::Waker;

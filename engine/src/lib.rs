@@ -33,8 +33,8 @@ pub use choice::{EngineChoice, Kind, decide};
 pub use completions::Completions;
 pub use driver::{
     Address, Broken, Capabilities, Close, Completion, Config, Driver, EngineCounters, Event, Fault,
-    Lent, Listen, Listening, OpenError, Payload, QUIET_BYTES_MAX, Refused, Share, SocketOptions,
-    Template, Token, TunnelFault, Until,
+    Lent, Listen, Listening, OpenError, Payload, QUIET_BYTES_MAX, Refused, Secure, Share,
+    SocketOptions, Template, Token, TunnelFault, Until,
 };
 /// The limit of open files, which every driver lives under.
 pub use measure::descriptors;

@@ -1,5 +1,6 @@
 //! What crosses the interface of a driver: names of sockets, what is asked for, and what happened.
 
+use std::any::Any;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -81,6 +82,40 @@ pub struct SocketOptions {
     pub reset_on_close: bool,
     /// Which of its peers it is, for drivers that tell them apart (by the name that TLS asks for).
     pub peer: u16,
+    /// How an outgoing connection is secured, for drivers that secure some and not others. Those
+    /// that can't don't connect.
+    pub secure: Option<Secure>,
+}
+
+/// How a connection is secured, in words that only the driver understands which does that. Clones
+/// are the same, and equal.
+#[derive(Clone)]
+pub struct Secure(Arc<dyn Any + Send + Sync>);
+
+impl Secure {
+    /// As these settings say, which a driver looks for by their type.
+    pub fn new<T: Any + Send + Sync>(settings: T) -> Secure {
+        Secure(Arc::new(settings))
+    }
+
+    /// The settings, if they're of this type.
+    pub fn settings<T: Any>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
+
+impl PartialEq for Secure {
+    fn eq(&self, other: &Secure) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Secure {}
+
+impl fmt::Debug for Secure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secure").finish_non_exhaustive()
+    }
 }
 
 /// Which of several listeners that share a port, one a thread (`SO_REUSEPORT`, socket(7)).

@@ -37,6 +37,9 @@ pub(crate) fn outgoing(
     options: &SocketOptions,
     mode: Mode,
 ) -> Result<OwnedFd, Errno> {
+    if options.secure.is_some() {
+        return Err(Errno::PROTONOSUPPORT); // In the clear it's no connection that was asked for.
+    }
     let socket = new(family(to), mode)?;
     apply(&socket, to, options)?;
     if let (Address::Tcp(_), Some(device)) = (to, &options.device) {

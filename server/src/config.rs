@@ -32,6 +32,10 @@ pub struct Config {
     pub peers: bool,
     /// How connections are secured; `None` serves in the clear.
     pub tls: Option<Tls>,
+    /// Whether upstreams may be asked over TLS, by
+    /// [`Place::secured`](crate::upstream::Place::secured). Where clients come in the clear, that
+    /// costs a look at each thing that happens.
+    pub upstream_tls: bool,
     /// What a client may ask for.
     pub limits: Limits,
     /// How long things may take.
@@ -52,6 +56,7 @@ impl Config {
             backlog: 65_535,
             peers: false,
             tls: None,
+            upstream_tls: false,
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             live: None,

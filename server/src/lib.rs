@@ -107,7 +107,9 @@ pub use start::{Running, StartError, start};
 pub use tasks::{TaskCounts, TaskLimits, Tasks, TasksFull};
 
 pub use engine::signal::{Signal, Stop};
-pub use engine::{Address, Broken, EngineChoice, EngineCounters, Listening, OpenError, Share};
+pub use engine::{
+    Address, Broken, EngineChoice, EngineCounters, Listening, OpenError, Secure, Share,
+};
 pub use measure::cpu::PinError;
 pub use measure::time::Time;
-pub use tls::{Alpn, Certificate, Secured, ServerTls};
+pub use tls::{Alpn, Certificate, ClientSettings, ClientTls, Secured, ServerTls, Trust};

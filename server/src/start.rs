@@ -99,6 +99,7 @@ where
                 ..engine::Config::default()
             },
             tls: tls.clone(),
+            upstream_tls: config.upstream_tls,
             settings: settings(&config, &running.address, index, room, &full),
             stop: stop.clone(),
         };
@@ -439,6 +440,7 @@ struct Job {
     cpu: Option<usize>,
     engine: engine::Config,
     tls: Option<ServerTls>,
+    upstream_tls: bool,
     settings: Settings,
     stop: Stop,
 }
@@ -489,8 +491,9 @@ fn serve<D: Driver + 'static, S: Service + 'static>(
     begun: &Sender<Begun>,
 ) -> Result<Summary, Broken> {
     match (driver, job.tls.take()) {
+        (Ok(driver), None) if job.upstream_tls => serve_on(Tls::as_asked(driver), job, make, begun),
         (Ok(driver), None) => serve_on(driver, job, make, begun),
-        // Upstreams are spoken to in the clear.
+        // Upstreams are spoken to in the clear, unless they say how.
         (Ok(driver), Some(tls)) => {
             let driver = Tls::server(driver, tls).connecting_in_the_clear();
             serve_on(driver, job, make, begun)

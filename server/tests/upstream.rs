@@ -12,12 +12,12 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use ringside_server::upstream::{Config as Behind, Limits, Protocol, Timeouts};
+use ringside_server::upstream::{Config as Behind, Limits, Place, Protocol, Timeouts};
 use ringside_server::{
-    Address, Body, Config, Context, EngineChoice, Event, Intake, Reply, Request, Response, Running,
-    Service, Stop, Ticket,
+    Address, Alpn, Body, Certificate, ClientSettings, Config, Context, EngineChoice, Event, Intake,
+    Reply, Request, Response, Running, Secure, Service, Stop, Ticket, Trust,
 };
-use tls::{Alpn, Blocking, ClientSettings, Trust};
+use tls::Blocking;
 
 /// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -393,4 +393,140 @@ fn a_proxy_with_tls_asks_upstreams_in_the_clear() {
         origin.stop();
         origin.join().expect("it served");
     });
+}
+
+/// A certificate for `a.example`, in files.
+struct Named(tempfile::TempDir);
+
+impl Named {
+    fn new() -> Named {
+        let folder = tempfile::tempdir().expect("a folder");
+        let made = rcgen::generate_simple_self_signed(vec!["a.example".to_owned()]);
+        let made = made.expect("a certificate");
+        let write = |name: &str, text: String| {
+            std::fs::write(folder.path().join(name), text).expect("a file");
+        };
+        write("chain.pem", made.cert.pem());
+        write("key.pem", made.signing_key.serialize_pem());
+        Named(folder)
+    }
+
+    /// A server that has it.
+    fn origin(&self, engine: EngineChoice) -> Running {
+        let mut config = config(engine);
+        config.tls = Some(ringside_server::Tls {
+            certificate: Certificate::Files {
+                chain: self.0.path().join("chain.pem"),
+                key: self.0.path().join("key.pem"),
+            },
+            client_authorities: None,
+        });
+        ringside_server::start(config, |_| Origin::default(), &Stop::new()).expect("it starts")
+    }
+
+    /// One who trusts it, if it's of this name.
+    fn client(&self, name: &str, protocol: Protocol) -> Secure {
+        let settings = ClientSettings {
+            server_name: name.to_owned(),
+            alpn: vec![match protocol {
+                Protocol::Http2 => Alpn::H2,
+                _ => Alpn::Http11,
+            }],
+            trust: Trust::File(self.0.path().join("chain.pem")),
+            identity: None,
+            resumption: true,
+        };
+        Secure::new(settings.build().expect("settings in order"))
+    }
+}
+
+/// A proxy that may ask over TLS, and asks this server.
+fn asking(engine: EngineChoice, behind: &Running, secure: Option<Secure>) -> (Config, Behind) {
+    let mut config = config(engine);
+    config.upstream_tls = true;
+    let place = Place {
+        secure,
+        ..Place::from(behind.address().clone())
+    };
+    (config, Behind::new([place]))
+}
+
+#[test]
+fn a_proxy_asks_upstreams_over_tls() {
+    everywhere(|engine, protocol| {
+        let named = Named::new();
+        let origin = named.origin(engine);
+        let secure = named.client("a.example", protocol);
+        let (config, behind) = asking(engine, &origin, Some(secure));
+        let behind = behind.with_protocol(protocol);
+        let proxy = proxy::start(config, behind, &Stop::new()).expect("it starts");
+        let mut client = connect(&proxy);
+        for _ in 0..20 {
+            assert_eq!(get(&mut client, "/"), (200, 6, "hello\n".into()));
+        }
+        let body = "0123456789".repeat(300_000);
+        let request = format!("Host: test\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let request = format!("POST /count HTTP/1.1\r\n{request}");
+        client.write_all(request.as_bytes()).expect("it's read");
+        assert_eq!(answer(&mut client).2, "3000000\n");
+        proxy.stop();
+        let counts = proxy.join().expect("it served").counts.upstreams;
+        assert_eq!((counts.connections, counts.completed), (1, 21));
+        origin.stop();
+        origin.join().expect("it served");
+    });
+}
+
+#[test]
+fn nothing_is_sent_to_an_upstream_that_is_not_who_it_should_be() {
+    for engine in ENGINES.into_iter().filter(|engine| has(*engine)) {
+        let (named, other) = (Named::new(), Named::new());
+        let (secured, clear) = (named.origin(engine), origin(engine));
+        let of = |named: &Named, name: &str| Some(named.client(name, Protocol::Http1));
+        let cases = [
+            (&secured, of(&named, "b.example"), true, "different name"),
+            (&secured, of(&other, "a.example"), true, "isn't accepted"),
+            (&clear, of(&named, "a.example"), true, "TLS handshake"),
+            // No driver that secures anything: in the clear it's no connection that was asked for.
+            (&secured, of(&named, "a.example"), false, "can't be reached"),
+            // One that asks in the clear a server that doesn't.
+            (&secured, None, true, "the upstream"),
+        ];
+        for (behind, secure, upstream_tls, why) in cases {
+            let (mut config, behind) = asking(engine, behind, secure);
+            config.upstream_tls = upstream_tls;
+            let proxy = proxy::start(config, behind, &Stop::new()).expect("it starts");
+            let (status, _, text) = get(&mut connect(&proxy), "/");
+            assert_eq!(status, 502, "{engine:?} {why}: {text}");
+            assert!(text.contains(why), "{engine:?} {why}: {text}");
+            proxy.stop();
+            proxy.join().expect("it served");
+        }
+        for origin in [secured, clear] {
+            origin.stop();
+            assert_eq!(origin.join().expect("it served").counts.requests, 0);
+        }
+    }
+}
+
+#[test]
+fn a_server_that_may_ask_over_tls_serves_and_asks_in_the_clear_as_any_other() {
+    for engine in ENGINES.into_iter().filter(|engine| has(*engine)) {
+        let mut config = config(engine);
+        config.upstream_tls = true;
+        let maker = |_| Origin::default();
+        let origin = ringside_server::start(config, maker, &Stop::new()).expect("it starts");
+        let (config, behind) = asking(engine, &origin, None);
+        let proxy = proxy::start(config, behind, &Stop::new()).expect("it starts");
+        // What is sent out of templates, too, and on connections that come and go.
+        assert_eq!(get(&mut connect(&origin), "/many").1, 100 << 20);
+        for _ in 0..20 {
+            assert_eq!(get(&mut connect(&proxy), "/").2, "hello\n");
+        }
+        assert_eq!(get(&mut connect(&proxy), "/many").1, 100 << 20);
+        for running in [proxy, origin] {
+            running.stop();
+            running.join().expect("it served");
+        }
+    }
 }

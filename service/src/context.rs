@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ::upstream::Wishes;
-use engine::{Address, Waker};
+use engine::Waker;
 use exchange::request::Fields;
 use exchange::response::{Field, Response};
 use measure::time::Time;
@@ -344,7 +344,7 @@ pub struct Agenda {
     /// Panics of handlers that were not counted yet.
     pub panics: u64,
     /// What services want of upstreams.
-    pub upstreams: Wishes<Address, Ticket>,
+    pub upstreams: Wishes<upstream::Place, Ticket>,
     /// By what the worker's sleep is ended.
     waker: Option<Waker>,
     /// What other threads have for the worker; `None` until a service lets them.

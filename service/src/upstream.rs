@@ -80,7 +80,7 @@
 //! [`Context::ask_pause`]: crate::Context::ask_pause
 //! [`Context::pause`]: crate::Context::pause
 
-use engine::Address;
+use engine::{Address, Secure};
 pub use proto::{Misuse, Violation};
 pub use upstream::{
     Body, Counts, Error, Event, Exchange, Failures, Fields, Head, Kind, Limits, Protocol, Request,
@@ -88,4 +88,32 @@ pub use upstream::{
 };
 
 /// Where an upstream is and how it's spoken to.
-pub type Config = ::upstream::Config<Address>;
+pub type Config = ::upstream::Config<Place>;
+
+/// One of the places of an upstream: where it is, and how connections there are secured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where it is.
+    pub address: Address,
+    /// How connections are secured; `None` speaks in the clear.
+    pub secure: Option<Secure>,
+}
+
+impl Place {
+    /// The same over TLS, in a server whose `Config::upstream_tls` allows it: elsewhere it can't be
+    /// reached. The settings are a `ClientTls`, which checks certificates for the name that it has;
+    /// what it offers by ALPN has to be what is spoken ([`Protocol`]).
+    pub fn secured(self, secure: Secure) -> Place {
+        Place {
+            secure: Some(secure),
+            ..self
+        }
+    }
+}
+
+impl From<Address> for Place {
+    fn from(address: Address) -> Place {
+        let secure = None;
+        Place { address, secure }
+    }
+}

@@ -22,7 +22,7 @@ use engine::Waker;
 use engine::payloads::Payloads;
 use engine::{
     Address, Broken, Capabilities, Close, Completion, Driver, EngineCounters, Event, Fault, Lent,
-    Listen, Payload, Refused, SocketOptions, Token, Until, alike_in_bytes,
+    Listen, Payload, Refused, SocketOptions, Template, Token, Until,
 };
 
 /// How long the handshake of an accepted connection may take.
@@ -42,6 +42,8 @@ pub struct Tls<D: Driver> {
     connections: Vec<Option<Box<Connection>>>,
     /// By slot: connections in the clear, which pass through as they are, if there may be any.
     plain: Option<Vec<Token>>,
+    /// What those send of the inner driver's, by what the owner calls it.
+    plain_templates: Vec<(Template, Template)>,
     payloads: Payloads,
     /// Connections with ciphertext to hand over.
     outbox: Vec<Token>,
@@ -71,10 +73,17 @@ impl<D: Driver> Tls<D> {
         Tls::new(driver, Some(client), Some(server))
     }
 
-    /// Connects in the clear where no client settings are; buffers go there, no templates.
+    /// Connects in the clear where no client settings are, but for connections that say themselves
+    /// how they're secured ([`SocketOptions::secure`], with a [`ClientTls`]).
     pub fn connecting_in_the_clear(self) -> Tls<D> {
         let plain = Some(Vec::new());
         Tls { plain, ..self }
+    }
+
+    /// Accepts and connects in the clear, but for connections that say themselves how they're
+    /// secured.
+    pub fn as_asked(driver: D) -> Tls<D> {
+        Tls::new(driver, None, None).connecting_in_the_clear()
     }
 
     fn new(driver: D, client: Option<ClientTls>, server: Option<ServerTls>) -> Tls<D> {
@@ -86,6 +95,7 @@ impl<D: Driver> Tls<D> {
             server,
             connections: Vec::new(),
             plain: None,
+            plain_templates: Vec::new(),
             payloads: Payloads::default(),
             outbox: Vec::new(),
             reported: Vec::new(),
@@ -101,7 +111,31 @@ impl<D: Driver> Tls<D> {
 const NO_SETTINGS: Refused = Refused::Kernel(Fault::UNSUPPORTED);
 
 impl<D: Driver> Driver for Tls<D> {
-    alike_in_bytes!();
+    fn register(&mut self, bytes: &[u8]) -> Result<Template, Refused> {
+        let template = self.payloads.register(bytes)?;
+        if self.plain.is_some() {
+            let inner = self.inner.register(bytes)?;
+            self.plain_templates.push((template, inner));
+        }
+        Ok(template)
+    }
+
+    fn buffer(&mut self) -> Vec<u8> {
+        let buffer = self.payloads.buffer();
+        match &self.plain {
+            // What connections in the clear have sent is the inner driver's.
+            Some(_) if buffer.capacity() == 0 => self.inner.buffer(),
+            _ => buffer,
+        }
+    }
+
+    fn recycle(&mut self, buffer: Vec<u8>) {
+        self.payloads.recycle(buffer);
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
 
     fn now(&self) -> Time {
         self.inner.now()
@@ -112,7 +146,7 @@ impl<D: Driver> Driver for Tls<D> {
     }
 
     fn listen(&mut self, listen: &Listen) -> Result<Token, Refused> {
-        if self.server.is_none() {
+        if self.server.is_none() && self.plain.is_none() {
             return Err(NO_SETTINGS);
         }
         self.inner.listen(listen)
@@ -127,17 +161,31 @@ impl<D: Driver> Driver for Tls<D> {
     }
 
     fn connect(&mut self, to: &Address, options: &SocketOptions) -> Result<Token, Refused> {
-        let Some(tls) = self.client.as_ref() else {
-            let plain = self.plain.as_mut().ok_or(NO_SETTINGS)?;
+        let own = match &options.secure {
+            Some(secure) => Some(secure.settings::<ClientTls>().ok_or(NO_SETTINGS)?),
+            None => None,
+        };
+        let Some(tls) = own.or(self.client.as_ref()) else {
+            if self.plain.is_none() {
+                return Err(NO_SETTINGS);
+            }
             let token = self.inner.connect(to, options)?;
-            plain.resize(plain.len().max(token.slot() + 1), Token::NOBODYS);
-            plain[token.slot()] = token;
+            self.is_in_the_clear(token);
             return Ok(token);
         };
         let machine = Machine::client(tls, options.peer)
             .map_err(|error| Refused::Kernel(Fault::Tls(fault::of(&error, true))))?;
         let needs_alpn = tls.needs_alpn();
-        let token = self.inner.connect(to, options)?;
+        let token = match own {
+            // What this driver does is none of the inner one's business.
+            Some(_) => {
+                let secure = None;
+                let options = options.clone();
+                self.inner
+                    .connect(to, &SocketOptions { secure, ..options })?
+            }
+            None => self.inner.connect(to, options)?,
+        };
         let connection = Connection::outgoing(token, machine, needs_alpn);
         self.keep(connection);
         Ok(token)
@@ -145,8 +193,8 @@ impl<D: Driver> Driver for Tls<D> {
 
     #[inline]
     fn send(&mut self, socket: Token, payload: Payload) -> Result<(), Refused> {
-        if self.is_plain(socket) && matches!(payload, Payload::Buffer(_)) {
-            return self.inner.send(socket, payload);
+        if self.is_plain(socket) {
+            return self.send_in_the_clear(socket, payload);
         }
         let refused = match find(&mut self.connections, socket) {
             Some(found) if found.stage == Stage::Open && found.shut_down => Refused::ShutDown,
@@ -207,6 +255,9 @@ impl<D: Driver> Driver for Tls<D> {
     }
 
     fn close(&mut self, socket: Token, how: Close) -> Result<(), Refused> {
+        if self.is_plain(socket) {
+            return self.inner.close(socket, how);
+        }
         let Some(found) = find(&mut self.connections, socket) else {
             self.inner.close(socket, how)?;
             self.abandon_handshakes_of(socket);
@@ -294,6 +345,9 @@ impl<D: Driver> Driver for Tls<D> {
 
     /// What is taken is ciphertext: of the send itself, or of one before it that it waits for.
     fn taken_at(&self, socket: Token) -> Option<Time> {
+        if self.is_plain(socket) {
+            return self.inner.taken_at(socket);
+        }
         let found = self.connections.get(socket.slot())?.as_deref()?;
         let known = found.token == socket && found.is_sending();
         let whole = (found.taken_at != Time::NEVER).then_some(found.taken_at);
@@ -316,6 +370,38 @@ impl<D: Driver> Tls<D> {
     fn is_plain(&self, socket: Token) -> bool {
         let plain = self.plain.as_ref();
         plain.is_some_and(|plain| plain.get(socket.slot()) == Some(&socket))
+    }
+
+    /// A connection is in the clear, and passes through.
+    fn is_in_the_clear(&mut self, token: Token) {
+        if let Some(plain) = &mut self.plain {
+            plain.resize(plain.len().max(token.slot() + 1), Token::NOBODYS);
+            plain[token.slot()] = token;
+        }
+    }
+
+    /// Sends as the owner says, in the inner driver's words.
+    fn send_in_the_clear(&mut self, socket: Token, payload: Payload) -> Result<(), Refused> {
+        let payload = match payload {
+            Payload::Buffer(bytes) => Payload::Buffer(bytes),
+            Payload::Template {
+                template,
+                start,
+                end,
+                quiet,
+            } => {
+                let mut known = self.plain_templates.iter();
+                let known = known.find(|(ours, _)| *ours == template);
+                let (_, template) = *known.ok_or(Refused::EmptyOrOutOfRange)?;
+                Payload::Template {
+                    template,
+                    start,
+                    end,
+                    quiet,
+                }
+            }
+        };
+        self.inner.send(socket, payload)
     }
 
     fn keep(&mut self, connection: Connection) {
@@ -464,6 +550,12 @@ impl<D: Driver> Tls<D> {
     #[inline]
     fn pass_on(&mut self, socket: Token, event: Event, completions: &mut Completions) {
         if self.is_plain(socket) {
+            return completions.push(socket, event);
+        }
+        if let Event::Accepted { .. } = event
+            && self.server.is_none()
+        {
+            self.is_in_the_clear(socket);
             return completions.push(socket, event);
         }
         match event {

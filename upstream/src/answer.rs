@@ -177,6 +177,11 @@ pub enum Kind {
     Refused,
     /// No address can be reached: no route, no free port, or another fault of the network.
     Unreachable,
+    /// The certificate that the upstream shows isn't accepted, for this reason. Nothing was sent.
+    Untrusted(&'static str),
+    /// The TLS handshake failed for another reason, such as a server that doesn't speak TLS, or not
+    /// the protocol that it's to.
+    Handshake,
     /// No connection was usable within [`Timeouts::connect`](crate::Timeouts::connect).
     ConnectTimeout,
     /// This worker has no socket left for another connection.
@@ -227,6 +232,10 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Kind::Refused => "the upstream refused the connection: nothing is listening there",
             Kind::Unreachable => "the upstream can't be reached",
+            Kind::Untrusted(why) => {
+                return write!(f, "the upstream's certificate isn't accepted: {why}");
+            }
+            Kind::Handshake => "the TLS handshake with the upstream failed",
             Kind::ConnectTimeout => "connecting to the upstream took too long",
             Kind::NoSocket => "no socket is left for a connection to the upstream",
             Kind::Full => "too many requests wait for the upstream",

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-/// What is spoken with an upstream, in the clear.
+/// What is spoken with an upstream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Protocol {
     /// HTTP/1.1, one request at a time on a connection.
     #[default]
     Http1,
-    /// HTTP/2 with prior knowledge (RFC 9113 §3.3).
+    /// HTTP/2: in the clear with prior knowledge (RFC 9113 §3.3), over TLS as ALPN says.
     Http2,
 }
 
@@ -21,7 +21,7 @@ pub struct Config<A> {
     /// Where it is. Connections are opened to each in turn, and where one can't be reached, the
     /// next is tried at once.
     pub addresses: Vec<A>,
-    /// What is spoken, always in the clear.
+    /// What is spoken.
     pub protocol: Protocol,
     /// How much it may take and give.
     pub limits: Limits,
@@ -32,9 +32,9 @@ pub struct Config<A> {
 impl<A> Config<A> {
     /// An upstream at these addresses, over HTTP/1.1, with the limits as they are without further
     /// wishes.
-    pub fn new(addresses: impl Into<Vec<A>>) -> Config<A> {
+    pub fn new<P: Into<A>>(addresses: impl IntoIterator<Item = P>) -> Config<A> {
         Config {
-            addresses: addresses.into(),
+            addresses: addresses.into_iter().map(Into::into).collect(),
             protocol: Protocol::default(),
             limits: Limits::default(),
             timeouts: Timeouts::default(),

@@ -114,7 +114,11 @@ impl Counts {
 impl Failures {
     pub(crate) fn count(&mut self, kind: Kind) {
         *match kind {
-            Kind::Refused | Kind::Unreachable | Kind::NoSocket => &mut self.connect,
+            Kind::Refused
+            | Kind::Unreachable
+            | Kind::Untrusted(_)
+            | Kind::Handshake
+            | Kind::NoSocket => &mut self.connect,
             Kind::ConnectTimeout => &mut self.connect_timeout,
             Kind::Full => &mut self.full,
             Kind::HeadTimeout => &mut self.head_timeout,

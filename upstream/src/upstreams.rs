@@ -40,6 +40,10 @@ pub enum Broke {
     Refused,
     /// No socket is left here.
     NoSocket,
+    /// The server's certificate isn't accepted, for this reason.
+    Untrusted(&'static str),
+    /// No secured connection came about for another reason.
+    Handshake,
     /// Anything else.
     Other,
 }

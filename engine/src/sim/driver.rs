@@ -517,6 +517,9 @@ impl Driver for Sim {
         if !options.source.is_none_or(|source| source.is_loopback()) {
             return Err(Refused::Kernel(Fault::from_errno(libc::EADDRNOTAVAIL)));
         }
+        if options.secure.is_some() {
+            return Err(Refused::Kernel(Fault::UNSUPPORTED));
+        }
         let device = options.device.as_deref();
         if device.is_some_and(|device| device != "lo") {
             return Err(Refused::Kernel(Fault::from_errno(libc::ENODEV)));

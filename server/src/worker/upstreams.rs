@@ -1,6 +1,7 @@
 //! The sockets of upstreams: what their pools want is done on the worker's driver, and what happens
 //! there is told to the pools, and by them to the service.
 
+use engine::secured::TlsFault;
 use engine::timers::TimerId;
 use engine::{Address, Close, Driver, Event, Fault, Payload, Refused, SocketOptions, Token};
 use measure::time::Time;
@@ -14,8 +15,8 @@ use service::{Service, Ticket};
 /// The upstreams of a worker.
 pub(super) struct Sockets {
     core: Upstreams,
-    /// Where each upstream is.
-    addresses: Vec<Vec<Address>>,
+    /// Where each upstream is, and how sockets there are opened.
+    addresses: Vec<Vec<(Address, SocketOptions)>>,
     /// By slot of the socket: whose it is.
     links: Vec<Option<(Token, Link)>>,
     /// By slot of the link: its socket.
@@ -91,8 +92,8 @@ impl Sockets {
                 upstream,
                 address,
             } => {
-                let address = &self.addresses[upstream.place()][address];
-                match driver.connect(address, &SocketOptions::default()) {
+                let (address, options) = &self.addresses[upstream.place()][address];
+                match driver.connect(address, options) {
                     Ok(token) => self.keep(link, token),
                     Err(Refused::SocketsFull) => self.core.broke(link, Broke::NoSocket, now),
                     Err(Refused::Kernel(fault)) => self.core.broke(link, broke(fault), now),
@@ -143,6 +144,14 @@ fn broke(fault: Fault) -> Broke {
     match fault {
         Fault::Refused => Broke::Refused,
         Fault::Exhausted => Broke::NoSocket,
+        Fault::Tls(fault) => match fault {
+            TlsFault::UntrustedIssuer => Broke::Untrusted("it isn't signed by a trusted authority"),
+            TlsFault::Expired => Broke::Untrusted("it has expired"),
+            TlsFault::NotYetValid => Broke::Untrusted("it isn't valid yet"),
+            TlsFault::WrongName => Broke::Untrusted("it's for a different name"),
+            TlsFault::BadCertificate => Broke::Untrusted("it's unusable"),
+            _ => Broke::Handshake,
+        },
         _ => Broke::Other,
     }
 }
@@ -219,7 +228,15 @@ impl<D: Driver, S: Service> Worker<D, S> {
     fn fulfil(&mut self, sockets: &mut Sockets) {
         let now = self.serving.now;
         let wishes = &mut self.serving.agenda.upstreams;
-        sockets.addresses.append(&mut wishes.declared);
+        for places in wishes.declared.drain(..) {
+            let options = |secure| SocketOptions {
+                secure,
+                ..SocketOptions::default()
+            };
+            let places = places.into_iter();
+            let opened = places.map(|place| (place.address, options(place.secure)));
+            sockets.addresses.push(opened.collect());
+        }
         for (exchange, ticket) in wishes.asked.drain(..) {
             sockets.owners.insert(exchange, ticket);
         }

@@ -635,6 +635,17 @@ fn a_side_without_settings_is_refused() {
     };
     let mut client = Tls::client(network.driver(&config), client_settings().build().unwrap());
     assert!(client.listen(&listen).is_err());
+    // Settings of somebody else, and a driver that secures nothing.
+    let of = |secure| engine::SocketOptions {
+        secure: Some(secure),
+        ..engine::SocketOptions::default()
+    };
+    let foreign = of(engine::Secure::new("a password"));
+    let ours = of(engine::Secure::new(client_settings().build().unwrap()));
+    let mut asked = Tls::as_asked(network.driver(&config));
+    assert!(asked.connect(&address(), &foreign).is_err());
+    assert!(asked.connect(&address(), &ours).is_ok());
+    assert!(network.driver(&config).connect(&address(), &ours).is_err());
     assert!(server.listen(&listen).is_ok());
 }
 

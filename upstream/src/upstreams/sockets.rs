@@ -125,6 +125,8 @@ impl Upstreams {
             (Stand::Open, _) => self.over(link, Kind::Closed, now),
             (_, Broke::Refused) => self.not_opened(link, Kind::Refused, now),
             (_, Broke::NoSocket) => self.not_opened(link, Kind::NoSocket, now),
+            (_, Broke::Untrusted(why)) => self.not_opened(link, Kind::Untrusted(why), now),
+            (_, Broke::Handshake) => self.not_opened(link, Kind::Handshake, now),
             (_, Broke::Other) => self.not_opened(link, Kind::Unreachable, now),
         }
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use engine::signal::Stop;
 use engine::{Address, Config, Driver, Kind, Waker, descriptors};
 use faultproxy::{Faults, LINE_BYTES_MAX, Proxy, Settings};
+use nix::sys::signal::{SigSet, Signal};
 
 use crate::args::fault_proxy::FaultProxy;
 use crate::exit::{Exit, Failure};
@@ -106,10 +107,16 @@ fn proxy<D: Driver>(
     ran.map(|()| Exit::Ok).map_err(Failure::running)
 }
 
-/// The lines of standard input, read by a thread of its own that ends with the process.
+/// The lines of standard input, read by a thread of its own that ends with the process. In the
+/// background of a terminal there are none: reading would stop the whole process (termios(3),
+/// SIGTTIN), unless the thread that reads has blocked that signal.
 fn lines_of_stdin(waker: Waker) -> Receiver<String> {
     let (sender, lines) = sync_channel(LINES_WAITING);
-    thread::spawn(move || read_lines(io::stdin().lock(), &sender, &waker));
+    thread::spawn(move || {
+        let blocked = SigSet::from(Signal::SIGTTIN).thread_block();
+        debug_assert_eq!(blocked, Ok(()), "any thread may block it");
+        read_lines(io::stdin().lock(), &sender, &waker);
+    });
     lines
 }
 

@@ -1,6 +1,5 @@
 //! Which faults there are, and how each is written.
 
-use std::fmt;
 use std::str::FromStr;
 
 use measure::units;
@@ -266,27 +265,10 @@ impl FromStr for Direction {
     }
 }
 
-impl fmt::Display for Direction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Direction::Up => "up",
-            Direction::Down => "down",
-            Direction::Both => "both",
-        })
-    }
-}
-
-impl fmt::Display for Ending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Ending::Fin => "fin",
-            Ending::Reset => "reset",
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use measure::random::Random;
+
     use super::*;
 
     #[test]
@@ -365,6 +347,59 @@ mod tests {
         ] {
             let refused = Faults::parse_line(line).expect_err(line);
             assert!(refused.starts_with(part), "{line}: {refused}");
+        }
+    }
+
+    #[test]
+    fn no_line_whatever_is_in_it_breaks_the_reader() {
+        let parts = [
+            "delay",
+            "jitter",
+            "refuse",
+            "cut-after",
+            "cut",
+            "bandwidth",
+            "stall",
+            "direction",
+            "=",
+            " ",
+            "-",
+            ".",
+            "0",
+            "9",
+            "18446744073709551616",
+            "1e400",
+            "NaN",
+            "inf",
+            "%",
+            "/s",
+            "K",
+            "GiB",
+            "m",
+            "d",
+            "ns",
+            "off",
+            "on",
+            "fin",
+            "up",
+            "é",
+            "\0",
+            "\u{1f600}",
+        ];
+        for seed in 0..20_000 {
+            let mut random = Random::seeded(seed);
+            let count = random.index(8) + 1;
+            let line: String = (0..count)
+                .map(|_| parts[random.index(parts.len())])
+                .collect();
+            if let Ok(faults) = Faults::parse_line(&line) {
+                assert!((0.0..=1.0).contains(&faults.refuse), "{line}");
+                assert!(
+                    faults.delay_ns.max(faults.jitter_ns) <= TIME_NS_MAX,
+                    "{line}"
+                );
+                assert_ne!(faults.bandwidth, Some(0), "{line}");
+            }
         }
     }
 

@@ -189,6 +189,15 @@ fn echo(mut stream: TcpStream) {
     }
 }
 
+/// Has an echo answer.
+#[track_caller]
+fn ping(stream: &mut TcpStream) {
+    let mut bytes = [0; 4];
+    stream.write_all(b"ping").unwrap();
+    stream.read_exact(&mut bytes).unwrap();
+    assert_eq!(&bytes, b"ping");
+}
+
 fn pattern(length: usize, seed: u64) -> Vec<u8> {
     let mut random = Random::seeded(seed);
     (0..length).map(|_| random.next() as u8).collect()
@@ -294,20 +303,15 @@ fn all_new_connections_are_refused_until_that_is_over_and_open_ones_stay() {
         serve(listener, 2, echo);
         let mut proxy = Proxy::start(engine, &to, &[]);
         let mut before = proxy.connect();
-        let mut bytes = [0; 4];
-        before.write_all(b"ping").unwrap();
-        before.read_exact(&mut bytes).unwrap();
+        ping(&mut before);
         proxy.told("set refuse=1");
         for _ in 0..10 {
             assert!(is_reset(&proxy));
         }
-        before.write_all(b"pong").unwrap();
-        before.read_exact(&mut bytes).unwrap();
-        assert_eq!(&bytes, b"pong");
+        ping(&mut before);
         proxy.told("set refuse=0");
         let mut after = proxy.connect();
-        after.write_all(b"ping").unwrap();
-        after.read_exact(&mut bytes).unwrap();
+        ping(&mut after);
         let counters = proxy.counters();
         assert_eq!(
             (&counters["accepted"], &counters["refused"]),
@@ -350,10 +354,9 @@ fn a_connection_is_cut_after_a_time_although_nothing_happens_on_it() {
     for engine in ENGINES {
         let (listener, to) = listener();
         let upstream = serve(listener, 2, |mut stream| drop(read_all(&mut stream)));
-        let proxy = Proxy::start(engine, &to, &["--cut-after", "20ms"]);
+        let mut proxy = Proxy::start(engine, &to, &["--cut-after", "20ms"]);
         let (got, error) = read_all(&mut proxy.connect());
         assert_eq!((got.len(), error), (0, None));
-        let mut proxy = proxy;
         proxy.told("set cut=reset");
         assert!(is_reset(&proxy));
         upstream.join().unwrap();
@@ -425,16 +428,14 @@ fn all_connections_are_reset_on_request() {
         let mut proxy = Proxy::start(engine, &to, &[]);
         let mut clients: Vec<TcpStream> = (0..3).map(|_| proxy.connect()).collect();
         for client in &mut clients {
-            client.write_all(b"ping").unwrap();
-            client.read_exact(&mut [0; 4]).unwrap();
+            ping(client);
         }
         proxy.told("reset-all");
         for client in &mut clients {
             assert_eq!(read_all(client).1, Some(ErrorKind::ConnectionReset));
         }
         let mut after = proxy.connect();
-        after.write_all(b"ping").unwrap();
-        after.read_exact(&mut [0; 4]).unwrap();
+        ping(&mut after);
         let counters = proxy.counters();
         assert_eq!(
             (&counters["cut"], &counters["open"]),
@@ -459,8 +460,7 @@ fn an_upstream_that_is_not_there_resets_clients_and_one_that_comes_serves_them()
         let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
         serve(listener, 1, echo);
         let mut client = proxy.connect();
-        client.write_all(b"ping").unwrap();
-        client.read_exact(&mut [0; 4]).unwrap();
+        ping(&mut client);
     }
 }
 
@@ -512,8 +512,7 @@ fn hundreds_of_connections_fit_under_a_low_limit_of_open_files() {
         let mut proxy = Proxy::spawned(&mut shell);
         let mut clients: Vec<TcpStream> = (0..CONNECTIONS).map(|_| proxy.connect()).collect();
         for client in &mut clients {
-            client.write_all(b"ping").unwrap();
-            client.read_exact(&mut [0; 4]).unwrap();
+            ping(client);
         }
         let counters = proxy.counters();
         assert_eq!(counters["open"], CONNECTIONS);
@@ -559,8 +558,7 @@ fn lines_that_make_no_sense_are_answered_and_change_nothing() {
     assert_eq!(proxy.counters()["refused"], 0);
     proxy.stdin = None;
     let mut client = proxy.connect();
-    client.write_all(b"ping").unwrap();
-    client.read_exact(&mut [0; 4]).unwrap();
+    ping(&mut client);
     let (code, said) = proxy.stop(Signal::INT);
     assert_eq!(code, Some(0));
     let counted = "accepted 1 connections: 0 refused, 0 cut, 0 without upstream, 1 still open; \
@@ -578,6 +576,38 @@ fn answers_hold_nothing_that_would_command_a_terminal() {
     .unwrap();
     let answer = proxy.stdout.recv_timeout(PATIENCE).unwrap();
     assert!(answer.chars().all(|c| !c.is_control()), "{answer:?}");
+}
+
+#[test]
+fn in_the_background_of_a_terminal_it_works_on_and_takes_no_lines() {
+    if !installed("script", "--version") || !installed("bash", "--version") {
+        return;
+    }
+    let (listener, to) = listener();
+    let upstream = serve(listener, 1, echo);
+    let (folder, program) = (Folder::new(), env!("CARGO_BIN_EXE_ringside"));
+    let said = folder.path("said");
+    // With `set -m` a job in the background is none of the terminal's foreground.
+    let shell = format!(
+        "set -m; {program} fault-proxy --listen 127.0.0.1:0 --to {to} >{said} & \
+         echo $! >{said}.pid; wait"
+    );
+    let mut script = Command::new("script");
+    script.args(["-qec", &format!("bash -c '{shell}'"), "/dev/null"]);
+    let terminal = start(script.stdin(Stdio::null()));
+    let mut address = String::new();
+    until("it listens", || {
+        let greeting = fs::read_to_string(&said).unwrap_or_default();
+        let mut words = greeting.split(' ').skip(2);
+        address = words.next().unwrap_or_default().to_owned();
+        greeting.ends_with('\n')
+    });
+    ping(&mut patient(TcpStream::connect(&address).unwrap()));
+    upstream.join().unwrap();
+    let pid = fs::read_to_string(format!("{said}.pid")).unwrap();
+    let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    assert_says(&terminal.end().stdout, "passed 4 bytes up and 4");
 }
 
 #[test]

@@ -49,20 +49,37 @@ type Answer struct {
 // drawn answers with an account that the service draws, for generators that send the same bytes each
 // time.
 func (chain *Chain) drawn(w http.ResponseWriter, r *http.Request) {
-	chain.serve(w, r, func() (uint32, bool) { return chain.visits.next(), true })
+	chain.serve(w, r, wanted, func() (uint32, bool) { return chain.visits.next(), true })
 }
 
 // named answers with the account that the path names.
 func (chain *Chain) named(w http.ResponseWriter, r *http.Request) {
-	chain.serve(w, r, func() (uint32, bool) {
-		id, err := strconv.ParseUint(r.PathValue("account"), 10, 32)
-		return uint32(id), err == nil && id < accounts
-	})
+	chain.serve(w, r, wanted, func() (uint32, bool) { return ofPath(r) })
 }
 
-// serve answers with the account that `asked` says, if there is one.
+// fetched is the same for a request that says nothing besides.
+func (chain *Chain) fetched(w http.ResponseWriter, r *http.Request) {
+	nothing := func(http.ResponseWriter, *http.Request) bool { return true }
+	chain.serve(w, r, nothing, func() (uint32, bool) { return ofPath(r) })
+}
+
+// ofPath is the account that the path names, if there is one.
+func ofPath(r *http.Request) (id uint32, exists bool) {
+	parsed, err := strconv.ParseUint(r.PathValue("account"), 10, 32)
+	return uint32(parsed), err == nil && parsed < accounts
+}
+
+// wanted says whether a request's body is one.
+func wanted(w http.ResponseWriter, r *http.Request) bool {
+	var request Request
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, requestBytesMax)).Decode(&request)
+	return err == nil && request.Operation == "read"
+}
+
+// serve answers with the account that `asked` says, if there is one and the request is in order.
 func (chain *Chain) serve(
-	w http.ResponseWriter, r *http.Request, asked func() (id uint32, exists bool),
+	w http.ResponseWriter, r *http.Request,
+	inOrder func(http.ResponseWriter, *http.Request) bool, asked func() (id uint32, exists bool),
 ) {
 	if !chain.shed.admit() {
 		chain.counts.shed.Add(1)
@@ -82,9 +99,7 @@ func (chain *Chain) serve(
 		refuse(w, http.StatusTooManyRequests)
 		return
 	}
-	var request Request
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, requestBytesMax)).Decode(&request)
-	if err != nil || request.Operation != "read" {
+	if !inOrder(w, r) {
 		refuse(w, http.StatusBadRequest)
 		return
 	}

@@ -62,6 +62,7 @@ func main() {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /account", chain.drawn)
 	mux.HandleFunc("POST /account/{account}", chain.named)
+	mux.HandleFunc("GET /account/{account}", chain.fetched)
 	mux.HandleFunc("GET /metrics", counts.serve)
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNoContent)

@@ -7,7 +7,6 @@ use std::time::Duration;
 use measure::time::Time;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, OptsBuilder, Row, Value};
-use serde_json::Map;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -24,7 +23,7 @@ const GOOD_BYE: Duration = Duration::from_millis(500);
 #[derive(Debug, PartialEq)]
 pub(crate) enum Got {
     /// One row.
-    Row(Map<String, serde_json::Value>),
+    Row(Vec<(String, serde_json::Value)>),
     /// None.
     Nothing,
     /// More than one, or what isn't text.
@@ -155,7 +154,7 @@ impl Store {
         rows.drop_result().await?;
         Ok(match (first, second) {
             (None, _) => Got::Nothing,
-            (Some(row), None) => object(row).map_or(Got::Nonsense, Got::Row),
+            (Some(row), None) => columns(row).map_or(Got::Nonsense, Got::Row),
             (Some(_), Some(_)) => Got::Nonsense,
         })
     }
@@ -169,10 +168,10 @@ fn throw_away(conn: Conn) {
     });
 }
 
-/// A row as an object, by the names of its columns; `None` if something in it isn't text.
-fn object(row: Row) -> Option<Map<String, serde_json::Value>> {
+/// The columns of a row, in their order; `None` if something in it isn't text.
+fn columns(row: Row) -> Option<Vec<(String, serde_json::Value)>> {
     let columns = row.columns();
-    let mut object = Map::with_capacity(columns.len());
+    let mut all = Vec::with_capacity(columns.len());
     for (column, value) in columns.iter().zip(row.unwrap()) {
         let value = match value {
             Value::NULL => serde_json::Value::Null,
@@ -186,7 +185,7 @@ fn object(row: Row) -> Option<Map<String, serde_json::Value>> {
                 when.as_sql(true).trim_matches('\'').to_owned().into()
             }
         };
-        object.insert(column.name_str().into_owned(), value);
+        all.push((column.name_str().into_owned(), value));
     }
-    Some(object)
+    Some(all)
 }

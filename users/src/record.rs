@@ -25,25 +25,42 @@ impl Record {
         }
         let text = std::str::from_utf8(bytes).ok()?;
         let object: Map<String, Value> = serde_json::from_str(text).ok()?;
-        Some(Record::of(&object, text.trim().into(), wanted))
+        Some(Record::of(
+            |name| object.get(name),
+            text.trim().into(),
+            wanted,
+        ))
     }
 
-    /// Of a row, by the names of its columns; `None` if it's too long.
-    pub(crate) fn of_row(object: &Map<String, Value>, wanted: &[String]) -> Option<Record> {
-        let json = serde_json::to_string(object).ok()?;
+    /// Of a row: its columns, in their order; `None` if it's too long.
+    pub(crate) fn of_row(row: &[(String, Value)], wanted: &[String]) -> Option<Record> {
+        let members = row.iter().map(|(name, value)| {
+            let name = Value::from(&**name);
+            format!("{name}:{value}")
+        });
+        let json = format!("{{{}}}", members.collect::<Vec<_>>().join(","));
+        let get = |name: &str| {
+            row.iter()
+                .find(|(one, _)| one == name)
+                .map(|(_, value)| value)
+        };
         let fits = json.len() <= RECORD_BYTES_MAX;
-        fits.then(|| Record::of(object, json.into(), wanted))
+        fits.then(|| Record::of(get, json.into(), wanted))
     }
 
-    fn of(object: &Map<String, Value>, json: Box<str>, wanted: &[String]) -> Record {
-        let fields = wanted.iter().map(|name| match object.get(name)? {
+    fn of<'a>(
+        get: impl Fn(&str) -> Option<&'a Value>,
+        json: Box<str>,
+        wanted: &[String],
+    ) -> Record {
+        let fields = wanted.iter().map(|name| match get(name)? {
             Value::Null => None,
             Value::String(text) => Some(text.as_str().into()),
             other => Some(other.to_string().into()),
         });
         Record {
             json,
-            disabled: object.get(DISABLED).is_some_and(bars),
+            disabled: get(DISABLED).is_some_and(bars),
             fields: fields.collect(),
         }
     }

@@ -119,7 +119,7 @@ fn a_user_is_answered_as_json_and_a_body_is_no_hindrance() {
     let socket = database.0.socket();
     let text = format!(
         "{users}database = {{ address = \"unix:{}\", user = \"root\", timeout = \"20s\", \
-         query = \"SELECT id, name FROM test.people WHERE id = ?\" }}\n\
+         query = \"SELECT name, id FROM test.people WHERE id = ?\" }}\n\
          [[route]]\nprefix = \"/account\"\nuser = \"a\"\n\
          answer = {{ status = 200, user = true }}\n",
         socket.display()
@@ -134,7 +134,7 @@ fn a_user_is_answered_as_json_and_a_body_is_no_hindrance() {
             let said = client.answer(false);
             assert_eq!(said.status, 200);
             assert_eq!(said.field("content-type"), Some("application/json"));
-            assert_eq!(said.text(), format!("{{\"id\":{id},\"name\":\"{name}\"}}"));
+            assert_eq!(said.text(), format!("{{\"name\":\"{name}\",\"id\":{id}}}"));
         }
         for path in [
             "/account/3",

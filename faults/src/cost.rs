@@ -1,5 +1,5 @@
-//! What a fault cost, from the record of the load beside it: what failed, for how long, and when
-//! the response times were back.
+//! A fault as it was made, and what it cost, from the record of the load beside it: what failed,
+//! for how long, and when the response times were back.
 //!
 //! Pure functions of a record; METHODOLOGY.md says what the figures mean.
 
@@ -7,12 +7,34 @@ use measure::record::{Gap, Record};
 use measure::series::Row;
 use serde::{Deserialize, Serialize};
 
-use crate::injection::Injected;
-
 /// A 99th percentile up to so many times that before the faults is back.
 const BACK: f64 = 1.25;
 /// For so many rows it has to stay there, unless the window ends before.
 const STAYS: usize = 3;
+/// A rate is read off rows that are at least so long: the last one may be shorter than the others.
+const LENGTH_MIN_S: f64 = 0.5;
+
+/// A fault that was done, in seconds since the measured window began.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Injected {
+    /// `kill`, `stop`, `signal` or `cpu`.
+    pub kind: String,
+    /// What was done to whom, in words.
+    pub what: String,
+    /// When it was to be done.
+    pub at_s: f64,
+    /// For how long; 0 of what is done at once.
+    pub for_s: f64,
+    /// When it was done.
+    pub began_s: f64,
+    /// When it was undone, or what was killed was started again; null of what is done at once.
+    pub ended_s: Option<f64>,
+    /// When what was started again answered for the first time; null if nothing was.
+    pub ready_s: Option<f64>,
+    /// What it cost; null where the load has no record.
+    #[serde(default)]
+    pub cost: Option<Cost>,
+}
 
 /// What a fault cost. Rows are those of the record's series, of a second each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,6 +58,12 @@ pub struct Cost {
     /// percentile is at most 1.25 times that before: 0 if it never was above, null if it wasn't
     /// back, or isn't known before.
     pub p99_back_s: Option<f64>,
+    /// Requests per second that were answered within the deadline of the goodput before the first
+    /// fault: the median of the rows. Null without a deadline, or a whole row before.
+    pub good_before: Option<f64>,
+    /// The same in the worst row that the fault reaches into, or that is between its end and the
+    /// next.
+    pub good_worst: Option<f64>,
 }
 
 /// Says of each fault what it cost.
@@ -44,8 +72,9 @@ pub fn count<P>(injected: &mut [Injected], record: &Record<P>) {
     let Some(first_s) = injected.first().map(|fault| fault.began_s) else {
         return;
     };
-    let before = rows.iter().filter(|row| end_s(row) <= first_s);
-    let p99_before_us = median(before.filter_map(|row| row.response_p99_us).collect());
+    let before = || rows.iter().filter(|row| end_s(row) <= first_s);
+    let p99_before_us = median(before().filter_map(|row| row.response_p99_us).collect());
+    let good_before = median(before().filter_map(good_rate).collect());
     let begin: Vec<f64> = injected.iter().map(|fault| fault.began_s).collect();
     for (at, fault) in injected.iter_mut().enumerate() {
         let next_s = begin.get(at + 1).copied();
@@ -69,12 +98,20 @@ pub fn count<P>(injected: &mut [Injected], record: &Record<P>) {
             p99_before_us,
             p99_worst_us: worst.reduce(f64::max),
             p99_back_s: p99_before_us.and_then(|before| back_s(&own, before, fault.began_s)),
+            good_before,
+            good_worst: own.iter().filter_map(|row| good_rate(row)).reduce(f64::min),
         });
     }
 }
 
 fn end_s(row: &Row) -> f64 {
     row.at_s + row.seconds
+}
+
+/// Requests in time per second of a row; none of one that is too short to tell.
+fn good_rate(row: &Row) -> Option<f64> {
+    let good = row.good.filter(|_| row.seconds >= LENGTH_MIN_S)?;
+    Some(good as f64 / row.seconds)
 }
 
 fn length_s(gap: &Gap) -> f64 {
@@ -100,7 +137,10 @@ fn errors_stop_s(rows: &[&Row], began_s: f64) -> Option<f64> {
 
 /// A row in which nothing was answered is as bad as a slow one.
 fn back_s(rows: &[&Row], before_us: f64, began_s: f64) -> Option<f64> {
-    let is_good = |row: &&Row| row.response_p99_us.is_some_and(|p99| p99 <= BACK * before_us);
+    let is_good = |row: &&Row| {
+        row.response_p99_us
+            .is_some_and(|p99| p99 <= BACK * before_us)
+    };
     let Some(first_bad) = rows.iter().position(|row| !is_good(row)) else {
         return Some(0.0);
     };
@@ -128,6 +168,7 @@ mod tests {
             failed: *failed,
             answered: Some(100),
             offered: Some(100),
+            good: Some(100 - failed),
             bytes_received: 0,
             response_p50_us: None,
             response_p99_us: p99_ms.map(|ms| 1000.0 * ms),
@@ -189,6 +230,10 @@ mod tests {
         assert_eq!(found.p99_worst_us, Some(300_000.0));
         // 13.75 ms is back; a single good row before a bad one isn't.
         assert_eq!(found.p99_back_s, Some(4.5));
+        assert_eq!(
+            (found.good_before, found.good_worst),
+            (Some(100.0), Some(0.0))
+        );
     }
 
     #[test]
@@ -219,8 +264,14 @@ mod tests {
         count(&mut both, &record(&rows));
         let [first, second] = both.map(|fault| fault.cost.expect("counted"));
         assert_eq!((first.lost, second.lost), (5, 7));
-        assert_eq!((first.errors_stop_s, second.errors_stop_s), (Some(1.0), Some(1.0)));
-        assert_eq!((first.p99_back_s, second.p99_back_s), (Some(1.0), Some(1.0)));
+        assert_eq!(
+            (first.errors_stop_s, second.errors_stop_s),
+            (Some(1.0), Some(1.0))
+        );
+        assert_eq!(
+            (first.p99_back_s, second.p99_back_s),
+            (Some(1.0), Some(1.0))
+        );
         assert_eq!(second.p99_before_us, Some(10_000.0));
     }
 }

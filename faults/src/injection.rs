@@ -11,31 +11,12 @@ use std::time::Duration;
 
 use load::{Phase, Progress, Stop};
 use measure::time::Time;
-use serde::{Deserialize, Serialize};
 use supervisor::setting::Trouble;
 use supervisor::watch::{Joined, Watch};
 
+use crate::cost::Injected;
 use crate::intervene::{Burners, Started, Stopped};
 use crate::schedule::{Fault, Kind};
-
-/// A fault that was done, in seconds since the measured window began.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Injected {
-    /// `kill`, `stop`, `signal` or `cpu`.
-    pub kind: String,
-    /// What was done to whom, in words.
-    pub what: String,
-    /// When it was to be done.
-    pub at_s: f64,
-    /// For how long; 0 of what is done at once.
-    pub for_s: f64,
-    /// When it was done.
-    pub began_s: f64,
-    /// When it was undone, or what was killed was started again; null of what is done at once.
-    pub ended_s: Option<f64>,
-    /// When what was started again answered for the first time; null if nothing was.
-    pub ready_s: Option<f64>,
-}
 
 /// The load's side: says when the window opens, and hears who has come.
 #[derive(Debug)]
@@ -150,6 +131,7 @@ impl Hand<'_> {
             began_s: since(),
             ended_s: None,
             ready_s: None,
+            cost: None,
         };
         if fault.length.is_zero() {
             return Ok(injected);

@@ -1,21 +1,24 @@
-//! What happens to a subject in a round: the phases of its load, and faults on purpose. At times that
-//! a comparison's file says, it or what stands beside it is killed, stopped, sent a signal or robbed
-//! of its processor.
+//! What happens to a subject in a round: the phases of its load, and faults on purpose. At times
+//! that a comparison's file says, it or what stands beside it is killed, stopped, sent a signal or
+//! robbed of its processor.
 //!
 //! [`phase`] reads and validates the phases, and [`schedule`] the faults; [`intervene`] does what a
-//! fault is, and [`injection`] does and undoes it at its time beside a load.
+//! fault is, and [`injection`] does and undoes it at its time beside a load. What it cost is in
+//! [`cost`].
 //!
 //! What was done is undone on every way out: a stopped process is continued and a burner ended when
 //! the load is over, however that came; should this program be killed, the guards of the processes
 //! kill what was stopped, and the burner.
 //!
-//! Knows no rounds and no rows, and not what a load measures.
+//! Knows no rounds and no rows, and of what a load measures only its record.
 #![forbid(unsafe_code)]
 
+pub mod cost;
 pub mod injection;
 pub mod intervene;
 pub mod phase;
 pub mod schedule;
 
-pub use injection::{Injected, inject};
+pub use cost::Injected;
+pub use injection::inject;
 pub use schedule::{Fault, Kind};

@@ -67,15 +67,25 @@ impl Phase {
     }
 }
 
-/// Connections, what is outstanding on each, the phases, and what happens to the subjects, in
-/// words.
-pub fn load(workload: &Workload, phases: &[Phase], faults: &[Fault]) -> String {
+/// Connections, what is outstanding on each, the phases, what happens to the subjects, and what of
+/// their answers is in time, in words.
+pub fn load(
+    workload: &Workload,
+    phases: &[Phase],
+    faults: &[Fault],
+    goodput_within: Option<Duration>,
+) -> String {
+    let goodput = goodput_within.map(|within| {
+        let ms = 1000.0 * within.as_secs_f64();
+        format!("goodput: answered within {ms} ms")
+    });
     let happens = faults.iter().filter(|_| phases.is_empty());
     let phases = phases.iter().map(Phase::words);
     let all: Vec<String> = [workload.words()]
         .into_iter()
         .chain(phases)
         .chain(happens.map(Fault::words))
+        .chain(goodput)
         .collect();
     all.join("; ")
 }

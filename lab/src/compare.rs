@@ -23,7 +23,7 @@ use crate::comparison::{self, Comparison};
 use crate::event::{Event, Observer};
 use crate::judging::EqualRate;
 use crate::manifest::{self, Asked, Manifest, Role, Setup};
-use crate::phase::{self, Phase};
+use crate::phase::Phase;
 use crate::round::Round;
 use crate::rounds::{self, Entry, Rounds, State, facts, order};
 use crate::store::{Kept, Store};
@@ -562,7 +562,7 @@ fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
         asked: question(comparison),
         load: match comparison.is_timed() {
             true => "one run in each round".to_owned(),
-            false => phase::load(workload, &comparison.phases, &comparison.faults),
+            false => comparison.load(),
         },
         rate: workload.rate,
         window_s: workload.window.as_secs_f64(),

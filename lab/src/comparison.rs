@@ -78,6 +78,8 @@ pub struct Comparison {
     pub phases: Vec<Phase>,
     /// What happens to each subject in a round that is one window.
     pub faults: Vec<Fault>,
+    /// How long a request may take, from when it is due, to count towards the goodput.
+    pub goodput_within: Option<Duration>,
     /// By what its rows are judged.
     pub judging: Judging,
     /// The same comparison at each value of one setting; empty: there is no sweep.
@@ -178,6 +180,8 @@ struct Written {
     phases: Vec<phase::Written>,
     #[serde(default)]
     faults: Vec<faults::schedule::Written>,
+    #[serde(default, deserialize_with = "budget")]
+    goodput_within: Option<Duration>,
     sweep: Option<Spanned<points::Written>>,
     judge: Option<Spanned<judging::Written>>,
     #[serde(default)]
@@ -480,6 +484,7 @@ impl Reader<'_> {
             budget: written.budget,
             phases: self.phases.clone(),
             faults: self.faults.clone(),
+            goodput_within: written.goodput_within,
             judging: self.judging.clone(),
             points: Vec::new(),
             workload,

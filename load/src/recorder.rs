@@ -26,8 +26,8 @@ pub(crate) struct Recorder {
     unsampled_ns: u64,
     start: Time,
     end: Time,
-    /// The same where exchanges are all alike, and else empty: whatever was intended in it is
-    /// counted by the shortest way.
+    /// The same where exchanges are all alike and no goodput is counted, and else empty: whatever
+    /// was intended in it is counted by the shortest way.
     alike: (Time, Time),
     /// Whether the window is open now, and whether it has been.
     is_open: bool,
@@ -102,7 +102,7 @@ impl Recorder {
     }
 
     fn set_alike(&mut self) {
-        if !self.counts_steps() {
+        if !self.counts_steps() && self.tally.good_within_ns.is_none() {
             self.alike = (self.start, self.end);
         }
     }
@@ -197,7 +197,7 @@ impl Recorder {
         self.count(exchange, done, outcome);
     }
 
-    /// The same where steps are counted, or the exchange belongs to no window.
+    /// The same where steps or the goodput are counted, or the exchange belongs to no window.
     #[inline(never)]
     fn answered_otherwise(
         &mut self,
@@ -218,6 +218,9 @@ impl Recorder {
             return;
         }
         self.count(exchange, done, outcome);
+        if outcome.error().is_none() {
+            self.tally.completed_in_time(intended, done);
+        }
         let late = sent >= self.end;
         if let Some(step) = self.step_of(exchange) {
             let times = (intended, sent, done);
@@ -289,6 +292,7 @@ impl Recorder {
             Verdict::Met => {
                 tally.completed_late += u64::from(late);
                 tally.completed(intended, sent, done, status);
+                tally.completed_in_time(intended, done);
             }
             Verdict::Strange => {
                 tally.failed_late += u64::from(late);

@@ -331,6 +331,7 @@ pub(crate) fn assign(
         warm_up_ns: ns(plan.warm_up_s),
         timeout_ns: ns(plan.timeout_s),
         deadline_ns: plan.protocol.deadline_s().map(ns),
+        good_within_ns: plan.goodput_within_s.map(ns),
         ping_every_ns: plan.protocol.ping_every_s().map(ns),
         seed: plan.seed,
     })

@@ -27,6 +27,7 @@ mod cost;
 mod expect;
 mod flows;
 mod follow;
+mod goodput;
 mod greetings;
 mod http2;
 mod origins;

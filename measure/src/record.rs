@@ -5,6 +5,7 @@
 //! microseconds, except in the histograms, which are in nanoseconds and say so.
 
 mod generator;
+mod goodput;
 mod lost;
 mod step;
 mod times;
@@ -20,6 +21,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 pub use self::generator::{Generator, Script};
+pub use self::goodput::Goodput;
 pub use self::lost::Lost;
 pub use self::step::{Step, StepFacts};
 pub use self::times::Times;
@@ -49,6 +51,9 @@ pub struct Record<P> {
     pub offered_rate: Option<f64>,
     /// Completed exchanges per second, counting only those sent before the window ended.
     pub achieved_rate: f64,
+    /// What of that was in time; null where no deadline was given, and in older records.
+    #[serde(default)]
+    pub goodput: Option<Goodput>,
     /// How much of the window the server was answering, or any of several servers; null if there
     /// were too few answers or too little time to tell, and in older records.
     #[serde(default)]
@@ -555,6 +560,7 @@ impl<P> Record<P> {
             duration_s: facts.duration_s,
             offered_rate: facts.offered_rate,
             achieved_rate: rate(tally.completed - tally.completed_late, facts.duration_s),
+            goodput: Goodput::of(tally, facts.duration_s),
             availability: Availability::of(tally),
             bytes: Bytes {
                 received: tally.bytes_received,

@@ -40,6 +40,10 @@ pub struct Row {
     pub answered: Option<u64>,
     /// Exchanges that fell due in this row, no matter when they were sent; null in a closed loop.
     pub offered: Option<u64>,
+    /// Of the completed exchanges: those that were within the deadline of the goodput, counted from
+    /// when they were due; left out where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub good: Option<u64>,
     /// Bytes received in this row.
     pub bytes_received: u64,
     /// Median response time in microseconds, to two digits; null if nothing was answered.
@@ -64,6 +68,7 @@ pub struct Counts {
     pub(crate) completed: u64,
     pub(crate) failed: u64,
     pub(crate) answered: u64,
+    pub(crate) good: u64,
     pub(crate) bytes_received: u64,
 }
 
@@ -73,6 +78,7 @@ impl Gains for Counts {
             self.completed >= earlier.completed
                 && self.failed >= earlier.failed
                 && self.answered >= earlier.answered
+                && self.good >= earlier.good
                 && self.bytes_received >= earlier.bytes_received,
             "what was counted only grows: {earlier:?}, then {self:?}"
         );
@@ -80,13 +86,14 @@ impl Gains for Counts {
             completed: self.completed.saturating_sub(earlier.completed),
             failed: self.failed.saturating_sub(earlier.failed),
             answered: self.answered.saturating_sub(earlier.answered),
+            good: self.good.saturating_sub(earlier.good),
             bytes_received: self.bytes_received.saturating_sub(earlier.bytes_received),
         }
     }
 
     fn add(&mut self, other: &Counts) {
         merge_fields!(Counts, self, other,
-            merge [], add [completed, failed, answered, bytes_received], apart []);
+            merge [], add [completed, failed, answered, good, bytes_received], apart []);
     }
 }
 
@@ -325,6 +332,7 @@ impl Row {
             failed: stretch.counts.failed,
             answered: Some(stretch.counts.answered),
             offered,
+            good: Some(stretch.counts.good),
             bytes_received: stretch.counts.bytes_received,
             response_p50_us: stretch.p50_us,
             response_p99_us: stretch.p99_us,

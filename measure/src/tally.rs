@@ -6,6 +6,7 @@
 //! *intended*, *sent* and *done*. Response time = done − intended, service time = done − sent,
 //! lateness = sent − intended.
 
+mod good;
 mod steps;
 mod waits;
 
@@ -101,6 +102,11 @@ pub struct Tally {
     pub carried: u64,
     /// Of those: with a status outside 200 to 399.
     pub carried_strange: u64,
+    /// Of the completed ones: those that took no longer than `good_within_ns`.
+    pub good: u64,
+    /// How long a completed exchange may take, from when it was due, to count as good; none: none
+    /// is counted.
+    pub good_within_ns: Option<u64>,
     /// Exchanges that failed, for any reason; [`Tally::errors`] tells the reasons apart.
     pub failed: u64,
     /// Exchanges that were due, but had neither succeeded nor failed when the run ended.
@@ -200,6 +206,8 @@ impl Tally {
             failed_late: 0,
             carried: 0,
             carried_strange: 0,
+            good: 0,
+            good_within_ns: None,
             failed: 0,
             unfinished: 0,
             never_sent: 0,
@@ -424,8 +432,13 @@ impl Tally {
 
     /// The rows of the window: what was counted inside it, and what fell due.
     pub fn rows(&self) -> Vec<Row> {
-        self.series
-            .rows((self.kind == Loop::Open).then_some(&self.due))
+        let mut rows = self
+            .series
+            .rows((self.kind == Loop::Open).then_some(&self.due));
+        if self.good_within_ns.is_none() {
+            rows.iter_mut().for_each(|row| row.good = None);
+        }
+        rows
     }
 
     /// Adds everything that `other` counted. Both are finished. Associative and commutative.
@@ -440,16 +453,17 @@ impl Tally {
         merge_fields!(Tally, self, other,
             merge [response, service, lateness, connect, tcp, ping, drain, waits, statuses, closes,
                 errors, series, due, slots],
-            add [completed, completed_late, failed_late, carried, carried_strange, failed,
+            add [completed, completed_late, failed_late, carried, carried_strange, good, failed,
                 unfinished, never_sent, censored, intended, connections_opened, reconnects,
                 reopened, bytes_received, bytes_sent, untimed_ns, messages_sent, messages_received,
                 redirects, attempts_failed, attempts_in_vain],
-            apart [handshakes, grpc_statuses, steps, inside, kind]);
+            apart [good_within_ns, handshakes, grpc_statuses, steps, inside, kind]);
         self.merge_handshakes(other);
         steps::merge(&mut self.steps, &other.steps);
         for (mine, theirs) in self.grpc_statuses.iter_mut().zip(other.grpc_statuses) {
             *mine += theirs;
         }
+        self.good_within_ns = self.good_within_ns.or(other.good_within_ns);
         if other.kind == Loop::Open {
             self.kind = Loop::Open;
         }
@@ -464,6 +478,7 @@ impl Tally {
             ("censored samples", self.censored, self.response.count()),
             ("exchanges never sent", self.never_sent, self.unfinished),
             ("late completions", self.completed_late, self.completed),
+            ("completions in time", self.good, self.completed),
             ("late failures", self.failed_late, self.failed),
             ("failures", self.failed, self.errors.total()),
             (
@@ -547,6 +562,7 @@ impl Tally {
             completed: self.completed,
             failed: self.failed,
             answered: self.so_far().answered,
+            good: self.good,
             bytes_received: self.bytes_received,
         }
     }

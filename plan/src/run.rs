@@ -87,6 +87,10 @@ pub struct Plan {
     pub warm_up_s: f64,
     /// Seconds after which an unanswered exchange times out, counted from when it was sent.
     pub timeout_s: f64,
+    /// Seconds from when it was due within which a completed exchange counts towards the goodput;
+    /// null: no goodput is counted.
+    #[serde(default)]
+    pub goodput_within_s: Option<f64>,
     /// The version of IP that names are resolved to; null: any.
     #[serde(default)]
     pub family: Option<Family>,
@@ -189,6 +193,7 @@ impl Plan {
             count: None,
             warm_up_s: 0.0,
             timeout_s: 2.0,
+            goodput_within_s: None,
             family: None,
             source_addresses: Vec::new(),
             interface: None,
@@ -224,6 +229,7 @@ impl Plan {
             count,
             warm_up_s,
             timeout_s,
+            goodput_within_s,
             family,
             source_addresses,
             interface,
@@ -255,6 +261,7 @@ impl Plan {
             count: *count,
             warm_up_s: *warm_up_s,
             timeout_s: *timeout_s,
+            goodput_within_s: *goodput_within_s,
             family: *family,
             source_addresses: source_addresses.clone(),
             interface: interface.clone(),

@@ -14,6 +14,7 @@ mod course;
 pub mod csv;
 mod distribution;
 mod environment;
+mod faulted;
 mod figures;
 mod files;
 pub mod html;
@@ -46,6 +47,7 @@ use serde::{Serialize, Serializer};
 pub use course::Lap;
 pub use csv::csv;
 pub use distribution::{Distribution, Quantile};
+pub use faulted::{FaultFound, Second};
 pub use figures::Figures;
 pub use files::files;
 pub use html::{Enclosed, html};
@@ -143,6 +145,12 @@ pub struct Row {
     pub course: Vec<Lap>,
     /// The phases that its rounds consist of; empty where each is one window.
     pub phases: Vec<PhaseFound>,
+    /// What each fault cost that was made on purpose; left out where there were none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultFound>,
+    /// Its rounds second by second, where there were faults and no phases; else left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub seconds: Vec<Second>,
     /// Each request of a mix by itself; left out where all requests are alike.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepFigures>,
@@ -271,6 +279,8 @@ fn row(row: &Measured<'_>, judged: Judged, rounds: &[Round], setup: &Setup) -> R
         distribution,
         course,
         phases: PhaseFound::all(&all),
+        faults: FaultFound::all(&all),
+        seconds: Second::all(&all),
         steps: Vec::new(),
         samples: row.samples.clone(),
     }

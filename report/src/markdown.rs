@@ -11,6 +11,7 @@ use statistics::{Ratio, Spread};
 
 use super::checks::{State, count_in_words, summaries};
 use super::environment::{machine, procedure};
+use super::faulted;
 use super::figures::{Column, columns, judged_by, of_two_loads, written};
 use super::plot::{confidence, plot};
 use super::resources::Table;
@@ -54,6 +55,7 @@ pub fn markdown(report: &Report) -> String {
         ));
     }
     text.push_str(&by_request(report));
+    text.push_str(&of_faults(report));
     list(&mut text, "What cannot be concluded", &report.limits);
     list(
         &mut text,
@@ -228,6 +230,17 @@ fn by_request(report: &Report) -> String {
         escape(&steps::explained(&report.setup).join(" "))
     ));
     text
+}
+
+/// What faults that were made on purpose cost; nothing where there were none.
+fn of_faults(report: &Report) -> String {
+    let lines = faulted::table(&report.subjects);
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("## Faults\n\n");
+    rows(&mut text, &lines);
+    text + faulted::EXPLAINED + "\n\n"
 }
 
 fn notes(rows: &[Row]) -> Vec<String> {

@@ -13,6 +13,7 @@ use statistics::format::{ascii, digits, give_or_take};
 use supervisor::cores::List;
 
 use super::checks::{State, Summary, count_in_words, summaries};
+use super::faulted;
 use super::figures::{Column, columns, judged_by, of_two_loads, written};
 use super::plot::{confidence, plot};
 use super::{Note, Report, Row};
@@ -93,19 +94,26 @@ pub fn terminal(report: &Report, look: Look) -> String {
             .for_each(|line| push(line));
         picture.iter().for_each(|line| push(line));
     }
-    for (heading, sentences) in [
+    lists(report, look).iter().for_each(|line| push(line));
+    // Escape sequences and line ends are ASCII themselves.
+    if look.unicode { text } else { ascii(&text) }
+}
+
+/// What there is to say in sentences.
+fn lists(report: &Report, look: Look) -> Vec<String> {
+    let lists = [
+        (
+            "What the faults cost",
+            &faulted::sentences(&report.subjects),
+        ),
         ("Caution", &report.cautions),
         ("What can be concluded", &report.conclusions),
         ("What cannot be concluded", &report.limits),
         ("What they used", &used(report)),
         ("Checks", &checks(report)),
-    ] {
-        under(heading, sentences, look)
-            .iter()
-            .for_each(|line| push(line));
-    }
-    // Escape sequences and line ends are ASCII themselves.
-    if look.unicode { text } else { ascii(&text) }
+    ];
+    let under = |(heading, sentences): (&str, &Vec<String>)| under(heading, sentences, look);
+    lists.into_iter().flat_map(under).collect()
 }
 
 /// What the rows that are compared used; the whole table is in the other reports.

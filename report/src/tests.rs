@@ -1,5 +1,6 @@
 //! The reports of a fixed set of samples, compared with what is kept in `snapshots/`.
 
+mod faulted;
 mod mix;
 
 use lab::finding::{Check, Finding, Severity};
@@ -115,6 +116,7 @@ fn at_two_loads(name: &str, rate: f64, cpu_us: f64) -> (RowFacts, Vec<Round>) {
             equal: rate.is_some(),
             sample,
             watched: Watched::default(),
+            faults: Vec::new(),
             conditions: Vec::new(),
             record: None,
         };

@@ -191,7 +191,14 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "report",
         holds: "what a comparison found: one model, and each format that writes it down",
-        imports: &["lab", "load", "measure", "statistics", "supervisor"],
+        imports: &[
+            "faults",
+            "lab",
+            "load",
+            "measure",
+            "statistics",
+            "supervisor",
+        ],
         test_imports: &[],
     },
     Crate {

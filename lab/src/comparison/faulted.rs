@@ -7,7 +7,7 @@ use supervisor::subject::Subject;
 use supervisor::workload::Workload;
 
 use super::{Comparison, Reader};
-use crate::phase::Phase;
+use crate::phase::{self, Phase};
 
 /// Reads the faults of a file beside the phases that it writes down itself.
 ///
@@ -33,6 +33,16 @@ pub(super) fn read(
 }
 
 impl Comparison {
+    /// How each subject is loaded and what happens to it, in words.
+    pub(crate) fn load(&self) -> String {
+        self.load_of(&self.phases)
+    }
+
+    /// The same with these phases.
+    pub(crate) fn load_of(&self, phases: &[Phase]) -> String {
+        phase::load(&self.workload, phases, &self.faults, self.goodput_within)
+    }
+
     /// What is wrong with a fault that lies outside of its window, if one does.
     pub(crate) fn unfit_fault(&self) -> Option<String> {
         let window = self.workload.window;

@@ -21,7 +21,7 @@ use crate::event::{Event, Observer};
 use crate::judged::{Measured, judge};
 use crate::judging;
 use crate::manifest::{LookTaken, Manifest, Role};
-use crate::phase::{self, Phase};
+use crate::phase::Phase;
 use crate::round::Round;
 use crate::store::Store;
 
@@ -179,11 +179,7 @@ impl Rounds<'_> {
             // Nobody answered, or somebody asked to stop: there is nothing to measure.
             None => drop(self.phases.remove(at)),
         }
-        self.manifest.setup.load = phase::load(
-            &self.comparison.workload,
-            &self.phases,
-            &self.comparison.faults,
-        );
+        self.manifest.setup.load = self.comparison.load_of(&self.phases);
     }
 
     /// Measures one entry once.
@@ -209,8 +205,8 @@ impl Rounds<'_> {
                     }
                     None => Course {
                         subject: &entry.row.subject,
-                        phases: &phases,
-                        faults,
+                        parts: (&phases, faults),
+                        goodput_within: self.comparison.goodput_within,
                         setting: &self.setting,
                     }
                     .run(live, round),

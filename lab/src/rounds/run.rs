@@ -225,10 +225,10 @@ pub(super) fn by(
 pub(super) struct Course<'a> {
     /// Who serves.
     pub(super) subject: &'a Subject,
-    /// The phases, one after the other; empty: one window.
-    pub(super) phases: &'a [Phase],
-    /// What happens to it in the one window.
-    pub(super) faults: &'a [Fault],
+    /// The phases, one after the other; where there are none, what happens in the one window.
+    pub(super) parts: (&'a [Phase], &'a [Fault]),
+    /// How long a request may take to be in time.
+    pub(super) goodput_within: Option<Duration>,
     /// Where it runs.
     pub(super) setting: &'a Setting<'a>,
 }
@@ -239,15 +239,16 @@ impl Course<'_> {
         // Ends the sentence about what may go wrong, as in "died in round 3".
         let when = format!("in round {round}");
         let drawn = |plan, phase| arrivals::drawn_for(plan, self.setting.seed, round, phase);
-        let plan = live.plan.clone();
-        if self.phases.is_empty() {
-            let (record, watched, faults) =
-                self.window(live, &drawn(plan, 0), self.faults, &when)?;
+        let mut plan = live.plan.clone();
+        plan.goodput_within_s = self.goodput_within.map(|within| within.as_secs_f64());
+        let (phases, faults) = self.parts;
+        if phases.is_empty() {
+            let (record, watched, faults) = self.window(live, &drawn(plan, 0), faults, &when)?;
             let ran = Ran::of(record, watched);
             return Ok(Ran { faults, ..ran });
         }
         let mut ran = Ran::timed(Watched::default());
-        for (at, phase) in self.phases.iter().enumerate() {
+        for (at, phase) in phases.iter().enumerate() {
             let plan = drawn(of_phase(&plan, phase), at);
             let when = format!("{when}, phase {}", phase.name);
             let (record, watched, faults) = self.window(live, &plan, &phase.faults, &when)?;
@@ -293,11 +294,13 @@ impl Course<'_> {
         });
         let watched = watch.after(plan.connections, setting.placement);
         // Before what became of it is looked at: it may not be there because of that.
-        let injected = injected.map_err(|trouble| match trouble {
+        let mut injected = injected.map_err(|trouble| match trouble {
             Trouble::Failed(what, log) => Trouble::Failed(format!("{what} {when}"), log),
             Trouble::Stopped => Trouble::Stopped,
         })?;
-        Ok((check(live, result, when)?, watched, injected))
+        let record = check(live, result, when)?;
+        faults::cost::count(&mut injected, &record);
+        Ok((record, watched, injected))
     }
 }
 

@@ -83,6 +83,8 @@ pub(crate) struct Assignment {
     pub timeout_ns: u64,
     /// How long a gRPC call may take, as the peer is told.
     pub deadline_ns: Option<u64>,
+    /// How long a completed exchange may take to count as good, where that is counted.
+    pub good_within_ns: Option<u64>,
     /// How often each connection is pinged, if at all.
     pub ping_every_ns: Option<u64>,
     pub seed: u64,
@@ -305,9 +307,9 @@ impl<'a, D: Driver> Worker<'a, D> {
         let mut random = Random::new(assignment.seed, 1 << 32 | u64::from(assignment.worker));
         let (copies, quiet, frozen) = freeze(&mut driver, &assignment, &mut random)?;
         let (now, sessions) = (driver.now(), assignment.sessions);
-        let is_open = assignment.marks.is_some();
-        let kind = if is_open { Loop::Open } else { Loop::Closed };
-        let recorder = Recorder::new(kind, assignment.deadline_ns, Watch::new(sessions, now));
+        let kind = (assignment.marks.as_ref()).map_or(Loop::Closed, |_| Loop::Open);
+        let mut recorder = Recorder::new(kind, assignment.deadline_ns, Watch::new(sessions, now));
+        recorder.tally.good_within_ns = assignment.good_within_ns;
         let maker = assignment.maker.take();
         let memory = remember(&assignment.route, maker.as_ref());
         let waiting = (0..sessions).map(|_| None).filter(|_| maker.is_some());

@@ -15,6 +15,7 @@ const RECORD: &[&str] = &[
     "schema_version",
     "plan",
     "host",
+    "goodput",
     "generator",
     "exchanges",
     "drain",

@@ -13,6 +13,7 @@ fn completed(completed: u64) -> Counts {
         completed,
         failed: completed / 10,
         answered: 2 * completed,
+        good: completed / 2,
         bytes_received: completed * 100,
     }
 }

@@ -8,6 +8,7 @@ use maud::{Markup, html};
 use statistics::format::{bytes, count, digits, give_or_take, ratio as ratio_figure, time_us};
 use statistics::{Method, Ratio, Spread};
 
+use super::faulted::faults;
 use super::page::{
     Cell, Column as Stand, Found, Section, Tone, badge, bar, code, details, facts, kicker, note,
     page, sentences, table, verdicts,
@@ -46,6 +47,7 @@ pub fn html(report: &Report, enclosed: &Enclosed) -> String {
         figures(report),
         ratios(report),
         phases(report),
+        faults(report),
         distributions(report),
         requests(report),
         course(report),

@@ -5,6 +5,7 @@
 //! every table and plot. What comes from outside is escaped by the templates.
 
 mod comparison;
+mod faulted;
 pub mod page;
 pub mod plot;
 mod ratio;

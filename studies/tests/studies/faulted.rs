@@ -70,7 +70,13 @@ fn a_subject_that_is_killed_is_back_in_the_same_round_and_measured_in_the_next()
     let arena = Arena::new("killed");
     arena.tiny("good", "");
     let kill = "[[faults]]\nat = \"500ms\"\nfor = \"500ms\"\nkind = \"kill\"\n";
-    let outcome = compare(&arena, &faulted(&["good"], 2, kill), &Stop::new());
+    let text = format!(
+        "goodput_within = \"100ms\"\n{}",
+        faulted(&["good"], 2, kill)
+    );
+    let outcome = compare(&arena, &text, &Stop::new());
+    let found = &row(&outcome, "good").faults;
+    assert_eq!((found.len(), found[0].rounds), (1, 2), "{found:?}");
     for at in [1, 2] {
         let round = round(&outcome, "good", at);
         let [fault] = round.faults.as_slice() else {
@@ -83,7 +89,12 @@ fn a_subject_that_is_killed_is_back_in_the_same_round_and_measured_in_the_next()
         assert!(fault.began_s >= 0.5, "{fault:?}");
         let (ended, ready) = (fault.ended_s.expect("undone"), fault.ready_s.expect("back"));
         assert!(ended >= 1.0 && ready >= ended, "{fault:?}");
+        let cost = fault.cost.expect("there is a record");
         let record = round.record.expect("a record");
+        let goodput = record.goodput.expect("asked for");
+        // What fell due in the half second was not answered in a fifth of it.
+        let late = record.exchanges.completed + cost.lost - goodput.completed;
+        assert!(late > 20, "{goodput:?}, {cost:?}");
         // Its connections were those of a process that is gone.
         let connections = &record.connections;
         let anew = connections.reconnects + connections.reopened;

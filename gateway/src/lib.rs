@@ -20,6 +20,7 @@ mod metrics;
 mod paths;
 mod plan;
 mod proxy;
+mod resolver;
 mod routing;
 mod tokens;
 
@@ -35,6 +36,7 @@ use log::{Log, Writing};
 use metrics::Metrics;
 use plan::{Plan, Plans};
 use proxy::Gateway;
+use resolver::Resolver;
 
 /// Starts a gateway, which runs until `stop` is requested.
 ///
@@ -93,9 +95,20 @@ pub fn start_on(
         None => None,
     };
     let log = writing.as_ref().map(Writing::log);
+    of_server.upstream_tls = config.asks_over_tls();
+    let rate_keys = config.rate_keys;
+    let has_names = config.upstreams.iter().any(|one| !one.names.is_empty());
+    let plan = Plan::new(config.clone(), None).map_err(Failure::Users)?;
+    let plans = Arc::new(Plans::new(plan));
+    let resolver = Resolver::new(Arc::clone(&plans), config.clone());
+    if has_names {
+        resolver.put(config).map_err(Failure::Users)?;
+    }
     let shared = Arc::new(Shared {
-        rates: Rates::new(config.rate_keys),
-        plans: Plans::new(Plan::new(config, None).map_err(Failure::Users)?),
+        rates: Rates::new(rate_keys),
+        plans,
+        resolver,
+        asks_over_tls: of_server.upstream_tls || of_server.tls.is_some(),
         metrics: Metrics::default(),
         log,
     });
@@ -114,7 +127,10 @@ pub fn start_on(
 /// What all workers share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) plans: Plans,
+    pub(crate) plans: Arc<Plans>,
+    resolver: Resolver,
+    /// Its driver can secure connections to upstreams.
+    asks_over_tls: bool,
     pub(crate) rates: Rates,
     pub(crate) metrics: Metrics,
     pub(crate) log: Option<Log>,
@@ -205,6 +221,7 @@ impl Running {
     /// If a worker did.
     pub fn join(self) -> Result<Summary, Broken> {
         let summary = self.running.join();
+        self.shared.resolver.stop();
         if let Some(admin) = self.admin {
             admin.stop();
             admin.join()?;
@@ -243,15 +260,19 @@ pub struct Exchange(Arc<Shared>);
 impl Exchange {
     /// From now on, requests are routed by `next`; those under way end as they began. Servers that
     /// both have keep their connections. Returns what of it takes a restart, by its name in the
-    /// file; that stays as it is. The access log is opened again.
+    /// file; that stays as it is. The access log is opened again. Waits a few seconds for names of
+    /// servers that are looked up for the first time.
     ///
     /// # Errors
-    /// A thread for it can't be started, and everything stays as it is.
+    /// A thread for it can't be started, or servers are to be asked over TLS and the gateway has
+    /// begun without that: it takes a restart. Everything stays as it is.
     pub fn put(&self, next: Config) -> std::io::Result<Vec<&'static str>> {
-        let plans = &self.0.plans;
-        let before = plans.current();
-        let left = before.config.needs_restart(&next);
-        plans.exchange(Plan::new(next, Some(&before))?);
+        if next.asks_over_tls() && !self.0.asks_over_tls {
+            let what = "servers of `https://` take a restart, since there were none before";
+            return Err(std::io::Error::other(what));
+        }
+        let left = self.0.plans.current().config.needs_restart(&next);
+        self.0.resolver.put(next)?;
         if let Some(log) = &self.0.log {
             log.reopen();
         }

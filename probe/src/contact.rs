@@ -7,7 +7,6 @@ use std::thread;
 use std::time::Duration;
 
 use engine::signal::Stop;
-use measure::time::Time;
 
 use crate::LoadError;
 
@@ -50,35 +49,6 @@ pub fn unless_stopped<T: Send + 'static>(
     }
 }
 
-/// What is left until `deadline`, if anything.
-pub(crate) fn left(deadline: Time) -> io::Result<Duration> {
-    let left = deadline - Time::now();
-    if left.is_zero() {
-        return Err(io::ErrorKind::TimedOut.into());
-    }
-    Ok(left)
-}
-
-/// What `work` comes to, in a thread of its own, which is left to itself at `deadline`.
-///
-/// # Errors
-/// It isn't done by then, or this host has no thread left.
-#[cfg(any(test, not(target_feature = "crt-static")))]
-pub(crate) fn until<T: Send + 'static>(
-    deadline: Time,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> io::Result<T> {
-    let (sender, outcome) = channel();
-    let builder = thread::Builder::new().name("resolver".to_owned());
-    builder.spawn(move || {
-        // Nobody receives it after the deadline.
-        let _ = sender.send(work());
-    })?;
-    outcome
-        .recv_timeout(deadline - Time::now())
-        .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "no answer in time"))
-}
-
 #[cfg(test)]
 mod tests {
     use engine::signal::Signal;
@@ -91,18 +61,6 @@ mod tests {
         let broken = || LoadError::Probe("nobody speaks".to_owned());
         let failed = unless_stopped(&Stop::new(), move || Err::<u8, _>(broken()));
         assert_eq!(failed, Err(broken()));
-    }
-
-    #[test]
-    fn work_that_never_ends_is_left_at_its_deadline() {
-        assert_eq!(
-            until(Time::now() + Duration::from_secs(30), || 7).unwrap(),
-            7
-        );
-        let (_silent, words) = channel::<u8>();
-        let soon = Time::now() + Duration::from_millis(20);
-        let left = until(soon, move || words.recv().is_ok()).unwrap_err();
-        assert_eq!(left.kind(), io::ErrorKind::TimedOut);
     }
 
     #[test]

@@ -11,12 +11,12 @@ use crate::tunnel::{Answered, Opening};
 use ::tls::{Blocking, ClientTls};
 use engine::{Address, TunnelFault, bind_to_device};
 use measure::time::Time;
+use names::left;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use crate::LoadError;
-use crate::contact::left;
 use crate::{proxy, target, tls};
 use plan::Contact;
 

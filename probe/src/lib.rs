@@ -19,7 +19,6 @@ pub mod grpc;
 mod http1;
 mod http2;
 mod mistaken;
-mod names;
 pub mod proxy;
 pub mod target;
 pub mod tls;
@@ -38,8 +37,8 @@ use self::conversation::Conversation;
 pub use self::error::LoadError;
 use self::http2::Http2;
 pub use self::mistaken::mistaken;
-pub use self::names::look_up;
 use self::websocket::WebSocket;
+pub use names::look_up;
 use plan::protocol::Protocol;
 use plan::{Contact, Plan};
 

@@ -9,8 +9,7 @@ use measure::foreign::Foreign;
 use measure::time::Time;
 
 use crate::LoadError;
-use crate::contact::left;
-use crate::names::look_up;
+use names::{left, look_up};
 use plan::Contact;
 
 /// The addresses to connect to, in the resolver's order. Connections take them in turn.

@@ -81,9 +81,15 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "names",
+        holds: "names of hosts to addresses, in a static program, too; calls that block",
+        imports: &["measure", "plan"],
+        test_imports: &[],
+    },
+    Crate {
         name: "probe",
         holds: "the first contact: addresses, TLS, one exchange, what a gRPC server describes",
-        imports: &["engine", "measure", "plan", "proto", "tls"],
+        imports: &["engine", "measure", "names", "plan", "proto", "tls"],
         test_imports: &[],
     },
     Crate {
@@ -155,7 +161,15 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "gateway",
         holds: "a reverse proxy and gateway: the program `ringside-gateway`",
-        imports: &["admission", "master", "measure", "server", "token", "users"],
+        imports: &[
+            "admission",
+            "master",
+            "measure",
+            "names",
+            "server",
+            "token",
+            "users",
+        ],
         test_imports: &["proto"],
     },
     Crate {

@@ -9,26 +9,21 @@ use admission::queue::Priority;
 use admission::rate::Rate;
 use admission::{gate, limit, queue};
 use ipnet::IpNet;
-use server::upstream::{self, Protocol};
+use server::upstream;
 use server::{Certificate, EngineChoice};
 use toml::Spanned;
 
 use super::document::{BadConfig, Document};
 use super::judge::{Judge, is_token};
+use super::servers::WEIGHT_MAX;
 use super::{
     Action, Balance, Config, Forward, HashKey, Health, HostPattern, Listen, LogRule, Mirror,
-    Outlier, PathPattern, RateKey, RateRule, Retry, Route, Server, Shared, Token, Upstream, Users,
-    trust, written,
+    Outlier, PathPattern, RateKey, RateRule, Retry, Route, Shared, Token, Upstream, Users, trust,
+    written,
 };
 
 /// Where the gateway listens if nothing is said.
 const ADDRESS: &str = "127.0.0.1:8080";
-
-/// More servers than this in an upstream are a mistake.
-const SERVERS_MAX: usize = 1024;
-
-/// The largest weight: sums of weights stay small.
-const WEIGHT_MAX: u32 = 1000;
 
 /// What `whole` is if nothing is said: answers may be as long as they like.
 const WHOLE: Duration = Duration::from_secs(366 * 24 * 3600);
@@ -214,37 +209,6 @@ impl Judge<'_> {
         })
     }
 
-    fn servers(
-        &self,
-        written: Spanned<Vec<Spanned<written::Server>>>,
-    ) -> Result<Vec<Server>, BadConfig> {
-        let span = written.span();
-        let mut servers: Vec<Server> = Vec::new();
-        for one in written.into_inner() {
-            let span = one.span();
-            let one = one.into_inner();
-            if one.weight > WEIGHT_MAX {
-                return self.bad(span, format!("a weight is at most {WEIGHT_MAX}"));
-            }
-            let address = self.address(&one.address, span.clone())?;
-            if servers.iter().any(|other| other.address == address) {
-                return self.bad(
-                    span,
-                    "this server is listed twice; give it a weight instead",
-                );
-            }
-            let weight = one.weight;
-            servers.push(Server { address, weight });
-        }
-        if servers.iter().all(|server| server.weight == 0) || servers.len() > SERVERS_MAX {
-            let what = format!(
-                "expected between one and {SERVERS_MAX} servers, one of them with a weight above 0"
-            );
-            return self.bad(span, what);
-        }
-        Ok(servers)
-    }
-
     fn balance(&self, written: &written::Upstream) -> Result<Balance, BadConfig> {
         let words = [("round-robin", 0), ("least-requests", 1), ("hash", 2)];
         let word = self.word(written.balance.as_ref(), &words)?.unwrap_or(0);
@@ -276,8 +240,7 @@ impl Judge<'_> {
                 "an upstream's name is letters, digits, `-`, `_` and `.`",
             );
         }
-        let protocols = [("http1", Protocol::Http1), ("h2c", Protocol::Http2)];
-        let protocol = self.word(written.protocol.as_ref(), &protocols)?;
+        let servers = self.servers(&written)?;
         let balance = self.balance(&written)?;
         let limits = self.upstream_limits(&written.limits)?;
         let or = |length: Option<written::Length>, otherwise| length.map_or(otherwise, |one| one.0);
@@ -306,8 +269,11 @@ impl Judge<'_> {
         Ok(Upstream {
             name,
             overload,
-            servers: self.servers(written.servers)?,
-            protocol: protocol.unwrap_or(Protocol::Http1),
+            written: servers.addresses.len(),
+            servers: servers.addresses,
+            names: servers.names,
+            resolve: servers.resolve,
+            protocol: servers.protocol,
             balance,
             limits,
             timeouts,

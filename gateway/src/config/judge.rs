@@ -51,7 +51,7 @@ impl Judge<'_> {
             Err(_) => self.bad(
                 span,
                 "expected an IP address with a port, such as \"127.0.0.1:9000\" (names aren't \
-                 looked up), or a Unix socket, such as \"unix:/run/app.sock\"",
+                 looked up here), or a Unix socket, such as \"unix:/run/app.sock\"",
             ),
         }
     }

@@ -7,12 +7,13 @@
 mod check;
 mod document;
 mod judge;
+mod servers;
 mod stores;
 mod trust;
 mod written;
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +23,7 @@ use admission::queue::Priority;
 use admission::rate::Rate;
 use ipnet::IpNet;
 use server::upstream::Protocol;
-use server::{Address, Certificate, EngineChoice, Timeouts};
+use server::{Address, Certificate, ClientSettings, EngineChoice, Secure, Timeouts};
 use token::{KeySet, Rules};
 
 pub use document::BadConfig;
@@ -116,9 +117,15 @@ impl Forward {
 pub struct Upstream {
     /// Its name in the file.
     pub name: String,
-    /// At least one.
+    /// Those that are written as addresses, and behind them what names have led to.
     pub servers: Vec<Server>,
-    /// What is spoken with them, in the clear.
+    /// So many of them are written as addresses.
+    pub written: usize,
+    /// Those that are written as names: all of their addresses become servers.
+    pub names: Vec<Named>,
+    /// How often names are looked up.
+    pub resolve: Duration,
+    /// What is spoken with them.
     pub protocol: Protocol,
     /// Which server gets a request.
     pub balance: Balance,
@@ -146,7 +153,42 @@ pub struct Server {
     pub address: Address,
     /// How much of the load it gets beside the others; 0 gets none.
     pub weight: u32,
+    /// How it's spoken to over TLS; `None` in the clear.
+    pub tls: Option<Tls>,
 }
+
+/// Servers of an upstream that are known by a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// What is looked up.
+    pub host: String,
+    /// Where its addresses listen.
+    pub port: u16,
+    /// The weight of each of them.
+    pub weight: u32,
+    /// How they're spoken to over TLS; `None` in the clear.
+    pub tls: Option<Tls>,
+}
+
+/// How a server is spoken to over TLS.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    /// For the driver.
+    pub secure: Secure,
+    settings: ClientSettings,
+    /// What stood in the files that the settings name.
+    files: Vec<Vec<u8>>,
+}
+
+/// The same settings are as good as each other if their files haven't changed, so that servers keep
+/// their connections when the configuration is read again.
+impl PartialEq for Tls {
+    fn eq(&self, other: &Tls) -> bool {
+        (&self.settings, &self.files) == (&other.settings, &other.files)
+    }
+}
+
+impl Eq for Tls {}
 
 /// Which server of an upstream gets a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -412,6 +454,39 @@ impl Config {
     /// Something in it is wrong.
     pub fn of(name: &str, text: &str) -> Result<Config, BadConfig> {
         check::config(&Document::of(name, text))
+    }
+
+    /// Whether any server is spoken to over TLS.
+    pub fn asks_over_tls(&self) -> bool {
+        let mut upstreams = self.upstreams.iter();
+        upstreams.any(|upstream| {
+            let servers = upstream.servers.iter().map(|server| &server.tls);
+            let mut all = servers.chain(upstream.names.iter().map(|named| &named.tls));
+            all.any(Option::is_some)
+        })
+    }
+
+    /// The same with servers at all addresses that `found` has for names.
+    pub fn with_addresses(&self, found: impl Fn(&Named) -> Vec<SocketAddr>) -> Config {
+        let mut config = self.clone();
+        for upstream in &mut config.upstreams {
+            upstream.servers.truncate(upstream.written);
+            for named in &upstream.names {
+                for address in found(named) {
+                    let server = Server {
+                        address: Address::Tcp(address),
+                        weight: named.weight,
+                        tls: named.tls.clone(),
+                    };
+                    let known = |one: &Server| one.address == server.address;
+                    let is_new = !upstream.servers.iter().any(known);
+                    if is_new && upstream.servers.len() < servers::SERVERS_MAX {
+                        upstream.servers.push(server);
+                    }
+                }
+            }
+        }
+        config
     }
 
     /// What of `next` takes a restart, by the names in the file. Everything else can be exchanged

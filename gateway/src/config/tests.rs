@@ -70,6 +70,13 @@ const WHOLE: &str = r#"
         overload = { queue = 10, target = "1ms", interval = "2ms", min = 3, max = 30 }
         [upstream.canary]
         servers = ["127.0.0.1:9002"]
+        [upstream.secured]
+        servers = [
+            "https://10.0.0.1", "https://[::1]:8443", "HTTPS.example.:80", "http://[::1]",
+            { address = "https://A.example", weight = 7 },
+        ]
+        tls = { insecure = true, name = "b.example" }
+        resolve = "1s"
 
         [[route]]
         name = "mixed"
@@ -135,6 +142,37 @@ fn a_whole_file_is_read_as_it_is_meant() {
         (&mixed.rates[0].key, mixed.priority),
         (&RateKey::Address, Priority::High)
     );
+}
+
+#[test]
+fn servers_are_addresses_or_names_with_tls_or_without() {
+    let config = Config::of("f", WHOLE).expect("it's in order");
+    let secured = &config.upstreams[2];
+    assert_eq!(secured.resolve, Duration::from_secs(1));
+    assert_eq!(secured.written, 3);
+    let shown = |server: &Server| format!("{} {}", server.address, server.tls.is_some());
+    let servers: Vec<String> = secured.servers.iter().map(shown).collect();
+    assert_eq!(
+        servers,
+        ["10.0.0.1:443 true", "[::1]:8443 true", "[::1]:80 false"]
+    );
+    let shown = |named: &Named| {
+        let Named {
+            host,
+            port,
+            weight,
+            tls,
+        } = named;
+        format!("{host} {port} {weight} {}", tls.is_some())
+    };
+    let names: Vec<String> = secured.names.iter().map(shown).collect();
+    assert_eq!(names, ["https.example. 80 1 false", "a.example 443 7 true"]);
+    assert!(config.asks_over_tls());
+    let again = Config::of("f", WHOLE).expect("it's in order");
+    assert_eq!(again.upstreams[2], *secured);
+    let other = WHOLE.replace("b.example", "c.example");
+    let other = Config::of("f", &other).expect("it's in order");
+    assert_ne!(other.upstreams[2], *secured);
 }
 
 #[test]

@@ -104,6 +104,19 @@ pub(super) struct Upstream {
     #[serde(default)]
     pub(super) retry: Retry,
     pub(super) overload: Option<Spanned<Overload>>,
+    pub(super) tls: Option<Spanned<UpstreamTls>>,
+    pub(super) resolve: Option<Length>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UpstreamTls {
+    pub(super) ca: Option<PathBuf>,
+    #[serde(default)]
+    pub(super) insecure: bool,
+    pub(super) name: Option<String>,
+    pub(super) certificate: Option<PathBuf>,
+    pub(super) key: Option<PathBuf>,
 }
 
 #[derive(Debug)]

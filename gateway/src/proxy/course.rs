@@ -270,6 +270,8 @@ fn is_the_servers(kind: Kind) -> bool {
         kind,
         Kind::Refused
             | Kind::Unreachable
+            | Kind::Untrusted(_)
+            | Kind::Handshake
             | Kind::ConnectTimeout
             | Kind::HeadTimeout
             | Kind::Closed
@@ -285,6 +287,8 @@ fn another_may_help(kind: Kind) -> bool {
         kind,
         Kind::Refused
             | Kind::Unreachable
+            | Kind::Untrusted(_)
+            | Kind::Handshake
             | Kind::ConnectTimeout
             | Kind::Closed
             | Kind::Reset(_)

@@ -16,6 +16,7 @@ use crate::plan::Plan;
 #[derive(Debug)]
 pub(super) struct Server {
     address: Address,
+    tls: Option<config::Tls>,
     settings: (upstream::Protocol, upstream::Limits, upstream::Timeouts),
     /// By the name of its upstream: the same server of two upstreams is two.
     of: String,
@@ -75,7 +76,7 @@ impl Servers {
         let mut old: Vec<Option<Group>> = old.into_iter().map(Some).collect();
         for (at, upstream) in plan.config.upstreams.iter().enumerate() {
             let servers = upstream.servers.iter();
-            let servers = servers.map(|server| self.place(upstream, &server.address, context));
+            let servers = servers.map(|server| self.place(upstream, server, context));
             let servers: Vec<usize> = servers.collect();
             let same = |one: &Option<Group>| one.as_ref().is_some_and(|g| g.name == upstream.name);
             let was = old.iter().position(same);
@@ -110,12 +111,14 @@ impl Servers {
     fn place(
         &mut self,
         upstream: &config::Upstream,
-        address: &Address,
+        written: &config::Server,
         context: &mut Context<'_>,
     ) -> usize {
+        let config::Server { address, tls, .. } = written;
         let settings = (upstream.protocol, upstream.limits, upstream.timeouts);
         let is_it = |server: &Server| {
-            (&server.address, &server.settings, &server.of) == (address, &settings, &upstream.name)
+            let is_there = (&server.address, &server.tls) == (address, tls);
+            is_there && (&server.settings, &server.of) == (&settings, &upstream.name)
         };
         let known = |server: &Option<Server>| server.as_ref().is_some_and(is_it);
         if let Some(at) = self.all.iter().position(known)
@@ -124,7 +127,11 @@ impl Servers {
             server.retired = false;
             return at;
         }
-        let behind = upstream::Config::new([address.clone()])
+        let place = upstream::Place {
+            address: address.clone(),
+            secure: tls.as_ref().map(|tls| tls.secure.clone()),
+        };
+        let behind = upstream::Config::new([place])
             .with_protocol(upstream.protocol)
             .with_limits(upstream.limits)
             .with_timeouts(upstream.timeouts);
@@ -135,6 +142,7 @@ impl Servers {
         };
         let server = Server {
             address: address.clone(),
+            tls: tls.clone(),
             settings,
             of: upstream.name.clone(),
             handle,

@@ -231,10 +231,16 @@ impl Gateway {
         let old = std::mem::replace(&mut self.generation, generation);
         self.figures = self.shared.metrics.figures(self.worker, &self.plan.config);
         let moved = self.servers.adopt(&self.plan, context);
-        self.checkers = self.checkers_of(&self.plan);
-        // Keys that were on their way are asked for again by those who need them.
-        self.nobodys
-            .retain(|_, what| !matches!(what, Nobodys::Keys(_)));
+        let (were, are) = (&before.config.tokens, &self.plan.config.tokens);
+        let mut pairs = were.iter().zip(are);
+        let same = were.len() == are.len() && pairs.all(|(was, is)| Arc::ptr_eq(was, is));
+        // Where only names of servers lead elsewhere, nothing is to be learned about tokens anew.
+        if !same || self.checkers.len() != are.len() {
+            self.checkers = self.checkers_of(&self.plan);
+            // Keys that were on their way are asked for again by those who need them.
+            self.nobodys
+                .retain(|_, what| !matches!(what, Nobodys::Keys(_)));
+        }
         let routes = before.config.routes.iter();
         let now = &self.plan.config.routes;
         let routes: Vec<Option<usize>> = routes

@@ -9,10 +9,12 @@ mod limits;
 #[path = "../../../token/tests/support/mint.rs"]
 #[allow(dead_code)] // It makes keys, too, for the tests of tokens themselves.
 mod mint;
+mod names;
 mod operations;
 mod passing;
 mod processes;
 mod program;
+mod secured;
 mod servers;
 #[path = "../../../tests/skip.rs"]
 mod skip;

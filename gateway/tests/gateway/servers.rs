@@ -52,6 +52,40 @@ fn listens(child: &mut Child, address: SocketAddr) -> bool {
 /// field. It reads bodies itself.
 pub(crate) fn nginx() -> Option<Server> {
     let folder = tempfile::tempdir().expect("a folder");
+    let says = "$request|$http_content_length|$http_transfer_encoding|$http_x_a|$host";
+    nginx_in(folder, "", says)
+}
+
+/// nginx over TLS, called `a.example`, which answers with the name that it was asked for and what
+/// was spoken. Its certificate is in `chain.pem` of its folder.
+pub(crate) fn nginx_over_tls() -> Option<(Server, String)> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let made = Command::new("openssl")
+        .args([
+            "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+        ])
+        .args([
+            "-subj",
+            "/CN=a.example",
+            "-addext",
+            "subjectAltName=DNS:a.example",
+        ])
+        .args(["-keyout", "key.pem", "-out", "chain.pem"])
+        .current_dir(folder.path())
+        .stderr(Stdio::null())
+        .status();
+    if !made.is_ok_and(|status| status.success()) {
+        skip("openssl isn't installed, or makes no certificate");
+        return None;
+    }
+    let chain = folder.path().join("chain.pem").display().to_string();
+    let key = folder.path().join("key.pem").display().to_string();
+    let listen = format!("ssl http2; ssl_certificate {chain}; ssl_certificate_key {key}");
+    let says = "$ssl_server_name|$server_protocol";
+    Some((nginx_in(folder, &listen, says)?, chain))
+}
+
+fn nginx_in(folder: tempfile::TempDir, listen: &str, says: &str) -> Option<Server> {
     let address = nobody();
     let path = folder.path().display();
     let config = format!(
@@ -59,9 +93,9 @@ pub(crate) fn nginx() -> Option<Server> {
          events {{ }}\n\
          http {{ access_log off; client_body_temp_path {path}/body; proxy_temp_path {path}/proxy;\n\
          fastcgi_temp_path {path}/f; uwsgi_temp_path {path}/u; scgi_temp_path {path}/s;\n\
-         server {{ listen {address}; location / {{\n\
+         server {{ listen {address} {listen}; location / {{\n\
          default_type text/plain;\n\
-         return 200 \"$request|$http_content_length|$http_transfer_encoding|$http_x_a|$host\";\n\
+         return 200 \"{says}\";\n\
          }} }} }}\n"
     );
     let file = folder.path().join("nginx.conf");

@@ -5,6 +5,7 @@
 //! and which an empty root doesn't have. So a static program reads hosts(5) and resolv.conf(5) and
 //! asks the name servers itself. What else a host may resolve names by (mDNS, LDAP, systemd), it
 //! doesn't know.
+#![forbid(unsafe_code)]
 
 #[cfg(any(test, target_feature = "crt-static"))]
 mod dns;
@@ -15,6 +16,7 @@ mod resolver;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use measure::time::Time;
 use plan::Family;
@@ -48,7 +50,7 @@ pub fn look_up(
 fn ask(host: &str, port: u16, _: Option<Family>, deadline: Time) -> io::Result<Vec<SocketAddr>> {
     use std::net::ToSocketAddrs as _;
     let asked = (host.to_owned(), port);
-    crate::contact::until(deadline, move || {
+    until(deadline, move || {
         asked.to_socket_addrs().map(Iterator::collect)
     })?
 }
@@ -64,6 +66,38 @@ fn ask(
     let found = resolver.look_up(host, deadline)?;
     let addresses = found.into_iter().map(|ip| SocketAddr::new(ip, port));
     Ok(addresses.collect())
+}
+
+/// What is left until `deadline`.
+///
+/// # Errors
+/// Nothing is.
+pub fn left(deadline: Time) -> io::Result<Duration> {
+    let left = deadline - Time::now();
+    if left.is_zero() {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    Ok(left)
+}
+
+/// What `work` comes to, in a thread of its own, which is left to itself at `deadline`.
+///
+/// # Errors
+/// It isn't done by then, or this host has no thread left.
+#[cfg(any(test, not(target_feature = "crt-static")))]
+fn until<T: Send + 'static>(
+    deadline: Time,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    let (sender, outcome) = std::sync::mpsc::channel();
+    let builder = std::thread::Builder::new().name("resolver".to_owned());
+    builder.spawn(move || {
+        // Nobody receives it after the deadline.
+        let _ = sender.send(work());
+    })?;
+    outcome
+        .recv_timeout(deadline - Time::now())
+        .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "no answer in time"))
 }
 
 #[cfg(test)]

@@ -509,3 +509,12 @@ fn a_name_that_cannot_be_one_is_refused_without_asking() {
     }
     assert_eq!(server.asked(), Vec::<String>::new());
 }
+
+#[test]
+fn work_that_never_ends_is_left_at_its_deadline() {
+    assert_eq!(super::until(soon(), || 7).unwrap(), 7);
+    let (_silent, words) = std::sync::mpsc::channel::<u8>();
+    let at_once = Time::now() + Duration::from_millis(20);
+    let left = super::until(at_once, move || words.recv().is_ok()).unwrap_err();
+    assert_eq!(left.kind(), ErrorKind::TimedOut);
+}

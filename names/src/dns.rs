@@ -11,7 +11,7 @@ use simple_dns::header_buffer::{has_flags, id};
 use simple_dns::rdata::RData;
 use simple_dns::{CLASS, Name, Packet, PacketFlag, QTYPE, Question, RCODE, TYPE};
 
-use crate::contact::left;
+use crate::left;
 
 /// How often one name may be called another. Resolvers stop at about this many.
 const ALIASES_MAX: usize = 16;

@@ -91,6 +91,7 @@ enum Act {
     Stopped { _until: Stopped },
     Signalled,
     Burning { _until: Burners },
+    Broken,
 }
 
 /// Who does it.
@@ -141,8 +142,13 @@ impl Hand<'_> {
         let is_gone = match act {
             Act::Killed => true,
             Act::Signalled => self.started.has_ended(&fault.whom),
-            Act::Stopped { .. } | Act::Burning { .. } => false,
+            Act::Stopped { .. } | Act::Burning { .. } | Act::Broken => false,
         };
+        if let (Act::Broken, Some((_, mend))) = (&act, fault.kind.orders()) {
+            self.started
+                .tell_proxy(&fault.whom, &mend)
+                .map_err(failed)?;
+        }
         drop(act);
         if is_gone {
             if self.stop.requested().is_some() {
@@ -157,6 +163,10 @@ impl Hand<'_> {
 
     fn begin(&mut self, fault: &Fault) -> Result<Act, String> {
         let (whom, started) = (&fault.whom, &mut self.started);
+        if let Some((begin, _)) = fault.kind.orders() {
+            started.tell_proxy(whom, &begin)?;
+            return Ok(Act::Broken);
+        }
         Ok(match fault.kind {
             Kind::Kill => {
                 started.kill(whom)?;
@@ -176,6 +186,7 @@ impl Hand<'_> {
                     _until: started.burn(&mut joined)?,
                 }
             }
+            Kind::Delay(..) | Kind::Drop | Kind::Reset | Kind::Slow(_) => Act::Broken,
         })
     }
 

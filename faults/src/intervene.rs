@@ -14,6 +14,7 @@ use serde::Deserialize;
 use supervisor::companion;
 use supervisor::live::{Live, Served, port_taken, start, wait_until_ready};
 use supervisor::process::{GRACE, LOOK_AGAIN, Launch, Process, send};
+use supervisor::proxy;
 use supervisor::setting::{Setting, Trouble, surroundings};
 use supervisor::subject::{Subject, Values};
 use supervisor::watch::{Joined, Watch};
@@ -272,6 +273,29 @@ impl Started<'_> {
             drop(mem::replace(before, process));
         }
         Ok(joined)
+    }
+
+    /// Tells the proxy in front of somebody what to do.
+    ///
+    /// # Errors
+    /// The end of a sentence about the subject: what came of it.
+    pub fn tell_proxy(&mut self, whom: &Whom, orders: &[String]) -> Result<(), String> {
+        let companions = &self.subject.companions;
+        let until = match whom {
+            Whom::Companion(name) => self.place(name).unwrap_or(companions.len()),
+            Whom::Subject | Whom::Worker => companions.len(),
+        };
+        let before = companions[..until].iter().filter(|one| one.proxied).count();
+        // They were started behind the companions, in the same order, and the subject's own last.
+        let place = companions.len() + before;
+        let Some(process) = self.process.companion(place) else {
+            return Err(format!("has no fault proxy in front of {whom}"));
+        };
+        for order in orders {
+            let told = proxy::tell(process, order);
+            told.map_err(|what| format!("has a fault proxy in front of {whom}, which {what}"))?;
+        }
+        Ok(())
     }
 
     /// Where a companion of this name is among them.

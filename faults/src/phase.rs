@@ -3,6 +3,7 @@
 //!
 //! This file reads and validates them. It runs nothing.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -79,12 +80,19 @@ pub fn load(
         let ms = 1000.0 * within.as_secs_f64();
         format!("goodput: answered within {ms} ms")
     });
+    let of_phases = phases.iter().flat_map(|phase| &phase.faults);
+    let all_faults = faults.iter().chain(of_phases);
+    let proxied = all_faults.filter(|fault| fault.kind.is_proxied());
+    let proxied: BTreeSet<String> = proxied.map(|fault| fault.whom.to_string()).collect();
+    let proxies = proxied.iter();
+    let proxies = proxies.map(|whom| format!("connections to {whom} go through a fault proxy"));
     let happens = faults.iter().filter(|_| phases.is_empty());
     let phases = phases.iter().map(Phase::words);
     let all: Vec<String> = [workload.words()]
         .into_iter()
         .chain(phases)
         .chain(happens.map(Fault::words))
+        .chain(proxies)
         .chain(goodput)
         .collect();
     all.join("; ")

@@ -41,9 +41,40 @@ pub enum Kind {
     Signal(Name),
     /// Something else computes on the subject's cores.
     Cpu,
+    /// What connections carry comes later, by this and up to that more.
+    Delay(Duration, Duration),
+    /// What connections carry goes nowhere.
+    Drop,
+    /// All connections are reset, and new ones as well.
+    Reset,
+    /// Connections carry so many bytes a second in each direction.
+    Slow(u64),
 }
 
 impl Kind {
+    /// Whether a proxy does it, through which connections have to go then.
+    pub fn is_proxied(self) -> bool {
+        self.orders().is_some()
+    }
+
+    /// What a proxy is told at the beginning and at the end, if it is one who does it.
+    pub fn orders(self) -> Option<(Vec<String>, Vec<String>)> {
+        let ms = |time: Duration| format!("{}ms", 1000.0 * time.as_secs_f64());
+        let clear = || "clear".to_owned();
+        let reset_all = || "reset-all".to_owned();
+        match self {
+            Kind::Delay(delay, jitter) => {
+                let set = format!("set delay={} jitter={}", ms(delay), ms(jitter));
+                Some((vec![set], vec![clear()]))
+            }
+            // Bytes are missing in what was open meanwhile.
+            Kind::Drop => Some((vec!["set stall".to_owned()], vec![clear(), reset_all()])),
+            Kind::Reset => Some((vec!["set refuse=1".to_owned(), reset_all()], vec![clear()])),
+            Kind::Slow(bytes) => Some((vec![format!("set bandwidth={bytes}")], vec![clear()])),
+            Kind::Kill | Kind::Stop | Kind::Signal(_) | Kind::Cpu => None,
+        }
+    }
+
     /// The name in files and reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -51,6 +82,10 @@ impl Kind {
             Kind::Stop => "stop",
             Kind::Signal(_) => "signal",
             Kind::Cpu => "cpu",
+            Kind::Delay(..) => "delay",
+            Kind::Drop => "drop",
+            Kind::Reset => "reset",
+            Kind::Slow(_) => "slow",
         }
     }
 
@@ -61,6 +96,17 @@ impl Kind {
             Kind::Stop => format!("SIGSTOP to {whom}"),
             Kind::Signal(name) => format!("SIG{} to {whom}", name.word()),
             Kind::Cpu => "another process computing on the server's cores".to_owned(),
+            Kind::Delay(delay, jitter) => {
+                let ms = |time: Duration| 1000.0 * time.as_secs_f64();
+                let more = match jitter.is_zero() {
+                    true => String::new(),
+                    false => format!(" to {}", ms(delay + jitter)),
+                };
+                format!("{}{more} ms of delay each way to {whom}", ms(delay))
+            }
+            Kind::Drop => format!("nothing passing to {whom} or back"),
+            Kind::Reset => format!("connections to {whom} reset"),
+            Kind::Slow(bytes) => format!("{bytes} bytes/s each way to {whom}"),
         }
     }
 }
@@ -140,6 +186,9 @@ pub struct Written {
     target: Option<Spanned<String>>,
     of: Option<Spanned<Of>>,
     signal: Option<Spanned<Name>>,
+    delay: Option<Spanned<Length>>,
+    jitter: Option<Spanned<Length>>,
+    bandwidth: Option<Spanned<String>>,
 }
 
 /// A length of time as it stands in the file, which may be zero.
@@ -161,6 +210,30 @@ enum Word {
     Signal,
     Cpu,
     CompanionKill,
+    Delay,
+    Drop,
+    Reset,
+    Slow,
+}
+
+impl Word {
+    fn name(self) -> &'static str {
+        match self {
+            Word::Kill => "kill",
+            Word::Stop => "stop",
+            Word::Signal => "signal",
+            Word::Cpu => "cpu",
+            Word::CompanionKill => "companion-kill",
+            Word::Delay => "delay",
+            Word::Drop => "drop",
+            Word::Reset => "reset",
+            Word::Slow => "slow",
+        }
+    }
+
+    fn is_of_connections(self) -> bool {
+        matches!(self, Word::Delay | Word::Drop | Word::Reset | Word::Slow)
+    }
 }
 
 /// Which part of a subject `of` may be.
@@ -222,7 +295,7 @@ impl Written {
         let undone = match kind {
             Kind::Kill => whom != Whom::Worker,
             Kind::Signal(_) => whom != Whom::Worker && length.is_some(),
-            Kind::Stop | Kind::Cpu => true,
+            _ => true,
         };
         let length = match (length, undone) {
             (Some(length), true) if length.is_zero() => {
@@ -260,19 +333,63 @@ impl Written {
     }
 
     fn kind(&self, word: Word, document: &Document) -> Result<Kind, BadFile> {
-        match (word, &self.signal) {
-            (Word::Signal, Some(name)) => Ok(Kind::Signal(*name.get_ref())),
-            (Word::Signal, None) => {
-                let what = "expected `signal`, such as `signal = \"HUP\"`";
-                Err(document.fault(Some(self.kind.span()), what))
-            }
-            (_, Some(name)) => {
-                let what = "`signal` is for `kind = \"signal\"`: remove it";
-                Err(document.fault(Some(name.span()), what))
-            }
-            (Word::Kill | Word::CompanionKill, None) => Ok(Kind::Kill),
-            (Word::Stop, None) => Ok(Kind::Stop),
-            (Word::Cpu, None) => Ok(Kind::Cpu),
+        let keys = [
+            (
+                "signal",
+                Word::Signal,
+                self.signal.as_ref().map(Spanned::span),
+            ),
+            ("delay", Word::Delay, self.delay.as_ref().map(Spanned::span)),
+            (
+                "jitter",
+                Word::Delay,
+                self.jitter.as_ref().map(Spanned::span),
+            ),
+            (
+                "bandwidth",
+                Word::Slow,
+                self.bandwidth.as_ref().map(Spanned::span),
+            ),
+        ];
+        let foreign = keys
+            .iter()
+            .find(|(_, whose, place)| *whose != word && place.is_some());
+        if let Some((key, whose, place)) = foreign {
+            let what = format!("`{key}` is for `kind = \"{}\"`: remove it", whose.name());
+            return Err(document.fault(place.clone(), what));
+        }
+        let missing = |what: &str| Err(document.fault(Some(self.kind.span()), what));
+        let length = |length: &Option<Spanned<Length>>| length.as_ref().map(|one| one.get_ref().0);
+        match word {
+            Word::Kill | Word::CompanionKill => Ok(Kind::Kill),
+            Word::Stop => Ok(Kind::Stop),
+            Word::Cpu => Ok(Kind::Cpu),
+            Word::Drop => Ok(Kind::Drop),
+            Word::Reset => Ok(Kind::Reset),
+            Word::Signal => match &self.signal {
+                Some(name) => Ok(Kind::Signal(*name.get_ref())),
+                None => missing("expected `signal`, such as `signal = \"HUP\"`"),
+            },
+            Word::Delay => match (length(&self.delay), length(&self.jitter)) {
+                (None, None) => missing("expected `delay`, such as `delay = \"10ms\"`"),
+                (delay, jitter) => Ok(Kind::Delay(
+                    delay.unwrap_or_default(),
+                    jitter.unwrap_or_default(),
+                )),
+            },
+            Word::Slow => match &self.bandwidth {
+                None => missing("expected `bandwidth`, such as `bandwidth = \"10K\"` a second"),
+                Some(text) => {
+                    let fault = |what: String| document.fault(Some(text.span()), what);
+                    let bytes = measure::units::parse_size(text.get_ref());
+                    match bytes.map_err(|what| fault(what.to_string()))? {
+                        0 => Err(fault(
+                            "would pass nothing: use `kind = \"drop\"`".to_owned(),
+                        )),
+                        bytes => Ok(Kind::Slow(bytes)),
+                    }
+                }
+            },
         }
     }
 
@@ -301,6 +418,10 @@ impl Written {
                             in subject.toml";
                 fault(self.kind.span(), what)
             }
+            (None, Some((Of::Worker, place))) if word.is_of_connections() => fault(
+                place,
+                "connections are those of the whole subject: remove it",
+            ),
             (Some(target), None) => Ok(Whom::Companion(target.get_ref().clone())),
             (None, Some((Of::Worker, _))) => Ok(Whom::Worker),
             (None, Some((Of::Subject, _)) | None) => Ok(Whom::Subject),

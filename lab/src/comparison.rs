@@ -359,7 +359,8 @@ impl Reader<'_> {
         for wanted in wanted {
             let workload = common.with(wanted.difference);
             let subject = self.places.read(&wanted.subject, self.document)?;
-            let subject = subject.suited(&workload);
+            let mut subject = subject.suited(&workload);
+            self.proxy(&mut subject);
             let mut question = workload
                 .question(self.beside)
                 .map_err(|what| self.document.fault(Some(workload.path.span()), what))?;
@@ -402,6 +403,7 @@ impl Reader<'_> {
                 generator,
                 folder: self.folder(),
                 warm_up_max: None,
+                proxied: self.is_proxied(),
             });
         }
         Ok(rows)

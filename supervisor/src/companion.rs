@@ -13,6 +13,7 @@ use measure::time::Time;
 
 use crate::cores::List;
 use crate::process::{GRACE, LOOK_AGAIN, Launch, Process, ending};
+use crate::proxy;
 use crate::setting::{
     Setting, Trouble, free_port, ready_question, surroundings, wait_until_answered,
 };
@@ -20,16 +21,29 @@ use crate::subject::companion::{Companion, Place, Side};
 use crate::subject::{Command, Subject, Values};
 use crate::workload::Protocol;
 
-/// Starts a subject's companions, each when the one before can be used, and enters where they are
-/// into `values`. Where one fails, those before it are ended.
+/// Starts a subject's companions, each when the one before can be used, then the proxies in front
+/// of those that have one, and enters where they are into `values`. Where one fails, those before
+/// it are ended.
 pub(crate) fn raise(
     subject: &Subject,
     values: &mut Values,
     setting: &Setting<'_>,
 ) -> Result<Vec<Process>, Trouble> {
     let mut processes = Vec::new();
-    for companion in &subject.companions {
-        match raise_one(companion, values, setting) {
+    let own = subject
+        .companions
+        .iter()
+        .map(|companion| (companion, false));
+    let proxied = subject
+        .companions
+        .iter()
+        .filter(|companion| companion.proxied);
+    for (companion, is_there) in own.chain(proxied.map(|companion| (companion, true))) {
+        let raised = match is_there {
+            false => raise_one(companion, values, setting),
+            true => raise_proxy(companion, values, setting),
+        };
+        match raised {
             Ok(process) => processes.push(process),
             Err(trouble) => {
                 let mut begun = processes;
@@ -64,8 +78,30 @@ fn raise_one(
         starter.finish(command, starter.limit(), setting)?;
     }
     let process = starter.begin(setting)?;
-    let place = Place { port, dir };
+    let place = Place {
+        port,
+        own_port: port,
+        dir,
+    };
     values.companions.insert(companion.name.clone(), place);
+    Ok(process)
+}
+
+/// Starts a proxy in front of a companion that can be used, and has the subject go there.
+fn raise_proxy(
+    companion: &Companion,
+    values: &mut Values,
+    setting: &Setting<'_>,
+) -> Result<Process, Trouble> {
+    let name = &companion.name;
+    let own_port = values
+        .companions
+        .get(name)
+        .map_or(0, |place| place.own_port);
+    let (process, port) = proxy::raise(name, own_port, &values.dir, setting)?;
+    if let Some(place) = values.companions.get_mut(name) {
+        place.port = port;
+    }
     Ok(process)
 }
 
@@ -79,7 +115,7 @@ pub fn start_again(
     setting: &Setting<'_>,
 ) -> Result<Process, Trouble> {
     let place = values.companions.get(&companion.name);
-    let port = place.map_or(0, |place| place.port);
+    let port = place.map_or(0, |place| place.own_port);
     Starter::new(companion, values, port, setting).begin(setting)
 }
 

@@ -29,6 +29,7 @@ mod mix;
 pub mod network;
 pub mod outside;
 pub mod process;
+pub mod proxy;
 pub mod row;
 pub mod running;
 pub mod setting;

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::companion;
 use crate::difference::difference;
 use crate::process::{GRACE, Launch, Process};
+use crate::proxy;
 use crate::row::Row;
 use crate::running::Running;
 use crate::setting::{
@@ -275,8 +276,17 @@ impl Live {
         setting: &Setting<'_>,
     ) -> Result<Live, Trouble> {
         let broken = |what: String| Trouble::Failed(what, Vec::new());
-        let (process, port, values) = Served::raise(&row.subject, build, dir, setting)?;
-        let raised = setting.plan(row, port).map_err(broken).and_then(|plan| {
+        let (mut process, port, values) = Served::raise(&row.subject, build, dir, setting)?;
+        let loaded = match (row.proxied, &mut process) {
+            (true, Served::Started(process)) => proxy::raise(&row.subject.name, port, dir, setting)
+                .map(|(proxy, port)| {
+                    process.accompany(vec![proxy]);
+                    port
+                }),
+            _ => Ok(port),
+        };
+        let plan = |loaded| setting.plan(row, loaded).map_err(broken);
+        let raised = loaded.and_then(plan).and_then(|plan| {
             let valid = plan.validate();
             valid.map_err(|invalid| broken(invalid.to_string()))?;
             // What is measured may send another message than what is declared: its answer is kept,

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -84,6 +84,15 @@ pub struct Process {
 impl Process {
     /// Starts it. An error says why it could not be started, not what it did then.
     pub fn start(launch: &Launch<'_>) -> io::Result<Process> {
+        Process::start_with(launch, Stdio::null())
+    }
+
+    /// Starts one that can be told something: see [`Process::tell`].
+    pub(crate) fn start_to_be_told(launch: &Launch<'_>) -> io::Result<Process> {
+        Process::start_with(launch, Stdio::piped())
+    }
+
+    fn start_with(launch: &Launch<'_>, input: Stdio) -> io::Result<Process> {
         let (log, file) = Log::open(launch.log)?;
         let mark = format!("{}-{}", std::process::id(), unix_nanoseconds());
         let mut command = Command::new(&launch.program);
@@ -93,7 +102,7 @@ impl Process {
             .envs(&launch.environment)
             .env(MARK, &mark)
             .current_dir(launch.folder)
-            .stdin(Stdio::null())
+            .stdin(input)
             .stdout(file.try_clone()?)
             .stderr(file)
             .process_group(0);
@@ -151,6 +160,14 @@ impl Process {
     /// The companion that was started as the `place`-th, from 0.
     pub fn companion(&mut self, place: usize) -> Option<&mut Process> {
         self.companions.get_mut(place)
+    }
+
+    /// Writes a line to its standard input.
+    pub(crate) fn tell(&mut self, line: &str) -> io::Result<()> {
+        match &mut self.child.stdin {
+            Some(input) => input.write_all(format!("{line}\n").as_bytes()),
+            None => Err(io::Error::from(io::ErrorKind::BrokenPipe)),
+        }
     }
 
     /// From now on it may end, as long as somebody whom it has started is there: a server that was

@@ -24,6 +24,8 @@ pub struct Row {
     pub folder: PathBuf,
     /// Beyond which its subject's own warm-up is cut.
     pub warm_up_max: Option<Duration>,
+    /// The load goes through a proxy in front of its subject, which can break connections.
+    pub proxied: bool,
 }
 
 impl Row {

@@ -12,6 +12,7 @@ mod compare;
 mod doctor;
 mod expect;
 mod fault_proxy;
+mod faulted;
 mod faults;
 mod follow;
 mod foreign;

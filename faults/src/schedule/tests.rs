@@ -56,6 +56,26 @@ fn each_kind_says_what_it_does_to_whom_and_for_how_long() {
             "at = \"1s\"\nfor = \"2s\"\nkind = \"companion-kill\"\ntarget = \"mysql\"",
             "SIGKILL to mysql at 1 s, for 2 s",
         ),
+        (
+            "at = \"1s\"\nfor = \"2s\"\nkind = \"delay\"\ntarget = \"redis\"\ndelay = \"10ms\"",
+            "10 ms of delay each way to redis at 1 s, for 2 s",
+        ),
+        (
+            "at = \"1s\"\nfor = \"2s\"\nkind = \"delay\"\ndelay = \"10ms\"\njitter = \"2ms\"",
+            "10 to 12 ms of delay each way to the subject at 1 s, for 2 s",
+        ),
+        (
+            "at = \"1s\"\nfor = \"2s\"\nkind = \"slow\"\nbandwidth = \"10K\"",
+            "10240 bytes/s each way to the subject at 1 s, for 2 s",
+        ),
+        (
+            "at = \"1s\"\nfor = \"2s\"\nkind = \"drop\"\ntarget = \"redis\"",
+            "nothing passing to redis or back at 1 s, for 2 s",
+        ),
+        (
+            "at = \"1s\"\nfor = \"2s\"\nkind = \"reset\"",
+            "connections to the subject reset at 1 s, for 2 s",
+        ),
     ] {
         assert_eq!(one(text).words(), words);
     }
@@ -122,6 +142,37 @@ const MISTAKES: &[(&str, usize, &str)] = &[
         "expected `subject` or `worker`",
     ),
     ("at = \"1s\"\nkind = \"signal\"", 3, "expected `signal`"),
+    (
+        "at = \"1s\"\nfor = \"1s\"\nkind = \"delay\"",
+        4,
+        "expected `delay`",
+    ),
+    (
+        "at = \"1s\"\nfor = \"1s\"\nkind = \"drop\"\njitter = \"1ms\"",
+        5,
+        "`jitter` is for `kind = \"delay\"`",
+    ),
+    (
+        "at = \"1s\"\nfor = \"1s\"\nkind = \"slow\"",
+        4,
+        "expected `bandwidth`",
+    ),
+    (
+        "at = \"1s\"\nfor = \"1s\"\nkind = \"slow\"\nbandwidth = \"0\"",
+        5,
+        "would pass nothing",
+    ),
+    (
+        "at = \"1s\"\nfor = \"1s\"\nkind = \"slow\"\nbandwidth = \"fast\"",
+        5,
+        "\"fast\" is not a size",
+    ),
+    ("at = \"1s\"\nkind = \"reset\"", 3, "then it is undone"),
+    (
+        "at = \"1s\"\nfor = \"1s\"\nkind = \"reset\"\nof = \"worker\"",
+        5,
+        "those of the whole subject",
+    ),
     (
         "at = \"1s\"\nkind = \"signal\"\nsignal = \"KILL\"",
         4,

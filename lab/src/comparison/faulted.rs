@@ -1,6 +1,7 @@
 //! What holds where a comparison's subjects are to meet faults.
 
 use faults::Fault;
+use faults::intervene::Whom;
 use faults::schedule::{self, Written};
 use supervisor::document::{BadFile, Document};
 use supervisor::subject::Subject;
@@ -55,14 +56,34 @@ impl Comparison {
 }
 
 impl Reader<'_> {
+    fn all_faults(&self) -> impl Iterator<Item = &Fault> {
+        let of_phases = self.phases.iter().flat_map(|phase| &phase.faults);
+        self.faults.iter().chain(of_phases)
+    }
+
+    /// Whether the load goes through a proxy.
+    pub(super) fn is_proxied(&self) -> bool {
+        let mut faults = self.all_faults().filter(|fault| fault.kind.is_proxied());
+        faults.any(|fault| fault.whom == Whom::Subject)
+    }
+
+    /// Has a subject's connections to companions go through proxies where a fault asks for that.
+    pub(super) fn proxy(&self, subject: &mut Subject) {
+        for companion in &mut subject.companions {
+            let name = &companion.name;
+            let mut faults = self.all_faults().filter(|fault| fault.kind.is_proxied());
+            companion.proxied =
+                faults.any(|fault| matches!(&fault.whom, Whom::Companion(whom) if whom == name));
+        }
+    }
+
     /// Faults are for servers that are started here and have what is to fail.
     pub(super) fn check_faults(
         &self,
         subject: &Subject,
         of_generators: bool,
     ) -> Result<(), BadFile> {
-        let of_phases = self.phases.iter().flat_map(|phase| &phase.faults);
-        for fault in self.faults.iter().chain(of_phases) {
+        for fault in self.all_faults() {
             if of_generators {
                 let what = "generators are compared, and [[faults]] is for servers";
                 return Err(self.document.fault(Some(fault.place()), what));

@@ -43,6 +43,7 @@ pub(super) fn row(comparison: &Comparison, rows: &[(Role, Row)]) -> Option<Row> 
         subject: subject(baseline.subject.tls).ok()?,
         workload: baseline.workload.clone(),
         question: question(baseline)?,
+        proxied: false,
         ..baseline.clone()
     })
 }

@@ -29,6 +29,9 @@ pub struct Companion {
     /// Where it runs.
     #[serde(default)]
     pub cores: Side,
+    /// The subject's connections to it go through a proxy, which can break them.
+    #[serde(skip)]
+    pub proxied: bool,
 }
 
 /// How the lab knows that a companion can be used: by an answer, or by a command that succeeds.
@@ -64,7 +67,9 @@ pub enum Side {
 /// Where a companion is, for placeholders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
+    /// Where the subject finds it: its own port, or that of a proxy.
     pub(crate) port: u16,
+    pub(crate) own_port: u16,
     pub(crate) dir: PathBuf,
 }
 

@@ -79,8 +79,16 @@ pub fn count<P>(injected: &mut [Injected], record: &Record<P>) {
     for (at, fault) in injected.iter_mut().enumerate() {
         let next_s = begin.get(at + 1).copied();
         let until_s = next_s.unwrap_or(f64::INFINITY);
-        let of_it = |row: &&Row| end_s(row) > fault.began_s && row.at_s < until_s;
-        let own: Vec<&Row> = rows.iter().filter(of_it).collect();
+        let of_it = |row: &&Row| end_s(row) > fault.began_s && end_s(row) <= until_s;
+        // The row in which the next begins is the next one's, unless nothing else is left.
+        let own: Vec<&Row> = match rows.iter().filter(of_it).collect::<Vec<_>>() {
+            own if own.is_empty() => rows
+                .iter()
+                .find(|row| end_s(row) > fault.began_s)
+                .into_iter()
+                .collect(),
+            own => own,
+        };
         let over_s = fault.ready_s.or(fault.ended_s).unwrap_or(fault.began_s);
         let reaches = |row: &&&Row| row.at_s <= over_s;
         let mut lost: u64 = own.iter().map(|row| row.failed).sum();
@@ -273,5 +281,10 @@ mod tests {
             (Some(1.0), Some(1.0))
         );
         assert_eq!(second.p99_before_us, Some(10_000.0));
+        // Faults begin a moment late, in a row that is theirs.
+        let mut late = [fault(1.002, 1.5), fault(4.003, 4.5)];
+        count(&mut late, &record(&rows));
+        let lost = late.map(|fault| fault.cost.expect("counted").lost);
+        assert_eq!(lost, [5, 7]);
     }
 }

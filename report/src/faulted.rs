@@ -186,11 +186,14 @@ fn after(took_s: Option<Spread>, never: usize, rounds: usize, none: &str) -> Str
     let took = match took_s {
         Some(took) if took.median == 0.0 => format!("at once ({none})"),
         Some(took) => format!("after {} s", digits(took.median)),
-        None => return "not before the end".to_owned(),
+        None => return "not before the next one or the end".to_owned(),
     };
     match never {
         0 => took,
-        never => format!("{took}, but not before the end in {never} of {rounds} rounds"),
+        never => format!(
+            "{took} in {} of {rounds} rounds",
+            rounds.saturating_sub(never)
+        ),
     }
 }
 

@@ -82,14 +82,13 @@ fn what_a_fault_cost_is_in_every_format() {
     };
     let text = terminal(&report, look);
     let sentence = "ours, SIGKILL to the subject at 2 s, for 1 s: 703 requests failed while it \
-                    lasted, 1.20 k were lost in all; errors stopped after 2.00 s, but not before \
-                    the end in 1 of 5 rounds; no answers for 1.20 s; p99 1.00 ms before, 41.0 ms \
-                    at worst, back after 3.00 s, but not before the end in 1 of 5 rounds; goodput \
-                    990/s before, 0/s at worst.";
+                    lasted, 1.20 k were lost in all; errors stopped after 2.00 s in 4 of 5 \
+                    rounds; no answers for 1.20 s; p99 1.00 ms before, 41.0 ms at worst, back \
+                    after 3.00 s in 4 of 5 rounds; goodput 990/s before, 0/s at worst.";
     assert!(text.contains(sentence), "{text}");
     let text = markdown(&report);
     let line = "| SIGKILL to the subject at 2 s, for 1 s | ours | 703 | 1.20 k | 1.20 s | 1.00 ms \
-                | 41.0 ms | 990/s | 0/s | after 2.00 s, but";
+                | 41.0 ms | 990/s | 0/s | after 2.00 s in 4";
     assert!(
         text.contains("## Faults\n\n| fault | subject | failed during"),
         "{text}"

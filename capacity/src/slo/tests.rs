@@ -37,6 +37,7 @@ fn record(offered: u64, failed: u64, ms: u64) -> Record {
         offered_rate: Some(offered as f64),
         achieved_rate: (offered - failed) as f64,
         availability: None,
+        goodput: None,
         bytes: Bytes::default(),
         response_time_us: Times::of(&times),
         service_time_us: Times::of(&times),

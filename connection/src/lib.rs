@@ -234,10 +234,7 @@ impl Connection {
             "HTTP/2 begins a connection"
         );
         let out = self.take_unused_buffer().unwrap_or_default();
-        let mut http = Http2::new(self.socket, &shared.limits, out);
-        if shared.retiring {
-            http.announce_going(shared.now);
-        }
+        let http = Http2::new(self.socket, &shared.limits, out);
         self.protocol = Protocol::Http2(Box::new(http));
     }
 
@@ -347,17 +344,18 @@ impl Connection {
         }
     }
 
-    /// The worker will give its connections up: a client over HTTP/2 is told to begin nothing more.
+    /// The worker will give its connections up: a client over HTTP/2 is told to begin nothing more,
+    /// or will be with the first answer that it gets.
     pub fn announce_going(&mut self, now: Time) {
         if let Protocol::Http2(http) = &mut self.protocol {
             http.announce_going(now);
         }
     }
 
-    /// When a client over HTTP/2 was told so; `None` over anything else.
+    /// When a client over HTTP/2 was told so, if it was; `None` over anything else.
     pub fn announced_at(&self) -> Option<Time> {
         match &self.protocol {
-            Protocol::Http2(http) => Some(http.announced_at()),
+            Protocol::Http2(http) => http.announced_at(),
             _ => None,
         }
     }

@@ -63,7 +63,8 @@ pub(super) struct Http2 {
     peer_ended: bool,
     /// GOAWAY is said: the connection ends with its last stream.
     going_away: bool,
-    /// When the client was told that the connection will end, and to begin nothing more on it.
+    /// When the client was told that the connection will end, and to begin nothing more on it;
+    /// [`Time::NEVER`] if it wasn't.
     announced_at: Time,
 }
 
@@ -129,6 +130,9 @@ impl Http2 {
             self.act(next, serving);
         }
         serving.counts.rejections.head_too_long += self.machine.take_refused();
+        if serving.retiring {
+            self.announce_going(serving.now);
+        }
         if self.ending.is_some() || !self.machine.head_started() {
             self.head_since = Time::NEVER;
         } else if self.head_since == Time::NEVER {
@@ -414,17 +418,20 @@ impl Http2 {
         self.machine.go_away(code, &mut self.out);
     }
 
-    /// Says that it will go, and goes on.
+    /// Says that it will go, and goes on. A client that hasn't asked for anything yet is told with
+    /// its first answer: it opened the connection for a request, and who is told to begin none
+    /// (RFC 9113 §6.8) before it could has connected in vain.
     pub(super) fn announce_going(&mut self, now: Time) {
-        if !self.going_away && self.announced_at == Time::NEVER {
+        let told = self.going_away || self.announced_at != Time::NEVER;
+        if !told && self.machine.has_begun() {
             self.machine.announce_going(&mut self.out);
             self.announced_at = now;
         }
     }
 
-    /// When it has said so; [`Time::NEVER`] if it hasn't.
-    pub(super) fn announced_at(&self) -> Time {
-        self.announced_at
+    /// When it has said so, if it has.
+    pub(super) fn announced_at(&self) -> Option<Time> {
+        Some(self.announced_at).filter(|at| *at != Time::NEVER)
     }
 
     /// The client will send no more. What it asked for is still answered.

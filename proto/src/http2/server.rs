@@ -353,6 +353,11 @@ impl Server {
         self.connection.announce_going(out);
     }
 
+    /// Whether the client has begun any stream so far.
+    pub fn has_begun(&self) -> bool {
+        self.connection.highest > 0
+    }
+
     /// Asks for a sign of life; [`Event::Pong`] brings `payload` back.
     pub fn ping(&mut self, payload: [u8; 8], out: &mut Vec<u8>) {
         self.connection.ping(payload, out);

@@ -2,12 +2,12 @@
 //!
 //! 1. The listener is closed; what the kernel has accepted by then is still let in. Answers over
 //!    HTTP/1 say `Connection: close` from now on, and clients over HTTP/2 are told to begin nothing
-//!    more here, while what is on its way is still taken (RFC 9113 §6.8).
-//! 2. A second later, connections over HTTP/2 are drained as ever, and those over HTTP/1 that have
-//!    been silent for half the time to drain, up to five seconds. The others have their turn when
-//!    they have been silent for as long, or have an answer. What a client sends at the very moment
-//!    in which its connection is closed is lost, and the longer the silence, the less likely that
-//!    is (RFC 9112 §9.6).
+//!    more here, while what is on its way is still taken (RFC 9113 §6.8); those that haven't asked
+//!    for anything yet are told behind their first answer, as over HTTP/1.
+//! 2. A second after it was told so, a connection over HTTP/2 is drained as ever. One over HTTP/1,
+//!    or over HTTP/2 without any request, is when it has been silent for half the time to drain, up
+//!    to five seconds. What a client sends over HTTP/1 at the very moment in which its connection
+//!    is closed is lost, and the longer the silence, the less likely that is (RFC 9112 §9.6).
 //! 3. What is left after [`Timeouts::drain`](service::Timeouts::drain) is cut off.
 //!
 //! That second is also the time which handshakes of TLS have that were under way.

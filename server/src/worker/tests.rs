@@ -4,6 +4,7 @@ mod calls;
 mod http2;
 mod limits;
 mod pipelines;
+mod retiring;
 mod service;
 mod stand_in;
 mod streaming;

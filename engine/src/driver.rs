@@ -179,6 +179,13 @@ pub trait Driver {
     /// before a hand-over, not for each exchange.
     fn clock(&self) -> Time;
 
+    /// Says how many connections the owner means to open itself, beside those that it accepts. To
+    /// be called before the first [`Driver::listen`]: a driver that divides its places between the
+    /// two, and has too few for both, keeps up to half of them for these.
+    fn expect_outgoing(&mut self, sockets: usize) {
+        let _ = sockets;
+    }
+
     /// Opens a listener; accepting is armed until it is closed.
     fn listen(&mut self, listen: &Listen) -> Result<Token, Refused>;
 

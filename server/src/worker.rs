@@ -113,21 +113,26 @@ impl<D: Driver, S: Service> Worker<D, S> {
         settings: Settings,
         stop: Stop,
     ) -> Result<Self, Refused> {
+        let now = driver.now();
+        let site = Site::new(now, settings.wall, settings.limits);
+        let mut service = service;
+        service.attached(driver.waker());
+        let mut serving = Serving::new(Shared::new(site), service);
+        serving.agenda.attach(driver.waker());
+        serving.started();
+        // What the service wants of upstreams by now is known before the driver divides its room.
+        driver.expect_outgoing(serving.agenda.upstreams.connections);
         let listener = driver.listen(&settings.listen)?;
         let plain = driver.register(&pattern::PLAIN)?;
         let chunks = driver.register(&pattern::chunks())?;
-        let now = driver.now();
         let mut settings = settings;
         if let Some(address) = driver.local_address(listener) {
             settings.listen.address = address;
         }
         // Opened again, it joins those that still listen.
         settings.listen.share_port = settings.listen.share_port.map(|_| Share::Next);
-        let site = Site::new(now, settings.wall, settings.limits);
-        let mut service = service;
-        service.attached(driver.waker());
         let mut worker = Worker {
-            serving: Serving::new(Shared::new(site), service),
+            serving,
             settings,
             stop,
             listener: Some(listener),
@@ -144,9 +149,6 @@ impl<D: Driver, S: Service> Worker<D, S> {
             upstreams: None,
             driver,
         };
-        let waker = worker.driver.waker();
-        worker.serving.agenda.attach(waker);
-        worker.serving.started();
         worker.settle();
         Ok(worker)
     }

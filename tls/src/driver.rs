@@ -152,6 +152,10 @@ impl<D: Driver> Driver for Tls<D> {
         self.inner.listen(listen)
     }
 
+    fn expect_outgoing(&mut self, sockets: usize) {
+        self.inner.expect_outgoing(sockets);
+    }
+
     fn local_address(&self, socket: Token) -> Option<Address> {
         self.inner.local_address(socket)
     }

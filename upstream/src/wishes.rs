@@ -15,6 +15,8 @@ pub struct Wishes<A, O> {
     pub desk: Desk,
     /// Where those are that the desk declares, in order.
     pub declared: Vec<Vec<A>>,
+    /// Connections that all of them may have that were ever declared, saturating.
+    pub connections: usize,
     /// Whose the exchanges are that the desk begins.
     pub asked: Vec<(Exchange, O)>,
 }
@@ -25,8 +27,10 @@ impl<A, O> Wishes<A, O> {
     /// # Errors
     /// As for [`Desk::declare`].
     pub fn declare(&mut self, config: Config<A>) -> Result<Upstream, Misuse> {
+        let connections = config.settings().limits.connections;
         let upstream = (self.desk).declare(config.settings(), config.addresses.len())?;
         self.declared.push(config.addresses);
+        self.connections = self.connections.saturating_add(connections);
         Ok(upstream)
     }
 
@@ -46,6 +50,7 @@ impl<A, O> Default for Wishes<A, O> {
         Wishes {
             desk: Desk::default(),
             declared: Vec::new(),
+            connections: 0,
             asked: Vec::new(),
         }
     }

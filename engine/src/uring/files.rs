@@ -2,7 +2,7 @@
 
 use super::ring::File;
 
-/// Places that stay this driver's own to fill when the kernel is given the others.
+/// Places that stay this driver's own at least when the kernel is given the others.
 const OWN_MIN: u32 = 64;
 
 /// With fewer places left than this, accepting pauses: a multishot accept that finds none has taken
@@ -24,6 +24,8 @@ pub(super) struct Files {
     /// Places from here on are the kernel's to choose; the limit, if there are none.
     kernel_from: u32,
     kernel_taken: u32,
+    /// Own places that are going to be needed, as far as anybody has said so.
+    own_expected: u32,
     limit: u32,
 }
 
@@ -46,6 +48,7 @@ impl Files {
             freed: Vec::new(),
             kernel_from: 0,
             kernel_taken: 0,
+            own_expected: 0,
             limit: 0,
         }
     }
@@ -55,14 +58,22 @@ impl Files {
         self.direct
     }
 
+    /// So many own places are going to be needed, besides those that are taken.
+    pub(super) fn expect_own(&mut self, sockets: usize) {
+        self.own_expected = u32::try_from(sockets).unwrap_or(u32::MAX);
+    }
+
     /// Leaves up to `sockets` places to the kernel, and says from where and how many it may choose.
-    /// `None` if it has been told, or where there is no table.
+    /// Where that would leave too few of its own, this driver keeps as many as are expected, up to
+    /// half: whoever asks an upstream for each client needs as many of either. `None` if the kernel
+    /// has been told, or where there is no table.
     pub(super) fn share(&mut self, sockets: u32) -> Option<(u32, u32)> {
         if !self.direct || self.kernel_from < self.limit {
             return None;
         }
         let room = LEFT_MIN.saturating_add(sockets);
-        let first = self.limit.saturating_sub(room).max(self.used + OWN_MIN);
+        let own = self.own_expected.min(self.limit / 2).max(OWN_MIN);
+        let first = self.limit.saturating_sub(room).max(self.used + own);
         self.kernel_from = first.min(self.limit);
         Some((self.kernel_from, self.limit - self.kernel_from))
     }
@@ -128,6 +139,20 @@ mod tests {
         assert_eq!(own.last(), Some(&File(567)));
         files.release(File(17));
         assert_eq!(files.reserve(), Some(File(17)));
+    }
+
+    #[test]
+    fn own_places_that_are_expected_are_kept_up_to_half() {
+        let share = |expected, limit, sockets| {
+            let mut files = Files::direct(limit);
+            files.expect_own(expected);
+            files.share(sockets)
+        };
+        assert_eq!(share(4096, 1000, 990), Some((500, 500)));
+        assert_eq!(share(300, 1000, 990), Some((300, 700)));
+        assert_eq!(share(10, 1000, 990), Some((64, 936)), "the least there is");
+        assert_eq!(share(300, 1000, 400), Some((568, 432)), "enough for both");
+        assert_eq!(share(usize::MAX, PLACES_MIN, 190), Some((96, 96)));
     }
 
     #[test]

@@ -229,6 +229,10 @@ impl Driver for Uring {
         Time::now()
     }
 
+    fn expect_outgoing(&mut self, sockets: usize) {
+        self.files.expect_own(sockets);
+    }
+
     fn listen(&mut self, listen: &Listen) -> Result<Token, Refused> {
         self.check_room()?;
         let (descriptor, address) =

@@ -19,6 +19,12 @@ const RECENT: Duration = Duration::from_secs(30);
 /// How long a connection may take to say good-bye.
 const GOOD_BYE: Duration = Duration::from_millis(500);
 
+/// Errors of a server that can't serve now: too many connections or queries, a shutdown, locks, a
+/// server that only reads, a connection that was killed (MariaDB, "Error Codes").
+const UNWELL: [u16; 12] = [
+    1040, 1041, 1053, 1203, 1205, 1213, 1226, 1290, 1317, 1836, 1927, 1969,
+];
+
 /// What the database has.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Got {
@@ -28,6 +34,8 @@ pub(crate) enum Got {
     Nothing,
     /// More than one, or what isn't text.
     Nonsense,
+    /// The server has answered that it can't say: it's well, and the question isn't.
+    Refused,
     /// It can't be asked, or didn't answer.
     Failed,
 }
@@ -88,8 +96,11 @@ impl Store {
         let mut slot = None;
         let asking = timeout(self.settings.timeout, self.find_on(&mut slot, key));
         let got = asking.await.ok().flatten();
-        // A connection that is still there may be in the middle of something.
-        slot.into_iter().for_each(throw_away);
+        if let Some(conn) = slot {
+            // It may be in the middle of something, and the others are no better if it was late.
+            throw_away(conn);
+            self.throw_idle_away();
+        }
         self.guard.ended(got.is_some(), Time::now());
         got.unwrap_or(Got::Failed)
     }
@@ -104,19 +115,38 @@ impl Store {
                     self.put_back(slot);
                     return Some(got);
                 }
-                Err(mysql_async::Error::Server(_)) => return None,
+                Err(mysql_async::Error::Server(error)) => return self.refused(&error, slot),
                 // The server has closed it meanwhile, and then the others, too.
                 Err(_) => {
                     slot.take().into_iter().for_each(throw_away);
-                    let others = self.with_idle(std::mem::take).into_iter();
-                    others.for_each(|(conn, _)| throw_away(conn));
+                    self.throw_idle_away();
                 }
             }
         }
         let conn = slot.insert(Conn::new(self.opts.clone()).await.ok()?);
-        let got = self.ask(conn, key).await.ok()?;
+        match self.ask(conn, key).await {
+            Ok(got) => {
+                self.put_back(slot);
+                Some(got)
+            }
+            Err(mysql_async::Error::Server(error)) => self.refused(&error, slot),
+            Err(_) => None,
+        }
+    }
+
+    /// The server has answered with an error: one of the question, which says nothing about the
+    /// server and leaves the connection as it was, or one of its own.
+    fn refused(&self, error: &mysql_async::ServerError, slot: &mut Option<Conn>) -> Option<Got> {
+        if UNWELL.contains(&error.code) {
+            return None;
+        }
         self.put_back(slot);
-        Some(got)
+        Some(Got::Refused)
+    }
+
+    fn throw_idle_away(&self) {
+        let idle = self.with_idle(std::mem::take).into_iter();
+        idle.for_each(|(conn, _)| throw_away(conn));
     }
 
     /// Puts a connection that is still there into the slot, if there is one.
@@ -171,6 +201,14 @@ fn throw_away(conn: Conn) {
 /// The columns of a row, in their order; `None` if something in it isn't text.
 fn columns(row: Row) -> Option<Vec<(String, serde_json::Value)>> {
     let columns = row.columns();
+    // A name that comes twice would mean one thing here and another to who reads the JSON.
+    for (at, column) in columns.iter().enumerate() {
+        let name = column.name_str();
+        let mut before = columns[..at].iter();
+        if before.any(|one| one.name_str().eq_ignore_ascii_case(&name)) {
+            return None;
+        }
+    }
     let mut all = Vec::with_capacity(columns.len());
     for (column, value) in columns.iter().zip(row.unwrap()) {
         let value = match value {

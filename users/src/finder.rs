@@ -44,18 +44,19 @@ redis.call('HSET', KEYS[1], 'tokens', tostring(tokens - given), 'at', string.for
 redis.call('PEXPIRE', KEYS[1], math.ceil(most / rate * 1000) + 60000)
 return given";
 
-/// What the thread is asked.
-pub(crate) enum Question {
-    /// Who a user is.
-    Find { key: Box<str>, tell: Tell },
-    /// A portion of a bucket.
-    Portion(Portion),
+/// What the thread is asked: who a user is.
+pub(crate) struct Question {
+    pub(crate) key: Box<str>,
+    pub(crate) tell: Tell,
 }
 
 /// What a store has said.
 enum Found {
     Known(Arc<Record>),
     Nobody,
+    /// Something that says nothing about anybody, though the store is well: what was known before
+    /// isn't the answer.
+    Nonsense,
     Unavailable,
 }
 
@@ -114,6 +115,13 @@ impl Finder {
         }
     }
 
+    /// Fetches portions of buckets until nobody can ask for them any more.
+    pub(crate) async fn fetch_portions(self: Arc<Self>, mut portions: Receiver<Portion>) {
+        while let Some(portion) = portions.recv().await {
+            tokio::spawn(fetch(Arc::clone(&self), portion));
+        }
+    }
+
     /// Has a connection to Redis for as long as it's polled.
     pub(crate) async fn stay_connected(self: Arc<Self>) {
         if let Some(redis) = &self.redis {
@@ -124,12 +132,7 @@ impl Finder {
     /// Answers questions until nobody can ask any more.
     pub(crate) async fn run(self: Arc<Self>, mut questions: Receiver<Question>) {
         while let Some(question) = questions.recv().await {
-            match question {
-                Question::Find { key, tell } => self.find(key, tell),
-                Question::Portion(portion) => {
-                    tokio::spawn(fetch(Arc::clone(&self), portion));
-                }
-            }
+            self.find(question.key, question.tell);
         }
     }
 
@@ -223,6 +226,10 @@ impl Finder {
                 self.counts.nobody.add();
                 Answer::Nobody
             }
+            Found::Nonsense => {
+                self.counts.unavailable.add();
+                Answer::Unavailable
+            }
             Found::Unavailable => self.without_stores(&key, now),
         };
         for tell in tells {
@@ -274,13 +281,17 @@ impl Finder {
                 }
                 None => {
                     self.counts.nonsense.add();
-                    (Found::Unavailable, None)
+                    (Found::Nonsense, None)
                 }
             },
             database::Got::Nothing => (Found::Nobody, None),
             database::Got::Nonsense => {
                 self.counts.nonsense.add();
-                (Found::Unavailable, None)
+                (Found::Nonsense, None)
+            }
+            database::Got::Refused => {
+                self.counts.database_failed.add();
+                (Found::Nonsense, None)
             }
             database::Got::Failed => {
                 self.counts.database_failed.add();
@@ -289,21 +300,27 @@ impl Finder {
         }
     }
 
-    /// A user's data have changed.
-    pub(crate) fn revoked(&self, key: &str, now: Time) {
-        self.counts.revoked.add();
-        self.memory.forget(key);
-        if let Some(flight) = self.flights().get_mut(key) {
-            flight.revoked = true;
+    /// The data of users have changed.
+    pub(crate) fn revoked(&self, keys: &[&str], now: Time) {
+        let mut flights = self.flights();
+        for key in keys {
+            self.counts.revoked.add();
+            self.memory.forget(key);
+            if let Some(flight) = flights.get_mut(*key) {
+                flight.revoked = true;
+            }
         }
+        drop(flights);
         let mut distrust = self.distrust();
         if distrust.users.len() >= DISTRUSTED_MAX {
             distrust.users.retain(|_, until| now < *until);
         }
+        let until = now + DISTRUST;
         match distrust.users.len() >= DISTRUSTED_MAX {
-            true => distrust.everybody_until = distrust.everybody_until.max(now + DISTRUST),
+            true => distrust.everybody_until = distrust.everybody_until.max(until),
             false => {
-                distrust.users.insert(key.into(), now + DISTRUST);
+                let keys = keys.iter().map(|key| ((*key).into(), until));
+                distrust.users.extend(keys);
             }
         }
     }
@@ -316,13 +333,6 @@ impl Finder {
         }
         let mut distrusted = self.distrust();
         distrusted.everybody_until = distrusted.everybody_until.max(now + distrust);
-    }
-
-    /// Has Redis forget a user whom it only has from the database.
-    pub(crate) async fn forget_in_redis(&self, key: &str) {
-        if let (Some(redis), Some(_)) = (&self.redis, &self.database) {
-            redis.forget(key).await;
-        }
     }
 
     fn distrusts(&self, key: &str, now: Time) -> bool {
@@ -350,7 +360,7 @@ async fn fetch(finder: Arc<Finder>, portion: Portion) {
                 .arg(portion.per_second)
                 .arg(portion.burst)
                 .arg(portion.wanted);
-            redis.ask::<u32>(&command).await.ok()
+            redis.ask_beside::<u32>(&command).await.ok()
         }
         None => None,
     };

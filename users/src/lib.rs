@@ -35,13 +35,16 @@ pub use settings::{Memory, Settings};
 pub use shares::Share;
 
 use finder::{Finder, Question};
-use shares::Shares;
+use shares::{Portion, Shares};
 
 /// A longer name is nobody's: 1,024 bytes.
 pub const KEY_BYTES_MAX: usize = 1024;
 
 /// So many questions may wait for the thread that asks the stores.
 const QUESTIONS_MAX: usize = 8192;
+
+/// So many portions of buckets may: they're no hindrance to who looks a user up.
+const PORTIONS_MAX: usize = 1024;
 
 /// What memory knows of a user.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,6 +77,7 @@ pub struct Users {
     finder: Arc<Finder>,
     shares: Shares,
     questions: Sender<Question>,
+    portions: Sender<Portion>,
 }
 
 impl Users {
@@ -85,12 +89,14 @@ impl Users {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let finder = Arc::new(Finder::new(settings));
         let (questions, waiting) = mpsc::channel(QUESTIONS_MAX);
+        let (portions, wished) = mpsc::channel(PORTIONS_MAX);
         let of_thread = Arc::clone(&finder);
         let thread = thread::Builder::new().name("users".into());
         thread.spawn(move || {
             runtime.block_on(async {
                 tokio::spawn(Arc::clone(&of_thread).stay_connected());
                 tokio::spawn(revocations::listen(Arc::clone(&of_thread)));
+                tokio::spawn(Arc::clone(&of_thread).fetch_portions(wished));
                 of_thread.run(waiting).await;
             });
         })?;
@@ -98,6 +104,7 @@ impl Users {
             shares: Shares::default(),
             finder,
             questions,
+            portions,
         })
     }
 
@@ -131,7 +138,7 @@ impl Users {
         if finder.is_hopeless(now) {
             return Some(finder.without_stores(key, now));
         }
-        let question = Question::Find {
+        let question = Question {
             key: key.into(),
             tell,
         };
@@ -148,11 +155,10 @@ impl Users {
             return Share::Own;
         };
         let (share, wanted) = wish;
-        if let Some(portion) = wanted {
-            let question = Question::Portion(portion);
-            if self.questions.try_send(question).is_err() {
-                self.shares.gave_nothing(bucket, now);
-            }
+        if let Some(portion) = wanted
+            && let Err(unsent) = self.portions.try_send(portion)
+        {
+            unsent.into_inner().gave(None, now);
         }
         share
     }

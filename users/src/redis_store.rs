@@ -11,7 +11,7 @@ use redis::{
     RedisConnectionInfo, RedisError, cmd,
 };
 use tokio::sync::Notify;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::guard::{Guard, Seat};
 use crate::settings::{Place, Redis};
@@ -22,8 +22,21 @@ const AGAIN_MIN: Duration = Duration::from_millis(50);
 /// … and no later than this.
 const AGAIN_MAX: Duration = Duration::from_secs(1);
 
+/// So often an idle connection is asked whether it's still there.
+const PING: Duration = Duration::from_secs(1);
+
 /// Commands that may wait in the connection for being written.
 const PIPELINE: usize = 1024;
+
+/// Error replies of a Redis that can't serve now.
+const UNWELL: [&str; 6] = [
+    "LOADING",
+    "BUSY",
+    "MASTERDOWN",
+    "CLUSTERDOWN",
+    "TRYAGAIN",
+    "NOAUTH",
+];
 
 /// What Redis has.
 #[derive(Debug, PartialEq, Eq)]
@@ -90,8 +103,11 @@ impl Store {
                     }
                     self.is_connected.store(true, Relaxed);
                     wait = AGAIN_MIN;
-                    self.broken.notified().await;
-                    // Who has seen it break doesn't make the next wait for nothing.
+                    // A host that is gone says nothing, and one that closes says it to nobody who
+                    // doesn't ask.
+                    while timeout(PING, self.broken.notified()).await.is_err() {
+                        self.ping().await;
+                    }
                 }
                 Err(_) => {
                     sleep(wait).await;
@@ -149,22 +165,38 @@ impl Store {
         let _ = self.ask::<()>(&command).await;
     }
 
-    /// Has it forget a user.
-    pub(crate) async fn forget(&self, key: &str) {
-        let _ = self.ask::<()>(cmd("DEL").arg(self.key(key))).await;
+    /// Asks whether the connection is there, and breaks it off if it isn't.
+    async fn ping(&self) {
+        let (number, connection) = self.slot().clone();
+        let Some(mut connection) = connection else {
+            return;
+        };
+        let answer = cmd("PING").query_async::<()>(&mut connection).await;
+        // Redis may answer that it's busy, and has answered then.
+        if answer.is_err_and(|error| error.is_io_error() || error.is_unrecoverable_error()) {
+            self.break_off(number);
+        }
     }
 
-    fn key(&self, key: &str) -> String {
+    /// The key of a user.
+    pub(crate) fn key(&self, key: &str) -> String {
         format!("{}{key}", self.settings.prefix)
     }
 
     /// Asks, unless the breaker is open or too much is under way.
-    pub(crate) async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Failed> {
+    async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Failed> {
+        let seat = Seat::take(&self.under_way, self.settings.limit).ok_or(Failed::Store)?;
+        let answer = self.ask_beside(command).await;
+        drop(seat);
+        answer
+    }
+
+    /// Asks beside what is counted as under way, unless the breaker is open.
+    pub(crate) async fn ask_beside<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Failed> {
         let (number, connection) = self.slot().clone();
         let Some(mut connection) = connection else {
             return Err(Failed::Store);
         };
-        let _seat = Seat::take(&self.under_way, self.settings.limit).ok_or(Failed::Store)?;
         if !self.guard.allows(Time::now()) {
             return Err(Failed::Store);
         }
@@ -178,6 +210,11 @@ impl Store {
             Err(error) if is_about_the_value(&error) => {
                 self.guard.ended(true, now);
                 Err(Failed::Nonsense)
+            }
+            // It's well, and won't: no room, no right, a replica that is only read.
+            Err(error) if error.code().is_some_and(|code| !UNWELL.contains(&code)) => {
+                self.guard.ended(true, now);
+                Err(Failed::Store)
             }
             Err(error) => {
                 self.guard.ended(false, now);

@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use measure::time::Time;
 use redis::aio::MultiplexedConnection;
-use redis::streams::{StreamId, StreamRangeReply, StreamReadReply};
-use redis::{RedisError, cmd, from_redis_value_ref};
+use redis::{RedisError, cmd};
 use tokio::time::sleep;
 
 use crate::finder::Finder;
@@ -29,6 +28,20 @@ const AGAIN: Duration = Duration::from_millis(200);
 /// Entries that are read at once.
 const COUNT: usize = 1000;
 
+/// An entry: its name, and its fields and values in turn. A field may come more than once.
+type Entry = (String, Vec<Vec<u8>>);
+
+/// What was read last.
+#[derive(Debug, PartialEq, Eq)]
+enum Read {
+    /// Nothing yet.
+    Never,
+    /// That there is no entry.
+    Empty,
+    /// The entry of this name.
+    Entry(String),
+}
+
 /// Hears as long as it's polled.
 pub(crate) async fn listen(finder: Arc<Finder>) {
     let Some(redis) = &finder.redis else {
@@ -37,7 +50,7 @@ pub(crate) async fn listen(finder: Arc<Finder>) {
     let Some(stream) = redis.settings().revocations.clone() else {
         return;
     };
-    let mut read = None;
+    let mut read = Read::Never;
     loop {
         if let Ok(connection) = redis.connect(BLOCK + LATE).await {
             let _ = follow(&finder, &stream, connection, &mut read).await;
@@ -47,29 +60,14 @@ pub(crate) async fn listen(finder: Arc<Finder>) {
     }
 }
 
-/// Reads until something fails. `read` is the last entry that was.
+/// Reads until something fails.
 async fn follow(
     finder: &Finder,
     stream: &str,
     mut connection: MultiplexedConnection,
-    read: &mut Option<String>,
+    read: &mut Read,
 ) -> Result<(), RedisError> {
-    let is_there = match read {
-        Some(id) => {
-            let mut range = cmd("XRANGE");
-            range.arg(stream).arg(&*id).arg(&*id);
-            let found: StreamRangeReply = range.query_async(&mut connection).await?;
-            !found.ids.is_empty()
-        }
-        None => false,
-    };
-    let mut last = match read {
-        Some(id) if is_there => id.clone(),
-        _ => from_before(finder, stream, &mut connection).await?,
-    };
-    if !is_there {
-        *read = None;
-    }
+    let mut last = begin(finder, stream, &mut connection, read).await?;
     finder.hears.store(true, Relaxed);
     loop {
         let mut command = cmd("XREAD");
@@ -79,41 +77,54 @@ async fn follow(
             .arg("COUNT")
             .arg(COUNT);
         command.arg("STREAMS").arg(stream).arg(&last);
-        let reply: Option<StreamReadReply> = command.query_async(&mut connection).await?;
-        let entries = reply
-            .into_iter()
-            .flat_map(|reply| reply.keys)
-            .flat_map(|key| key.ids);
-        for entry in entries {
-            hear(finder, &entry).await;
-            last.clone_from(&entry.id);
-            *read = Some(entry.id);
-        }
+        let reply: Option<Vec<(String, Vec<Entry>)>> = command.query_async(&mut connection).await?;
+        let entries = reply.into_iter().flatten();
+        let entries: Vec<Entry> = entries.flat_map(|(_, entries)| entries).collect();
+        let Some((name, _)) = entries.last() else {
+            continue;
+        };
+        hear(finder, &entries, &mut connection).await?;
+        last.clone_from(name);
+        *read = Read::Entry(name.clone());
     }
 }
 
-/// Forgets everybody, and says from where to read so that nothing is missed that Redis may still
-/// have had from before.
-async fn from_before(
+/// From where to read so that nothing is missed.
+async fn begin(
     finder: &Finder,
     stream: &str,
     connection: &mut MultiplexedConnection,
+    read: &mut Read,
 ) -> Result<String, RedisError> {
+    if let Read::Entry(name) = read {
+        let mut range = cmd("XRANGE");
+        range.arg(stream).arg(&*name).arg(&*name);
+        let found: Vec<Entry> = range.query_async(connection).await?;
+        if !found.is_empty() {
+            return Ok(name.clone());
+        }
+    }
     let mut range = cmd("XREVRANGE");
     range.arg(stream).arg("+").arg("-").arg("COUNT").arg(1);
-    let newest: StreamRangeReply = range.query_async(connection).await?;
-    finder.all_revoked(Duration::ZERO, Time::now());
-    let Some(newest) = newest.ids.first() else {
+    let newest: Vec<Entry> = range.query_async(connection).await?;
+    let kept = kept(finder);
+    match (&*read, newest.is_empty()) {
+        (Read::Empty, true) => return Ok("0-0".into()),
+        // What Redis has from before is heard of again below.
+        (Read::Never, _) => finder.all_revoked(Duration::ZERO, Time::now()),
+        // Entries are lost, and what they said may still be in Redis.
+        _ => finder.all_revoked(kept, Time::now()),
+    }
+    let Some((name, _)) = newest.first() else {
+        *read = Read::Empty;
         return Ok("0-0".into());
     };
+    *read = Read::Never;
     // The first part of an entry's name is when it was written, in milliseconds.
-    let written = newest
-        .id
-        .split('-')
-        .next()
-        .and_then(|part| part.parse::<u64>().ok());
-    let kept = kept(finder).as_millis() as u64;
-    Ok(format!("{}-0", written.unwrap_or(0).saturating_sub(kept)))
+    let written = name.split('-').next();
+    let written = written.and_then(|part| part.parse::<u64>().ok());
+    let from = written.unwrap_or(0).saturating_sub(kept.as_millis() as u64);
+    Ok(format!("{from}-0"))
 }
 
 /// For how long Redis keeps a user, with the tenth that's added for some.
@@ -122,18 +133,35 @@ fn kept(finder: &Finder) -> Duration {
     lifetime.unwrap_or_default() * 11 / 10
 }
 
-/// Does what an entry says.
-async fn hear(finder: &Finder, entry: &StreamId) {
+/// Does what entries say: everybody is forgotten here at once, and then in Redis, if that has them
+/// from the database. What can't be understood is for everybody.
+async fn hear(
+    finder: &Finder,
+    entries: &[Entry],
+    connection: &mut MultiplexedConnection,
+) -> Result<(), RedisError> {
     let now = Time::now();
-    if entry.map.contains_key("all") {
-        finder.all_revoked(kept(finder), now);
+    let mut keys = Vec::new();
+    for (_, fields) in entries {
+        let pairs = fields.chunks_exact(2);
+        let named = pairs.clone().filter(|pair| pair[0] == b"key");
+        let named = named.map(|pair| std::str::from_utf8(&pair[1]).ok());
+        let named: Option<Vec<&str>> = named.collect();
+        let for_all = pairs.clone().any(|pair| pair[0] == b"all");
+        match named {
+            Some(named) if !named.is_empty() && !for_all => keys.extend(named),
+            _ => finder.all_revoked(kept(finder), now),
+        }
     }
-    let key = entry
-        .map
-        .get("key")
-        .and_then(|value| from_redis_value_ref::<String>(value).ok());
-    if let Some(key) = key {
-        finder.revoked(&key, now);
-        finder.forget_in_redis(&key).await;
+    finder.revoked(&keys, now);
+    if let (Some(redis), false) = (&finder.redis, keys.is_empty())
+        && finder.settings.database.is_some()
+    {
+        let mut command = cmd("DEL");
+        for key in &keys {
+            command.arg(redis.key(key));
+        }
+        command.query_async::<()>(connection).await?;
     }
+    Ok(())
 }

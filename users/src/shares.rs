@@ -2,6 +2,7 @@
 //! ahead, so that not every request asks and none waits.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,6 +16,9 @@ const UNUSED: Duration = Duration::from_secs(10);
 
 /// After an empty answer nobody asks before this has passed.
 const EMPTY: Duration = Duration::from_millis(2);
+
+/// Those that nobody uses are looked for no more often than this.
+const SWEEP: Duration = Duration::from_secs(1);
 
 /// After a failure nobody asks before this has passed.
 const FAILED: Duration = Duration::from_millis(100);
@@ -31,29 +35,53 @@ pub enum Share {
 }
 
 /// What is asked of Redis.
-#[derive(Debug)]
 pub(crate) struct Portion {
     pub(crate) bucket: Box<str>,
     pub(crate) per_second: f64,
     pub(crate) burst: u32,
     pub(crate) wanted: u32,
-    shares: Arc<Mutex<HashMap<Box<str>, Held>>>,
+    shares: Shares,
 }
 
 /// See the module.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Shares(Arc<Mutex<HashMap<Box<str>, Held>>>);
+#[derive(Clone, Default)]
+pub(crate) struct Shares(Arc<Mutex<All>>);
+
+/// The names of buckets say who asks, so no message shows them.
+impl fmt::Debug for Shares {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shares").finish_non_exhaustive()
+    }
+}
+
+#[derive(Default)]
+struct All {
+    held: HashMap<Box<str>, Held>,
+    /// When those that nobody uses were last forgotten.
+    swept: Time,
+}
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     tokens: u32,
     /// Redis is being asked.
     asking: bool,
-    /// It's not asked again before this, …
+    /// It's not asked again before this.
     again: Time,
-    /// … because it could not be, rather than because there was nothing.
-    failed: bool,
+    last: Last,
     used: Time,
+}
+
+/// What Redis has said last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Last {
+    /// Nothing yet, or it could not be asked.
+    #[default]
+    Unknown,
+    /// It gave all that was asked for.
+    Plenty,
+    /// It gave less.
+    Scarce,
 }
 
 impl Shares {
@@ -67,23 +95,25 @@ impl Shares {
         now: Time,
     ) -> Option<(Share, Option<Portion>)> {
         let mut all = self.lock();
-        if !all.contains_key(bucket) {
-            if all.len() >= BUCKETS_MAX {
-                all.retain(|_, held| held.asking || now < held.used + UNUSED);
+        if !all.held.contains_key(bucket) {
+            if all.held.len() >= BUCKETS_MAX && now >= all.swept + SWEEP {
+                all.swept = now;
+                all.held
+                    .retain(|_, held| held.asking || now < held.used + UNUSED);
             }
-            if all.len() >= BUCKETS_MAX {
+            if all.held.len() >= BUCKETS_MAX {
                 return None;
             }
-            all.insert(bucket.into(), Held::default());
+            all.held.insert(bucket.into(), Held::default());
         }
-        let held = all.get_mut(bucket)?;
+        let held = all.held.get_mut(bucket)?;
         held.used = now;
         // What comes in a hundredth of a second.
         let portion = ((per_second / 100.0).ceil() as u32).clamp(1, burst.max(1));
         let share = match held.tokens {
-            0 if held.asking || held.failed => Share::Own,
-            0 if now < held.again => Share::Empty(held.again - now),
-            0 => Share::Own,
+            // There was enough a moment ago, or nobody knows: until there's word, one's own bucket.
+            0 if held.last != Last::Scarce => Share::Own,
+            0 => Share::Empty((held.again - now).max(EMPTY)),
             _ => {
                 held.tokens -= 1;
                 Share::Taken
@@ -97,17 +127,12 @@ impl Shares {
             per_second,
             burst,
             wanted: portion,
-            shares: Arc::clone(&self.0),
+            shares: self.clone(),
         });
         Some((share, wish))
     }
 
-    /// Redis wasn't asked for what was wished.
-    pub(crate) fn gave_nothing(&self, bucket: &str, now: Time) {
-        gave(&self.0, bucket, None, now);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Held>> {
+    fn lock(&self) -> MutexGuard<'_, All> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -115,23 +140,22 @@ impl Shares {
 impl Portion {
     /// Redis has given so much; `None` if it could not be asked.
     pub(crate) fn gave(&self, tokens: Option<u32>, now: Time) {
-        gave(&self.shares, &self.bucket, tokens, now);
+        let mut all = self.shares.lock();
+        let Some(held) = all.held.get_mut(&*self.bucket) else {
+            return;
+        };
+        held.asking = false;
+        (held.last, held.again) = match tokens {
+            None => (Last::Unknown, now + FAILED),
+            Some(given) if given >= self.wanted => (Last::Plenty, now),
+            // A slow bucket isn't asked more often than it gets something.
+            Some(_) => {
+                let between = Duration::from_secs_f64((1.0 / self.per_second).min(1.0));
+                (Last::Scarce, now + between.max(EMPTY))
+            }
+        };
+        held.tokens = held.tokens.saturating_add(tokens.unwrap_or(0));
     }
-}
-
-fn gave(shares: &Mutex<HashMap<Box<str>, Held>>, bucket: &str, tokens: Option<u32>, now: Time) {
-    let mut all = shares.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(held) = all.get_mut(bucket) else {
-        return;
-    };
-    held.asking = false;
-    held.failed = tokens.is_none();
-    held.again = match tokens {
-        None => now + FAILED,
-        Some(0) => now + EMPTY,
-        Some(_) => now,
-    };
-    held.tokens = held.tokens.saturating_add(tokens.unwrap_or(0));
 }
 
 #[cfg(test)]
@@ -171,11 +195,17 @@ mod tests {
         let (_, wish) = take(0);
         wish.expect("it asks").gave(Some(0), at(1));
         let (share, wish) = take(2);
-        assert_eq!(share, Share::Empty(Duration::from_millis(1)));
+        assert_eq!(share, Share::Empty(EMPTY));
         assert!(wish.is_none());
         let (share, wish) = take(3);
-        assert_eq!(share, Share::Own);
-        wish.expect("it asks again").gave(None, at(4));
+        assert_eq!(
+            share,
+            Share::Empty(EMPTY),
+            "what was empty is so until there's word"
+        );
+        let wish = wish.expect("it asks again");
+        assert_eq!(take(3).0, Share::Empty(EMPTY));
+        wish.gave(None, at(4));
         let (share, wish) = take(5);
         assert_eq!(share, Share::Own);
         assert!(wish.is_none(), "not so soon after a failure");

@@ -50,7 +50,8 @@ pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
     }
     let mut users = Vec::with_capacity(file.users.len());
     for (name, written) in file.users {
-        users.push(of.users_of(name, written)?);
+        let one = of.users_of(name, written, &users)?;
+        users.push(one);
     }
     let named = Named {
         upstreams: &upstreams,

@@ -66,10 +66,39 @@ impl Judge<'_> {
         &self,
         name: String,
         written: Spanned<written::Users>,
+        before: &[Users],
+    ) -> Result<Users, BadConfig> {
+        let span = written.span();
+        let one = self.users_alone(name, written)?;
+        let keys = |users: &Users| {
+            let redis = users.settings.redis.as_ref();
+            redis.map(|redis| (redis.place.clone(), redis.number, redis.prefix.clone()))
+        };
+        let same = before
+            .iter()
+            .find(|other| keys(other).is_some() && keys(other) == keys(&one));
+        match same {
+            Some(other) => {
+                let what = format!(
+                    "the `prefix` in Redis is that of [users.{}], so each would read the other's",
+                    other.name
+                );
+                self.bad(span, what)
+            }
+            None => Ok(one),
+        }
+    }
+
+    fn users_alone(
+        &self,
+        name: String,
+        written: Spanned<written::Users>,
     ) -> Result<Users, BadConfig> {
         let span = written.span();
         let written = written.into_inner();
-        let redis = written.redis.map(|redis| self.redis(redis.into_inner()));
+        let redis = written
+            .redis
+            .map(|redis| self.redis(&name, redis.into_inner()));
         let database = written.database.map(|one| self.database(one.into_inner()));
         if redis.is_none() && database.is_none() {
             let what = "users are looked up in `redis`, in a `database`, or in both, in this order";
@@ -138,7 +167,7 @@ impl Judge<'_> {
         })
     }
 
-    fn redis(&self, written: written::Redis) -> Result<Redis, BadConfig> {
+    fn redis(&self, of: &str, written: written::Redis) -> Result<Redis, BadConfig> {
         let limit = match &written.limit {
             Some(limit) if !(1..=LIMIT_MAX).contains(limit.get_ref()) => {
                 return self.bad(limit.span(), format!("expected between 1 and {LIMIT_MAX}"));
@@ -150,7 +179,7 @@ impl Judge<'_> {
             number: written.number.unwrap_or(0).into(),
             user: written.user,
             password: self.password(written.password_file.as_ref())?,
-            prefix: written.prefix.unwrap_or_else(|| "user:".into()),
+            prefix: written.prefix.unwrap_or_else(|| format!("{of}:")),
             lifetime: (written.lifetime).map_or(Duration::from_secs(120), |one| one.0),
             timeout: (written.timeout).map_or(Duration::from_millis(100), |one| one.0),
             limit,

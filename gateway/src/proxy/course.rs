@@ -183,7 +183,7 @@ impl Gateway {
             true => passing.again.take(),
             false => passing.again.clone(),
         };
-        let exchange = passing.exchange;
+        let (exchange, ended) = (passing.exchange, passing.ended);
         let (Some(request), Some(state)) = (request, self.servers.at(server)) else {
             return false;
         };
@@ -191,6 +191,9 @@ impl Gateway {
             return false;
         };
         state.in_flight += 1;
+        if ended {
+            context.ask_end(next);
+        }
         self.figures.happened(group, Happened::Retried);
         if let (Again::Answered, Some(exchange)) = (why, exchange) {
             context.ask_cancel(exchange);

@@ -230,7 +230,7 @@ impl Writer {
 
 /// Whether a server could take one name for the other: in any case, and with `_` for `-`, as
 /// interfaces that hand fields on as variables write them (RFC 3875 §4.1.18).
-fn is_like(name: &[u8], ours: &[u8]) -> bool {
+pub(super) fn is_like(name: &[u8], ours: &[u8]) -> bool {
     let plain = |byte: &u8| match byte {
         b'_' => b'-',
         byte => byte.to_ascii_lowercase(),

@@ -399,6 +399,7 @@ impl Service for Gateway {
                 self.copy_piece(ticket, bytes, context);
             }
             Event::End => {
+                passing.ended = true;
                 context.ask_end(exchange);
                 if let Some(copied) = passing.mirror.take() {
                     context.ask_end(copied.exchange);

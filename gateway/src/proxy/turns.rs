@@ -246,9 +246,14 @@ impl Gateway {
         let routes: Vec<Option<usize>> = routes
             .map(|route| now.iter().position(|one| one.name == route.name))
             .collect();
+        let checks_alike = before.config.looks_users_up_like(&self.plan.config);
         let (mut to_begin, mut to_end) = (Vec::new(), Vec::new());
         for passing in self.places.iter_mut() {
+            let was = passing.route.map(|was| &before.config.routes[was]);
             passing.route = passing.route.and_then(|route| *routes.get(route)?);
+            // What it's held to, or what was taken out of it, may be something else now.
+            let same = checks_alike && passing.route.map(|is| &now[is]) == was;
+            to_end.extend((passing.awaits && !same).then_some(passing.ticket));
             if passing.generation != old {
                 continue;
             }
@@ -287,8 +292,8 @@ impl Gateway {
             }
         }
         for ticket in to_end {
-            let response = Response::sentence(503, "this upstream is gone\n");
-            self.answer(ticket, response, context);
+            let response = Response::sentence(503, "where this request was to go has changed\n");
+            self.answer(ticket, response.with_field("Retry-After", "1"), context);
         }
     }
 }

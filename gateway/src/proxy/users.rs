@@ -9,6 +9,7 @@ use server::{Bell, Context, Request, Response, Ticket};
 use users::{Answer, Lookup, Record, Users};
 
 use super::Gateway;
+use super::fields::is_like;
 use crate::config::{Action, By};
 use crate::metrics::Refusal;
 use crate::tokens::{Who, written};
@@ -53,7 +54,6 @@ struct Came {
 #[derive(Clone, Debug)]
 struct Asked {
     users: Arc<Users>,
-    key: Box<str>,
     /// Who the token is about, for answers that say so.
     who: Option<Arc<Who>>,
 }
@@ -85,10 +85,7 @@ impl Gateway {
         let key = match by {
             By::Subject => who.and_then(|who| who.subject.as_deref()),
             By::Segment(which) => segment(request.path(), *which),
-            By::Field(name) => {
-                let value = request.field(name);
-                value.and_then(|value| std::str::from_utf8(value).ok())
-            }
+            By::Field(name) => only(request, name),
         };
         let found = match key.filter(|key| !key.is_empty()) {
             Some(key) => self.plan.users[at].find(key, now),
@@ -119,7 +116,6 @@ impl Gateway {
         let users = Arc::clone(&self.plan.users[at]);
         let asked = Asked {
             users: Arc::clone(&users),
-            key: key.into(),
             who,
         };
         let (came, bell, later) = (
@@ -171,15 +167,11 @@ impl Gateway {
         let (route, goes) = (passing.route, passing.generation == self.generation);
         let Some((route, at)) = route.and_then(|at| Some((at, self.plan.config.routes[at].user?)))
         else {
-            return match goes {
-                true => self.set_off(ticket, context), // The route asks for nobody any more.
-                false => self.over(ticket, gone(), context),
-            };
+            return self.over(ticket, gone(), context);
         };
-        // What these users have isn't what the route wants now.
+        // Another configuration ends those that it changes; this one has the same users.
         if !Arc::ptr_eq(&self.plan.users[at], &asked.users) {
-            let who = asked.who.clone();
-            return self.ask_for_user(ticket, (at, &asked.key), who, context);
+            return self.over(ticket, gone(), context);
         }
         let record = match answer {
             Answer::Known(record) if !record.is_disabled() => record,
@@ -280,6 +272,17 @@ impl Gateway {
 
 fn gone() -> Response {
     Response::sentence(503, "this route is gone\n")
+}
+
+/// The value of a field that comes once: of several, whoever stands behind this may read another.
+fn only<'a>(request: &Request<'a>, name: &str) -> Option<&'a str> {
+    let mut all = request.fields();
+    let mut all = all
+        .by_ref()
+        .filter(|(found, _)| is_like(found, name.as_bytes()));
+    let (found, value) = all.next()?;
+    let is_alone = all.next().is_none() && found.eq_ignore_ascii_case(name.as_bytes());
+    is_alone.then(|| std::str::from_utf8(value).ok()).flatten()
 }
 
 /// A segment of a path, counted from one, as it's written.

@@ -193,6 +193,7 @@ fn nonsense_in_redis_is_passed_by_and_mended_and_in_the_database_it_is_nobodys()
     for query in [
         "SELECT name FROM test.people WHERE id <> ?",
         "SELECT nothing WHERE ?",
+        "SELECT 0 AS disabled, 1 AS Disabled FROM test.people WHERE id = ?",
     ] {
         let mut settings = asked(None, Some(&database));
         settings.database.as_mut().expect("it has one").query = query.into();

@@ -364,7 +364,7 @@ fn of_rows(
     let seekers: Vec<Seeker> = comparison
         .rows
         .iter()
-        .map(|row| Entry::new(Role::Subject, row.clone(), 0, None))
+        .map(|row| Entry::new(Role::Subject, row.clone().without_proxies(), 0, None))
         .map(|entry| prepare(entry, &cache, &setting, &store, observer))
         .map(|entry| Seeker::row(entry, goal.limits))
         .collect();

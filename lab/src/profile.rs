@@ -58,6 +58,8 @@ pub(crate) fn all(
         if entry.role != Role::Subject || !serves || setting.stop.requested().is_some() {
             continue;
         }
+        // Nothing is broken meanwhile, and the proxy isn't what is looked at.
+        entry.row = entry.row.clone().without_proxies();
         entry.raise(setting, observer);
         if let State::Live(live) = &entry.state {
             let look = Look {

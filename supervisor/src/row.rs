@@ -37,6 +37,16 @@ impl Row {
         self.workload.warm_up.max(own)
     }
 
+    /// The same without any proxy, where nothing is going to be broken: a proxy takes its part of
+    /// every time, and may be the limit.
+    pub fn without_proxies(mut self) -> Row {
+        self.proxied = false;
+        for companion in &mut self.subject.companions {
+            companion.proxied = false;
+        }
+        self
+    }
+
     /// Whether its processes are loaded for less than the subject needs.
     pub fn is_cold(&self) -> bool {
         self.warm_up() < self.subject.warm_up

@@ -43,7 +43,7 @@ pub(super) fn row(comparison: &Comparison, rows: &[(Role, Row)]) -> Option<Row> 
         subject: subject(baseline.subject.tls).ok()?,
         workload: baseline.workload.clone(),
         question: question(baseline)?,
-        proxied: false,
+        // Also through a proxy, if the baseline's load goes through one, which may be the limit.
         ..baseline.clone()
     })
 }

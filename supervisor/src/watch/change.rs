@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use measure::process::Listing;
+use measure::process::{Listing, peak_bytes};
 
 use super::{Companions, Watch};
 use crate::watch::cgroup::Group;
@@ -25,8 +25,10 @@ impl Watch {
         self.keep_up();
         match joined.0 {
             Who::Subject(pid, group) => {
-                self.tree.adopt(pid, &Listing::take());
+                let listing = Listing::take();
+                self.tree.adopt(pid, &listing);
                 self.root = Some(pid);
+                self.round.note(&listing.tree(pid));
                 self.group = group;
                 self.round.changed = true;
             }
@@ -39,11 +41,14 @@ impl Watch {
     }
 
     /// Reads what all processes have used until now, for those of them that are gone by the end of
-    /// the window: what one has used after the last look at it is on nobody's account.
+    /// the window: what one has used after the last look at it is on nobody's account. So is its
+    /// memory's peak.
     pub fn keep_up(&mut self) {
         let listing = Listing::take();
         self.tree.sample_of(&listing);
         self.companions.cpu_ns(&listing);
         self.round.generator_ns(&listing);
+        self.round.note(&self.pids(&listing));
+        self.round.peak = self.round.peak.max(self.root.and_then(peak_bytes));
     }
 }

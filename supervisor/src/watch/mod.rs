@@ -96,9 +96,11 @@ struct Seen {
     scraped: Option<Result<Metrics, String>>,
     opened: Option<Edge>,
     closed: Option<Edge>,
-    /// The subject's processes at the window's beginning.
+    /// The subject's processes at the window's beginning, and those that came in their place.
     pids: Vec<u32>,
     memory: Vec<Memory>,
+    /// The peak of resident memory, of those that were there when somebody looked.
+    peak: Option<u64>,
     /// Open while the connections of the load still were.
     descriptors: Option<u64>,
     /// Who loads it, where that is a process of its own, or computes beside it on purpose.
@@ -112,6 +114,13 @@ impl Seen {
     fn generator_ns(&mut self, listing: &Listing) -> u64 {
         let generator = self.generator.as_mut();
         generator.map_or(0, |generator| generator.cpu_ns(listing))
+    }
+
+    /// These are processes of the subject, too.
+    fn note(&mut self, pids: &[u32]) {
+        let new = pids.iter().filter(|pid| !self.pids.contains(pid));
+        let new: Vec<u32> = new.copied().collect();
+        self.pids.extend(new);
     }
 }
 
@@ -232,6 +241,7 @@ impl Watch {
             .map(|pid| measure::process::threads(*pid).count() as u32);
         let threads = threads.sum();
         self.round.memory = vec![Memory::at_an_edge(&pids)];
+        self.round.peak = None;
         self.round.pids = pids;
         let companions_ns = self.companions.cpu_ns(&listing);
         let group = self.group.as_ref().map(|group| group.time());
@@ -286,7 +296,7 @@ impl Watch {
             false => placement.generator_only(),
         };
         let mut subject = SubjectUse {
-            memory_peak_bytes: self.root.and_then(peak_bytes),
+            memory_peak_bytes: round.peak.max(self.root.and_then(peak_bytes)),
             descriptors: round.descriptors,
             threads_on_generator_cores: subject::threads_on(&pids, &others),
             companions_ns: closed.companions_ns.saturating_sub(opened.companions_ns),
@@ -345,8 +355,10 @@ fn in_memory(subject: &mut SubjectUse, idle: Memory, readings: &[Memory], connec
     let (shared, idle, readings) = match idle.divided {
         Some(idle) if divided.len() > 1 => (SharedPages::Divided, idle, divided),
         _ => {
+            // Between a kill and a start nobody is there who could have any.
             let resident = readings.iter().map(|memory| memory.resident);
-            (SharedPages::Repeated, idle.resident, resident.collect())
+            let there = resident.filter(|bytes| *bytes > 0).collect();
+            (SharedPages::Repeated, idle.resident, there)
         }
     };
     let mean = readings.iter().sum::<u64>() / readings.len().max(1) as u64;
@@ -522,6 +534,14 @@ mod tests {
             assert_eq!(used.memory_mean_bytes, Some(14_000 / 3));
             assert_eq!(used.memory_per_connection_bytes, Some(500));
         }
+    }
+
+    #[test]
+    fn moments_without_a_process_take_no_part_in_the_mean_of_memory() {
+        let killed = [reading(4000, None), reading(0, None), reading(2000, None)];
+        let mut used = SubjectUse::default();
+        in_memory(&mut used, reading(1000, None), &killed, 1);
+        assert_eq!(used.memory_mean_bytes, Some(3000));
     }
 
     #[test]

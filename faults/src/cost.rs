@@ -25,13 +25,17 @@ pub struct Injected {
     pub at_s: f64,
     /// For how long; 0 of what is done at once.
     pub for_s: f64,
-    /// When it was done.
+    /// When it began to be done; where it was missed, when it could have been.
     pub began_s: f64,
+    /// It was not made, because the load was over before whoever makes faults was done with the
+    /// one before it.
+    #[serde(default)]
+    pub missed: bool,
     /// When it was undone, or what was killed was started again; null of what is done at once.
     pub ended_s: Option<f64>,
     /// When what was started again answered for the first time; null if nothing was.
     pub ready_s: Option<f64>,
-    /// What it cost; null where the load has no record.
+    /// What it cost; null where the load has no record, or the fault was missed.
     #[serde(default)]
     pub cost: Option<Cost>,
 }
@@ -45,10 +49,12 @@ pub struct Cost {
     /// last fault, not answered when the load ended.
     pub lost: u64,
     /// Seconds from the fault's beginning to the end of the last row in which something failed: 0
-    /// if nothing did, null if it went on until the next fault or the end of the window.
+    /// if nothing did, null if it went on until the next fault or the end of the window, or, after
+    /// the last fault, if something failed or was left unanswered after the window.
     pub errors_stop_s: Option<f64>,
-    /// The longest time without an answer that reaches into the same time, in seconds.
-    pub longest_gap_s: f64,
+    /// The longest time without an answer that reaches into the same time, in seconds: 0 if there
+    /// was none, null if nobody looked for gaps.
+    pub longest_gap_s: Option<f64>,
     /// The 99th percentile of the response time before the first fault, in microseconds: the median
     /// of the rows. Null if no whole row was before it.
     pub p99_before_us: Option<f64>,
@@ -69,6 +75,7 @@ pub struct Cost {
 /// Says of each fault what it cost.
 pub fn count<P>(injected: &mut [Injected], record: &Record<P>) {
     let rows = &record.series;
+    let mut injected: Vec<&mut Injected> = injected.iter_mut().filter(|one| !one.missed).collect();
     let Some(first_s) = injected.first().map(|fault| fault.began_s) else {
         return;
     };
@@ -91,18 +98,21 @@ pub fn count<P>(injected: &mut [Injected], record: &Record<P>) {
         };
         let over_s = fault.ready_s.or(fault.ended_s).unwrap_or(fault.began_s);
         let reaches = |row: &&&Row| row.at_s <= over_s;
-        let mut lost: u64 = own.iter().map(|row| row.failed).sum();
-        if next_s.is_none() {
-            lost += record.drain.map_or(0, |drain| drain.failed) + record.exchanges.unfinished;
-        }
-        let gaps = record.availability.iter().flat_map(|found| &found.gaps);
-        let gaps = gaps.filter(|gap| gap.to_s > fault.began_s && gap.from_s < until_s);
+        let after = match next_s {
+            Some(_) => 0,
+            None => record.drain.map_or(0, |drain| drain.failed) + record.exchanges.unfinished,
+        };
+        let is_own = |gap: &&Gap| gap.to_s > fault.began_s && gap.from_s < until_s;
+        let longest_gap_s = record.availability.as_ref().map(|found| {
+            let own = found.gaps.iter().filter(is_own);
+            own.map(length_s).fold(0.0, f64::max)
+        });
         let worst = own.iter().filter_map(|row| row.response_p99_us);
         fault.cost = Some(Cost {
             failed_during: own.iter().filter(reaches).map(|row| row.failed).sum(),
-            lost,
-            errors_stop_s: errors_stop_s(&own, fault.began_s),
-            longest_gap_s: gaps.map(length_s).fold(0.0, f64::max),
+            lost: after + own.iter().map(|row| row.failed).sum::<u64>(),
+            errors_stop_s: errors_stop_s(&own, fault.began_s).filter(|_| after == 0),
+            longest_gap_s,
             p99_before_us,
             p99_worst_us: worst.reduce(f64::max),
             p99_back_s: p99_before_us.and_then(|before| back_s(&own, before, fault.began_s)),
@@ -232,8 +242,8 @@ mod tests {
         record.exchanges.unfinished = 2;
         let found = cost(fault(2.5, 3.5), &record);
         assert_eq!((found.failed_during, found.lost), (150, 173));
-        assert_eq!(found.errors_stop_s, Some(2.5));
-        assert!((found.longest_gap_s - 1.5).abs() < 1e-9, "{found:?}");
+        let gap_s = found.longest_gap_s.expect("gaps were looked for");
+        assert!((gap_s - 1.5).abs() < 1e-9, "{found:?}");
         assert_eq!(found.p99_before_us, Some(11_000.0));
         assert_eq!(found.p99_worst_us, Some(300_000.0));
         // 13.75 ms is back; a single good row before a bad one isn't.
@@ -242,6 +252,33 @@ mod tests {
             (found.good_before, found.good_worst),
             (Some(100.0), Some(0.0))
         );
+        // What failed after the window, or wasn't answered at all, is an error that did not stop.
+        assert_eq!(found.errors_stop_s, None);
+        record.drain = None;
+        assert_eq!(cost(fault(2.5, 3.5), &record).errors_stop_s, None);
+        record.exchanges.unfinished = 0;
+        assert_eq!(cost(fault(2.5, 3.5), &record).errors_stop_s, Some(2.5));
+    }
+
+    #[test]
+    fn a_gap_is_unknown_where_nobody_looked_and_none_where_there_was_none() {
+        let mut record = record(&[(0, Some(10.0)); 4]);
+        assert_eq!(cost(fault(1.0, 2.0), &record).longest_gap_s, None);
+        record.availability = Some(Availability::default());
+        assert_eq!(cost(fault(1.0, 2.0), &record).longest_gap_s, Some(0.0));
+    }
+
+    #[test]
+    fn a_fault_that_was_missed_costs_nothing_and_takes_nothing_from_the_one_before() {
+        let rows = [(0, Some(10.0)), (5, Some(50.0)), (0, Some(10.0)), (7, None)];
+        let missed = Injected {
+            missed: true,
+            ..fault(2.0, 2.5)
+        };
+        let mut both = [fault(1.0, 1.5), missed];
+        count(&mut both, &record(&rows));
+        let [first, second] = both.map(|fault| fault.cost.map(|cost| cost.lost));
+        assert_eq!((first, second), (Some(12), None));
     }
 
     #[test]

@@ -30,13 +30,14 @@ pub struct Beside {
 impl Beside {
     /// Has `watch` watch who has come, and sees how far a load is whose warm-up is so long.
     pub fn see(&mut self, progress: &Progress, warm_up_s: f64, watch: &mut Watch) {
+        // Introducing takes a moment, after which `elapsed_s` is no longer right.
+        let now = Time::now();
         self.introduce(watch);
         if progress.phase == Phase::WarmUp || self.opened {
             return;
         }
         self.opened = true;
         let since = Duration::try_from_secs_f64(progress.elapsed_s - warm_up_s);
-        let now = Time::now();
         let since = since.unwrap_or_default().as_nanos() as u64;
         // Nobody listens any more only if there is nothing to do.
         let _ = self.tell.send(Time(now.0.saturating_sub(since)));
@@ -109,10 +110,14 @@ impl Hand<'_> {
             return Ok(injected); // The load ended before its window began.
         };
         for fault in faults {
-            if self.is_over_by(opened + fault.at) {
-                break;
-            }
-            injected.push(self.inject(fault, opened)?);
+            injected.push(match self.is_over_by(opened + fault.at) {
+                // None that follows is made either.
+                true => Injected {
+                    missed: true,
+                    ..of(fault, Time::now() - opened)
+                },
+                false => self.inject(fault, opened)?,
+            });
         }
         Ok(injected)
     }
@@ -123,17 +128,9 @@ impl Hand<'_> {
             let when = fault.words();
             Trouble::Failed(format!("{what} (the fault was {when})"), Vec::new())
         };
+        // What fails while it is being done is its doing.
+        let mut injected = of(fault, Time::now() - opened);
         let act = self.begin(fault).map_err(failed)?;
-        let mut injected = Injected {
-            kind: fault.kind.name().to_owned(),
-            what: fault.kind.words(&fault.whom),
-            at_s: fault.at.as_secs_f64(),
-            for_s: fault.length.as_secs_f64(),
-            began_s: since(),
-            ended_s: None,
-            ready_s: None,
-            cost: None,
-        };
         if fault.length.is_zero() {
             return Ok(injected);
         }
@@ -205,5 +202,17 @@ impl Hand<'_> {
                 Err(RecvTimeoutError::Timeout) | Ok(_) => {}
             }
         }
+    }
+}
+
+/// A fault that began so long after the window opened, and isn't undone yet.
+fn of(fault: &Fault, began: Duration) -> Injected {
+    Injected {
+        kind: fault.kind.name().to_owned(),
+        what: fault.kind.words(&fault.whom),
+        at_s: fault.at.as_secs_f64(),
+        for_s: fault.length.as_secs_f64(),
+        began_s: began.as_secs_f64(),
+        ..Injected::default()
     }
 }

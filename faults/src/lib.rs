@@ -4,7 +4,7 @@
 //!
 //! [`phase`] reads and validates the phases, and [`schedule`] the faults; [`intervene`] does what a
 //! fault is, and [`injection`] does and undoes it at its time beside a load. What it cost is in
-//! [`cost`].
+//! [`cost`], and what that leaves of a window's worth in [`worth`].
 //!
 //! What was done is undone on every way out: a stopped process is continued and a burner ended when
 //! the load is over, however that came; should this program be killed, the guards of the processes
@@ -18,6 +18,7 @@ pub mod injection;
 pub mod intervene;
 pub mod phase;
 pub mod schedule;
+pub mod worth;
 
 pub use cost::Injected;
 pub use injection::inject;

@@ -98,6 +98,15 @@ pub fn load(
     all.join("; ")
 }
 
+/// What is wrong with a fault that lies outside of its window or phase, if one does.
+pub fn unfit_fault(window: Duration, faults: &[Fault], phases: &[Phase]) -> Option<String> {
+    let own = faults.iter().map(|fault| (fault, window));
+    let phases = phases.iter();
+    let of_phases = phases.flat_map(|phase| phase.faults.iter().map(|one| (one, phase.length)));
+    let mut all = own.chain(of_phases);
+    all.find_map(|(fault, window)| fault.fits(window).err())
+}
+
 /// A phase as it stands in the file.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]

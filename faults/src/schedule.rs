@@ -62,14 +62,18 @@ impl Kind {
         let ms = |time: Duration| format!("{}ms", 1000.0 * time.as_secs_f64());
         let clear = || "clear".to_owned();
         let reset_all = || "reset-all".to_owned();
+        let refuse = || "set refuse=1".to_owned();
         match self {
             Kind::Delay(delay, jitter) => {
                 let set = format!("set delay={} jitter={}", ms(delay), ms(jitter));
                 Some((vec![set], vec![clear()]))
             }
-            // Bytes are missing in what was open meanwhile.
-            Kind::Drop => Some((vec!["set stall".to_owned()], vec![clear(), reset_all()])),
-            Kind::Reset => Some((vec!["set refuse=1".to_owned(), reset_all()], vec![clear()])),
+            // Bytes are missing in what was open meanwhile, so nothing may pass there again.
+            Kind::Drop => Some((
+                vec!["set stall".to_owned()],
+                vec![refuse(), reset_all(), clear()],
+            )),
+            Kind::Reset => Some((vec![refuse(), reset_all()], vec![clear()])),
             Kind::Slow(bytes) => Some((vec![format!("set bandwidth={bytes}")], vec![clear()])),
             Kind::Kill | Kind::Stop | Kind::Signal(_) | Kind::Cpu => None,
         }
@@ -168,6 +172,11 @@ impl Fault {
         let what = format!("`{name}` isn't a companion of {subject}: {has}{meant}");
         Err(document.fault(Some(self.place.clone()), what))
     }
+}
+
+/// Whether one of them breaks connections to `whom`, which have to go through a proxy then.
+pub fn is_proxied<'a>(mut faults: impl Iterator<Item = &'a Fault>, whom: &Whom) -> bool {
+    faults.any(|fault| fault.kind.is_proxied() && fault.whom == *whom)
 }
 
 fn quoted(names: &[&str]) -> String {

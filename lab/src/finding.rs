@@ -22,6 +22,8 @@ pub enum Severity {
 pub enum Check {
     /// Whether exchanges completed, and how many failed.
     Errors,
+    /// Whether the faults were made when they were to be.
+    Faults,
     /// Whether the subject was loaded for as long as it needs before anything was timed.
     WarmUp,
     /// Whether the generator itself calls its record valid.

@@ -37,6 +37,7 @@ pub use asked::verify;
 pub use check::{self, Record};
 pub use crew::{Phase, Progress};
 pub use engine::signal::{Signal, Stop};
+pub use limit::lost_track;
 pub use plan::{self, Plan, Redaction, protocol, redaction, schedule};
 pub use probe::{
     Answer, CallEnd, LoadError, grpc, look_up, probe, speaks_otherwise, unless_stopped,

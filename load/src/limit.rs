@@ -23,6 +23,7 @@ use measure::time::Time;
 use crate::stalls;
 use crate::surroundings::Disturbance;
 use crate::worker::{EndedBy, GIVE_UP_S, Outcome};
+use check::Record;
 use check::lateness::{self, Seen};
 use check::room::Room;
 use plan::Plan;
@@ -53,6 +54,9 @@ const LATE_MEAN_NS_MAX: f64 = 1_000_000.0;
 const CAUSE_SHARE_MIN: f64 = 0.1;
 /// Achieved ÷ offered below this is not the load that was asked for.
 const ACHIEVED_SHARE_MIN: f64 = 0.99;
+
+/// How a warning begins that the requests don't add up.
+const LOST_TRACK: &str = "ringside lost track of its requests";
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Verdict {
@@ -699,6 +703,12 @@ fn stopped(outcomes: &[Outcome]) -> Option<String> {
     })
 }
 
+/// The warning of a record whose requests don't add up, which is a bug of ours.
+pub fn lost_track(record: &Record) -> Option<&str> {
+    let mut warnings = record.warnings.iter().map(String::as_str);
+    warnings.find(|warning| warning.starts_with(LOST_TRACK))
+}
+
 fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool, room: Room) {
     let fate = Fate::of(outcomes);
     let completed = fate.completed;
@@ -736,7 +746,7 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool, room:
     if let Some(breach) = outcomes.iter().find_map(|outcome| outcome.breach.as_ref()) {
         verdict.valid = false;
         verdict.warnings.push(format!(
-            "ringside lost track of its requests, so don't trust these numbers: {breach}. This is \
+            "{LOST_TRACK}, so don't trust these numbers: {breach}. This is \
              a bug in ringside; please report it with the command line and the record \
              (--format json)"
         ));

@@ -89,7 +89,8 @@ impl FaultFound {
     fn of_windows(phase: Option<&String>, windows: &[&[Injected]]) -> Vec<FaultFound> {
         let most = windows.iter().map(|faults| faults.len()).max().unwrap_or(0);
         let found = (0..most).filter_map(|at| {
-            let made: Vec<&Injected> = windows.iter().filter_map(|faults| faults.get(at)).collect();
+            let there = windows.iter().filter_map(|faults| faults.get(at));
+            let made: Vec<&Injected> = there.filter(|fault| !fault.missed).collect();
             FaultFound::of(phase, &made)
         });
         found.collect()
@@ -113,7 +114,7 @@ impl FaultFound {
             lost: known(|cost| Some(cost.lost as f64)),
             errors_stop_s: known(|cost| cost.errors_stop_s),
             errors_went_on: rounds_with(|cost| cost.errors_stop_s.is_none()),
-            longest_gap_s: known(|cost| Some(cost.longest_gap_s)),
+            longest_gap_s: known(|cost| cost.longest_gap_s),
             p99_before_us: known(|cost| cost.p99_before_us),
             p99_worst_us: known(|cost| cost.p99_worst_us),
             p99_back_s: known(|cost| cost.p99_back_s),

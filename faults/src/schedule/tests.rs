@@ -258,3 +258,10 @@ fn a_companion_that_a_subject_does_not_have_is_named_beside_those_that_it_has() 
     );
     assert_eq!(said(subject(&companion("reddis"))), Ok(()));
 }
+
+#[test]
+fn what_a_drop_has_holed_is_reset_before_anything_passes_again() {
+    let (begin, end) = Kind::Drop.orders().expect("a proxy does it");
+    assert_eq!(begin, ["set stall"]);
+    assert_eq!(end, ["set refuse=1", "reset-all", "clear"]);
+}

@@ -47,11 +47,7 @@ impl Comparison {
     /// What is wrong with a fault that lies outside of its window, if one does.
     pub(crate) fn unfit_fault(&self) -> Option<String> {
         let window = self.workload.window;
-        let own = self.faults.iter().map(|fault| (fault, window));
-        let phases = self.phases.iter();
-        let of_phases = phases.flat_map(|phase| phase.faults.iter().map(|one| (one, phase.length)));
-        let mut all = own.chain(of_phases);
-        all.find_map(|(fault, window)| fault.fits(window).err())
+        phase::unfit_fault(window, &self.faults, &self.phases)
     }
 }
 
@@ -63,17 +59,14 @@ impl Reader<'_> {
 
     /// Whether the load goes through a proxy.
     pub(super) fn is_proxied(&self) -> bool {
-        let mut faults = self.all_faults().filter(|fault| fault.kind.is_proxied());
-        faults.any(|fault| fault.whom == Whom::Subject)
+        schedule::is_proxied(self.all_faults(), &Whom::Subject)
     }
 
     /// Has a subject's connections to companions go through proxies where a fault asks for that.
     pub(super) fn proxy(&self, subject: &mut Subject) {
         for companion in &mut subject.companions {
-            let name = &companion.name;
-            let mut faults = self.all_faults().filter(|fault| fault.kind.is_proxied());
-            companion.proxied =
-                faults.any(|fault| matches!(&fault.whom, Whom::Companion(whom) if whom == name));
+            let whom = Whom::Companion(companion.name.clone());
+            companion.proxied = schedule::is_proxied(self.all_faults(), &whom);
         }
     }
 

@@ -75,6 +75,7 @@ impl Check {
     pub fn asks(self) -> &'static str {
         match self {
             Check::Errors => "exchanges completed",
+            Check::Faults => "the faults were made on time",
             Check::WarmUp => "the subject was warm",
             Check::Record => "the generator's record is valid",
             Check::Generator => "the generator was not the limit",

@@ -1,7 +1,7 @@
 //! The checks of one round.
 
-use faults::Injected;
-use load::Record;
+use faults::{Injected, worth};
+use load::{Record, lost_track};
 use measure::quota::Quota;
 use statistics::format::per_second;
 use supervisor::generator::Generated;
@@ -127,7 +127,16 @@ pub fn look(round: Seen<'_>) -> Vec<(Check, Looked)> {
             false => (*check, beside_faults(*check, looked, round)),
         }
     });
-    looked.collect()
+    let made = (!round.faults.is_empty()).then(|| (Check::Faults, faults(round.faults)));
+    looked.chain(made).collect()
+}
+
+/// Whether each fault was made when the file says: else rounds and rows met different ones.
+fn faults(faults: &[Injected]) -> Looked {
+    match worth::untimely(faults) {
+        Some(sentence) => Looked::Found(Severity::Void, sentence),
+        None => passed(format!("all {} of them", faults.len())),
+    }
 }
 
 /// What a check found where faults were made on purpose. What they are there to show spoils
@@ -139,6 +148,9 @@ fn beside_faults(check: Check, looked: Looked, round: Seen<'_>) -> Looked {
     match check {
         // Nobody answered at all, faults or not.
         Check::Errors if round.sample.completed == 0 => looked,
+        Check::Errors if let Some(before) = lost_before_faults(round) => before,
+        // No fault makes us miscount.
+        Check::Record if round.record.and_then(lost_track).is_some() => looked,
         Check::Errors
         | Check::LittlesLaw
         | Check::Lateness
@@ -152,6 +164,17 @@ fn beside_faults(check: Check, looked: Looked, round: Seen<'_>) -> Looked {
         }
         _ => looked,
     }
+}
+
+/// What failed before the first fault, which excuses nothing of it, where that is more than a round
+/// may lose.
+fn lost_before_faults(round: Seen<'_>) -> Option<Looked> {
+    let share = worth::failed_before(round.faults, round.record?);
+    let sentence = format!(
+        "{} of the exchanges failed before the first fault",
+        percent(share)
+    );
+    (share > LOST_SHARE_MAX).then_some(Looked::Found(Severity::Void, sentence))
 }
 
 /// What was found, for the round's sample.
@@ -223,6 +246,9 @@ fn valid_record(round: Seen<'_>) -> Looked {
     of_record(round, |record| {
         if record.valid {
             return passed("it is");
+        }
+        if let Some(why) = lost_track(record) {
+            return Looked::Found(Severity::Void, why.to_owned());
         }
         let why = record
             .warnings

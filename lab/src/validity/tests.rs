@@ -14,6 +14,8 @@ use super::*;
 use crate::manifest::{Cold, Outcome, Role, RowFacts};
 use crate::sample::Sample;
 
+mod faulted;
+
 /// A round in which nothing is wrong: the server is full, the generator is not.
 fn well() -> Round {
     let plan = Plan::new("http://127.0.0.1:1/").expect("a URL");

@@ -243,7 +243,7 @@ impl Documented {
         match self.kind.as_str() {
             "number" | "switch" => "\"x\"",
             "text" | "path" | "time" | "rate" | "share" | "size" | "command" | "texts"
-            | "commands" | "numbers" | "rates" | "sizes" | "names" | "table" => "1",
+            | "commands" | "numbers" | "rates" | "sizes" | "names" | "table" | "tables" => "1",
             other => panic!(
                 "`{}` has the type {other:?}, which no page explains",
                 self.key

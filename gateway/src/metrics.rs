@@ -251,42 +251,56 @@ fn of_users(text: &mut String, users: &[(&str, Snapshot)]) {
     if users.is_empty() {
         return;
     }
-    kind(text, "users_total", "counter");
-    for (name, counts) in users {
-        for (outcome, figure) in [
-            ("memory", counts.memory),
-            ("stale", counts.stale),
-            ("redis", counts.redis),
-            ("database", counts.database),
-            ("nobody", counts.nobody),
-            ("unavailable", counts.unavailable),
-        ] {
-            let labels = format!("users=\"{}\",outcome=\"{outcome}\"", label(name));
-            line(text, "users_total", &labels, figure);
-        }
-    }
-    kind(text, "users_events_total", "counter");
-    for (name, counts) in users {
-        for (event, figure) in [
-            ("redis_failed", counts.redis_failed),
-            ("database_failed", counts.database_failed),
-            ("nonsense", counts.nonsense),
-            ("revoked", counts.revoked),
-        ] {
-            let labels = format!("users=\"{}\",event=\"{event}\"", label(name));
-            line(text, "users_events_total", &labels, figure);
-        }
-    }
-    kind(text, "users_state", "gauge");
-    for (name, counts) in users {
-        for (state, figure) in [
+    of_each(
+        text,
+        ("users_total", "counter", "outcome"),
+        users,
+        |counts| {
+            [
+                ("memory", counts.memory),
+                ("stale", counts.stale),
+                ("redis", counts.redis),
+                ("database", counts.database),
+                ("nobody", counts.nobody),
+                ("unavailable", counts.unavailable),
+            ]
+        },
+    );
+    of_each(
+        text,
+        ("users_events_total", "counter", "event"),
+        users,
+        |counts| {
+            [
+                ("redis_failed", counts.redis_failed),
+                ("database_failed", counts.database_failed),
+                ("nonsense", counts.nonsense),
+                ("revoked", counts.revoked),
+            ]
+        },
+    );
+    of_each(text, ("users_state", "gauge", "state"), users, |counts| {
+        [
             ("entries", counts.entries),
             ("redis_breaker_open", u64::from(counts.redis_open)),
             ("database_breaker_open", u64::from(counts.database_open)),
             ("hears_revocations", u64::from(counts.hears)),
-        ] {
-            let labels = format!("users=\"{}\",state=\"{state}\"", label(name));
-            line(text, "users_state", &labels, figure);
+        ]
+    });
+}
+
+/// A metric with a line for each figure of each table of users.
+fn of_each<const N: usize>(
+    text: &mut String,
+    (metric, of_kind, of_what): (&str, &str, &str),
+    users: &[(&str, Snapshot)],
+    figures: impl Fn(&Snapshot) -> [(&'static str, u64); N],
+) {
+    kind(text, metric, of_kind);
+    for (name, counts) in users {
+        for (what, figure) in figures(counts) {
+            let labels = format!("users=\"{}\",{of_what}=\"{what}\"", label(name));
+            line(text, metric, &labels, figure);
         }
     }
 }

@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -52,7 +54,8 @@ pub(crate) struct Question {
 
 /// What a store has said.
 enum Found {
-    Known(Arc<Record>),
+    OfRedis(Arc<Record>),
+    OfDatabase(Arc<Record>),
     Nobody,
     /// Something that says nothing about anybody, though the store is well: what was known before
     /// isn't the answer.
@@ -84,12 +87,12 @@ pub(crate) struct Finder {
     database: Option<database::Store>,
     flights: Mutex<HashMap<Box<str>, Flight>>,
     distrust: Mutex<Distrust>,
-    pub(crate) hears: std::sync::atomic::AtomicBool,
+    pub(crate) hears: AtomicBool,
     random: RandomState,
 }
 
-impl std::fmt::Debug for Finder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Finder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Finder")
             .field("settings", &self.settings)
             .finish_non_exhaustive()
@@ -144,7 +147,7 @@ impl Finder {
             entries: self.memory.len() as u64,
             redis_open,
             database_open,
-            hears: self.hears.load(std::sync::atomic::Ordering::Relaxed),
+            hears: self.hears.load(Relaxed),
             ..self.counts.read()
         }
     }
@@ -197,27 +200,29 @@ impl Finder {
     async fn fly(self: Arc<Self>, key: Box<str>) {
         let mut tries = 0;
         let (found, tells) = loop {
-            let (found, came_from) = self.seek(&key).await;
+            let found = self.seek(&key).await;
             tries += 1;
             let mut flights = self.flights();
             let Some(flight) = flights.get_mut(&*key) else {
                 return;
             };
-            if !std::mem::take(&mut flight.revoked) {
-                let tells = flights.remove(&*key).map(|flight| flight.tells);
-                break ((found, came_from), tells.unwrap_or_default());
+            let revoked = std::mem::take(&mut flight.revoked);
+            if revoked && tries < TRIES {
+                continue;
             }
-            if tries == TRIES {
-                let tells = flights.remove(&*key).map(|flight| flight.tells);
-                break ((Found::Unavailable, None), tells.unwrap_or_default());
-            }
+            let tells = flights.remove(&*key).map(|flight| flight.tells);
+            let found = if revoked { Found::Unavailable } else { found };
+            break (found, tells.unwrap_or_default());
         };
-        // Nothing is waited for from here to the last line but one, and revocations come on this
-        // thread: what is remembered isn't older than what was revoked last.
+        // Nothing is waited for from here to the last line, and revocations come on this thread:
+        // what is remembered isn't older than what was revoked last.
         let now = Time::now();
-        let (found, to_redis) = found;
+        let to_redis = match &found {
+            Found::OfDatabase(record) => Some(Arc::clone(record)),
+            _ => None,
+        };
         let answer = match found {
-            Found::Known(record) => {
+            Found::OfRedis(record) | Found::OfDatabase(record) => {
                 self.memory.keep(&key, Some(&record), now);
                 Answer::Known(record)
             }
@@ -247,8 +252,8 @@ impl Finder {
         }
     }
 
-    /// Asks the stores, in their order. What came from the database is there twice: for Redis.
-    async fn seek(&self, key: &str) -> (Found, Option<Arc<Record>>) {
+    /// Asks the stores, in their order.
+    async fn seek(&self, key: &str) -> Found {
         let wanted = &self.settings.fields;
         let trusted = self.database.is_none() || !self.distrusts(key, Time::now());
         if let Some(redis) = self.redis.as_ref().filter(|_| trusted) {
@@ -256,7 +261,7 @@ impl Finder {
                 redis_store::Got::Bytes(bytes) => match Record::read(&bytes, wanted) {
                     Some(record) => {
                         self.counts.redis.add();
-                        return (Found::Known(Arc::new(record)), None);
+                        return Found::OfRedis(Arc::new(record));
                     }
                     None => redis_store::Got::Nonsense,
                 },
@@ -265,39 +270,31 @@ impl Finder {
             match got {
                 redis_store::Got::Failed => self.counts.redis_failed.add(),
                 redis_store::Got::Nonsense => self.counts.nonsense.add(),
-                _ if self.database.is_none() => return (Found::Nobody, None),
+                _ if self.database.is_none() => return Found::Nobody,
                 _ => {}
             }
         }
         let Some(database) = &self.database else {
-            return (Found::Unavailable, None);
+            return Found::Unavailable;
         };
-        match database.find(key).await {
+        let got = match database.find(key).await {
             database::Got::Row(row) => match Record::of_row(&row, wanted) {
                 Some(record) => {
                     self.counts.database.add();
-                    let record = Arc::new(record);
-                    (Found::Known(Arc::clone(&record)), Some(record))
+                    return Found::OfDatabase(Arc::new(record));
                 }
-                None => {
-                    self.counts.nonsense.add();
-                    (Found::Nonsense, None)
-                }
+                None => database::Got::Nonsense,
             },
-            database::Got::Nothing => (Found::Nobody, None),
-            database::Got::Nonsense => {
-                self.counts.nonsense.add();
-                (Found::Nonsense, None)
-            }
-            database::Got::Refused => {
-                self.counts.database_failed.add();
-                (Found::Nonsense, None)
-            }
-            database::Got::Failed => {
-                self.counts.database_failed.add();
-                (Found::Unavailable, None)
-            }
-        }
+            other => other,
+        };
+        let (count, found) = match got {
+            database::Got::Nothing => return Found::Nobody,
+            database::Got::Failed => (&self.counts.database_failed, Found::Unavailable),
+            database::Got::Refused => (&self.counts.database_failed, Found::Nonsense),
+            _ => (&self.counts.nonsense, Found::Nonsense),
+        };
+        count.add();
+        found
     }
 
     /// The data of users have changed.

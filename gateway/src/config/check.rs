@@ -16,6 +16,7 @@ use toml::Spanned;
 use super::document::{BadConfig, Document};
 use super::judge::{Judge, is_token};
 use super::servers::WEIGHT_MAX;
+use super::written::or;
 use super::{
     Action, Balance, Config, Forward, HashKey, Health, HostPattern, Listen, LogRule, Mirror,
     Outlier, PathPattern, RateKey, RateRule, Retry, Route, Shared, Token, Upstream, Users, trust,
@@ -104,7 +105,6 @@ fn limits(written: &written::Limits) -> server::Limits {
 
 fn timeouts(written: &written::Timeouts) -> server::Timeouts {
     let default = server::Timeouts::default();
-    let or = |length: Option<written::Length>, otherwise| length.map_or(otherwise, |one| one.0);
     server::Timeouts {
         head: or(written.head, default.head),
         body: or(written.body, default.body),
@@ -131,12 +131,8 @@ impl Judge<'_> {
             ("io_uring", EngineChoice::Uring),
             ("epoll", EngineChoice::Epoll),
         ];
-        let threads = match written.threads {
-            Some(threads) if !(1..=1024).contains(threads.get_ref()) => {
-                return self.bad(threads.span(), "expected between 1 and 1024 threads");
-            }
-            threads => threads.map_or(1, Spanned::into_inner),
-        };
+        let what = "expected between 1 and 1024 threads";
+        let threads = self.within(written.threads.as_ref(), 1..=1024, 1, what)?;
         let certificate = match (written.certificate, written.key, written.self_signed) {
             (None, None, None) => None,
             (None, None, Some(names)) => Some(Certificate::SelfSigned { names }),
@@ -244,7 +240,6 @@ impl Judge<'_> {
         let servers = self.servers(&written)?;
         let balance = self.balance(&written)?;
         let limits = self.upstream_limits(&written.limits)?;
-        let or = |length: Option<written::Length>, otherwise| length.map_or(otherwise, |one| one.0);
         let default = upstream::Timeouts::default();
         let given = &written.timeouts;
         let timeouts = upstream::Timeouts {
@@ -290,11 +285,12 @@ impl Judge<'_> {
         written: &written::UpstreamLimits,
     ) -> Result<upstream::Limits, BadConfig> {
         let default = upstream::Limits::default();
-        if let Some(connections) = &written.connections
-            && *connections.get_ref() == 0
-        {
-            return self.bad(connections.span(), "expected at least one connection");
-        }
+        let connections = self.within(
+            written.connections.as_ref(),
+            1..=usize::MAX,
+            default.connections,
+            "expected at least one connection",
+        )?;
         if let Some(streams) = &written.streams
             && *streams.get_ref() == 0
         {
@@ -302,8 +298,7 @@ impl Judge<'_> {
         }
         let head = written.head.map(|size| size.0.min(u64::from(u32::MAX)));
         Ok(upstream::Limits {
-            connections: (written.connections.as_ref())
-                .map_or(default.connections, |one| *one.get_ref()),
+            connections,
             waiting: written.waiting.unwrap_or(default.waiting),
             streams: (written.streams.as_ref()).map_or(default.streams, |one| *one.get_ref()),
             head_bytes: head.map_or(default.head_bytes, |bytes| bytes as u32),
@@ -312,12 +307,8 @@ impl Judge<'_> {
     }
 
     fn rate_keys(&self, written: Option<&Spanned<usize>>) -> Result<usize, BadConfig> {
-        match written {
-            Some(keys) if !(1..=100_000_000).contains(keys.get_ref()) => {
-                self.bad(keys.span(), "expected between 1 and 100,000,000 keys")
-            }
-            keys => Ok(keys.map_or(100_000, |keys| *keys.get_ref())),
-        }
+        let what = "expected between 1 and 100,000,000 keys";
+        self.within(written, 1..=100_000_000, 100_000, what)
     }
 
     fn overload(&self, written: Spanned<written::Overload>) -> Result<gate::Settings, BadConfig> {
@@ -343,8 +334,8 @@ impl Judge<'_> {
             },
             queue: queue::Settings {
                 length: written.queue.unwrap_or(queue.length),
-                target: written.target.map_or(queue.target, |one| one.0),
-                interval: written.interval.map_or(queue.interval, |one| one.0),
+                target: or(written.target, queue.target),
+                interval: or(written.interval, queue.interval),
             },
         })
     }
@@ -408,8 +399,8 @@ impl Judge<'_> {
         if let Err(wrong) = question.check() {
             return self.bad(span, format!("this check can't be sent: {wrong}"));
         }
-        let interval = written.interval.map_or(Duration::from_secs(5), |one| one.0);
-        let timeout = written.timeout.map_or(Duration::from_secs(1), |one| one.0);
+        let interval = or(written.interval, Duration::from_secs(5));
+        let timeout = or(written.timeout, Duration::from_secs(1));
         Ok(Health {
             path: written.path,
             host,

@@ -1,7 +1,7 @@
 //! Judges parts of a document: what several kinds of them have in common.
 
 use std::net::SocketAddr;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::PathBuf;
 
 use server::Address;
@@ -40,6 +40,21 @@ impl Judge<'_> {
         let all: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
         let what = format!("expected one of {}", all.join(", "));
         self.bad(written.span(), what)
+    }
+
+    /// A number that is written and in the range, or else `otherwise`; `what` is said of one that
+    /// isn't.
+    pub(super) fn within(
+        &self,
+        written: Option<&Spanned<usize>>,
+        range: RangeInclusive<usize>,
+        otherwise: usize,
+        what: impl Into<String>,
+    ) -> Result<usize, BadConfig> {
+        match written {
+            Some(number) if !range.contains(number.get_ref()) => self.bad(number.span(), what),
+            number => Ok(number.map_or(otherwise, |number| *number.get_ref())),
+        }
     }
 
     pub(super) fn address(&self, text: &str, span: Range<usize>) -> Result<Address, BadConfig> {

@@ -492,21 +492,13 @@ impl Config {
     /// Whether requests that wait for their user may go on under `next`, if their routes are the
     /// same: users are looked up alike, and the same fields are only the gateway's.
     pub(crate) fn looks_users_up_like(&self, next: &Config) -> bool {
-        let upstreams = |config: &Config| -> Vec<String> {
-            config
-                .upstreams
-                .iter()
-                .map(|one| one.name.clone())
-                .collect()
-        };
-        let tokens = |config: &Config| -> Vec<String> {
-            config.tokens.iter().map(|one| one.name.clone()).collect()
-        };
-        // Routes name these by their places.
+        // Routes name upstreams and tokens by their places.
+        let upstreams = self.upstreams.iter().map(|one| &one.name);
+        let tokens = self.tokens.iter().map(|one| &one.name);
         self.users == next.users
             && self.identity_fields == next.identity_fields
-            && upstreams(self) == upstreams(next)
-            && tokens(self) == tokens(next)
+            && upstreams.eq(next.upstreams.iter().map(|one| &one.name))
+            && tokens.eq(next.tokens.iter().map(|one| &one.name))
     }
 
     /// What of `next` takes a restart, by the names in the file. Everything else can be exchanged

@@ -9,6 +9,7 @@ use users::settings::{Database, Memory, Password, Place, Redis};
 
 use super::document::BadConfig;
 use super::judge::{Judge, is_token};
+use super::written::or;
 use super::{By, Users, written};
 
 /// The most users that are remembered: what they take is memory that nobody else may have.
@@ -149,16 +150,12 @@ impl Judge<'_> {
         let Some(written) = written else {
             return Ok(default);
         };
-        let or = |length: Option<written::Length>, otherwise| length.map_or(otherwise, |one| one.0);
-        let entries = match written.entries {
-            Some(entries) if *entries.get_ref() > ENTRIES_MAX => {
-                return self.bad(
-                    entries.span(),
-                    format!("expected at most {ENTRIES_MAX} users"),
-                );
-            }
-            entries => entries.map_or(default.entries, Spanned::into_inner),
-        };
+        let entries = self.within(
+            written.entries.as_ref(),
+            0..=ENTRIES_MAX,
+            default.entries,
+            format!("expected at most {ENTRIES_MAX} users"),
+        )?;
         Ok(Memory {
             entries,
             lifetime: or(written.lifetime, default.lifetime),
@@ -168,20 +165,16 @@ impl Judge<'_> {
     }
 
     fn redis(&self, of: &str, written: written::Redis) -> Result<Redis, BadConfig> {
-        let limit = match &written.limit {
-            Some(limit) if !(1..=LIMIT_MAX).contains(limit.get_ref()) => {
-                return self.bad(limit.span(), format!("expected between 1 and {LIMIT_MAX}"));
-            }
-            limit => limit.as_ref().map_or(1024, |limit| *limit.get_ref()),
-        };
+        let what = format!("expected between 1 and {LIMIT_MAX}");
+        let limit = self.within(written.limit.as_ref(), 1..=LIMIT_MAX, 1024, what)?;
         Ok(Redis {
             place: self.place(&written.address)?,
             number: written.number.unwrap_or(0).into(),
             user: written.user,
             password: self.password(written.password_file.as_ref())?,
             prefix: written.prefix.unwrap_or_else(|| format!("{of}:")),
-            lifetime: (written.lifetime).map_or(Duration::from_secs(120), |one| one.0),
-            timeout: (written.timeout).map_or(Duration::from_millis(100), |one| one.0),
+            lifetime: or(written.lifetime, Duration::from_secs(120)),
+            timeout: or(written.timeout, Duration::from_millis(100)),
             limit,
             revocations: written.revocations,
         })
@@ -193,20 +186,16 @@ impl Judge<'_> {
             let what = "expected a statement with one `?`, for the name of a user";
             return self.bad(written.query.span(), what);
         }
-        let connections = match &written.connections {
-            Some(count) if !(1..=CONNECTIONS_MAX).contains(count.get_ref()) => {
-                let what = format!("expected between 1 and {CONNECTIONS_MAX} connections");
-                return self.bad(count.span(), what);
-            }
-            count => count.as_ref().map_or(16, |count| *count.get_ref()),
-        };
+        let what = format!("expected between 1 and {CONNECTIONS_MAX} connections");
+        let connections =
+            self.within(written.connections.as_ref(), 1..=CONNECTIONS_MAX, 16, what)?;
         Ok(Database {
             place: self.place(&written.address)?,
             user: written.user,
             password: self.password(written.password_file.as_ref())?,
             name: written.name,
             query: query.clone(),
-            timeout: (written.timeout).map_or(Duration::from_millis(250), |one| one.0),
+            timeout: or(written.timeout, Duration::from_millis(250)),
             connections,
             waiting: written.waiting.unwrap_or(64),
         })
@@ -243,7 +232,6 @@ impl Judge<'_> {
         };
         let span = written.span();
         let written = written.into_inner();
-        let or = |length: Option<written::Length>, otherwise| length.map_or(otherwise, |one| one.0);
         let settings = breaker::Settings {
             window: or(written.window, default.window),
             calls_min: written.calls.unwrap_or(default.calls_min),

@@ -91,12 +91,8 @@ impl Judge<'_> {
             bytes_max: (written.size).map_or(default.bytes_max, |size| size.0 as usize),
             claims: others.filter(|claim| claim != "sub").collect(),
         };
-        let cache = match &written.cache {
-            Some(cache) if *cache.get_ref() > CACHE_MAX => {
-                return self.bad(cache.span(), format!("expected at most {CACHE_MAX} tokens"));
-            }
-            cache => (cache.as_ref()).map_or(10_000, |cache| *cache.get_ref()),
-        };
+        let what = format!("expected at most {CACHE_MAX} tokens");
+        let cache = self.within(written.cache.as_ref(), 0..=CACHE_MAX, 10_000, what)?;
         Ok(Token {
             users: self.users(&written)?,
             name,

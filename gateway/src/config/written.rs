@@ -354,6 +354,11 @@ pub(super) struct Mirror {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Length(pub(super) Duration);
 
+/// A length that is written, or else this one.
+pub(super) fn or(written: Option<Length>, otherwise: Duration) -> Duration {
+    written.map_or(otherwise, |length| length.0)
+}
+
 impl<'de> Deserialize<'de> for Length {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Length, D::Error> {
         let text = String::deserialize(from)?;

@@ -6,6 +6,7 @@
 use measure::record::{Gap, Record};
 use measure::series::Row;
 use serde::{Deserialize, Serialize};
+use statistics::median;
 
 /// A 99th percentile up to so many times that before the faults is back.
 const BACK: f64 = 1.25;
@@ -80,8 +81,8 @@ pub fn count<P>(injected: &mut [Injected], record: &Record<P>) {
         return;
     };
     let before = || rows.iter().filter(|row| end_s(row) <= first_s);
-    let p99_before_us = median(before().filter_map(|row| row.response_p99_us).collect());
-    let good_before = median(before().filter_map(good_rate).collect());
+    let p99_before_us = median_of(before(), |row| row.response_p99_us);
+    let good_before = median_of(before(), good_rate);
     let begin: Vec<f64> = injected.iter().map(|fault| fault.began_s).collect();
     for (at, fault) in injected.iter_mut().enumerate() {
         let next_s = begin.get(at + 1).copied();
@@ -136,13 +137,13 @@ fn length_s(gap: &Gap) -> f64 {
     gap.to_s - gap.from_s
 }
 
-fn median(mut all: Vec<f64>) -> Option<f64> {
-    all.sort_by(f64::total_cmp);
-    let middle = all.len() / 2;
-    match all.len() % 2 {
-        1 => all.get(middle).copied(),
-        _ => Some((all.get(middle.checked_sub(1)?)? + all.get(middle)?) / 2.0),
-    }
+/// The median of the rows that have this figure.
+fn median_of<'a>(
+    rows: impl Iterator<Item = &'a Row>,
+    figure: impl Fn(&Row) -> Option<f64>,
+) -> Option<f64> {
+    let all: Vec<f64> = rows.filter_map(figure).collect();
+    (!all.is_empty()).then(|| median(&all))
 }
 
 fn errors_stop_s(rows: &[&Row], began_s: f64) -> Option<f64> {

@@ -84,7 +84,7 @@ fn variance(values: &[f64]) -> f64 {
 
 /// The middle value; the mean of the two in the middle where their number is even. Values are
 /// finite, and there is one at least.
-fn median(values: &[f64]) -> f64 {
+pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let middle = sorted.len() / 2;

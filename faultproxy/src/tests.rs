@@ -10,6 +10,10 @@ use measure::time::Time;
 
 use crate::{Faults, HELD_BYTES_MAX, Proxy, RESET_PATIENCE_NS, Settings};
 
+#[path = "../../tests/patterns.rs"]
+mod patterns;
+use patterns::{assert_same, pattern};
+
 const MS: u64 = 1_000_000;
 /// More than the network takes from one end to the other.
 const SLACK_NS: u64 = MS / 2;
@@ -180,21 +184,6 @@ impl Stage {
     }
 }
 
-fn pattern(length: usize, seed: u64) -> Vec<u8> {
-    let mut random = Random::seeded(seed);
-    (0..length).map(|_| random.next() as u8).collect()
-}
-
-#[track_caller]
-fn assert_same(got: &[u8], expected: &[u8]) {
-    assert!(
-        got == expected,
-        "{} bytes, not the {}",
-        got.len(),
-        expected.len()
-    );
-}
-
 #[track_caller]
 fn assert_after(at: Time, since: Time, expected_ns: u64) {
     let after_ns = at.since(since);
@@ -221,8 +210,8 @@ fn bytes_and_half_closes_pass_both_ways_whatever_the_network_does_to_pieces() {
             replies.close(0);
         }));
         stage.play(2_000 * MS);
-        assert_same(&upstream.bytes(), &up);
-        assert_same(&client.bytes(), &down);
+        assert_same(&upstream.bytes(), &up, "what came");
+        assert_same(&client.bytes(), &down, "what came");
         assert_eq!((upstream.ends(), client.ends()), ((1, 0), (1, 0)));
         assert!(
             upstream.at(|heard| *heard == Heard::Ended)
@@ -336,7 +325,7 @@ fn a_cut_comes_behind_exactly_so_many_bytes() {
         let upstream = stage.upstream(Actor::doing(move |replies| replies.send(0, down.clone())));
         let client = stage.client(Actor::silent());
         stage.play(1_000 * MS);
-        assert_same(&client.bytes(), &sent[..bytes]);
+        assert_same(&client.bytes(), &sent[..bytes], "what came");
         assert_eq!((client.ends(), upstream.ends()), ((1, 0), (1, 0)));
         let counters = stage.proxy.counters();
         assert_eq!((counters.cut, counters.open), (1, 0));
@@ -460,7 +449,7 @@ fn a_limited_bandwidth_stretches_a_transfer_to_its_length() {
     }));
     let client = stage.client(Actor::silent());
     stage.play(4_000 * MS);
-    assert_same(&client.bytes(), &sent);
+    assert_same(&client.bytes(), &sent, "what came");
     let opened = client.at(|heard| *heard == Heard::Opened);
     let took_ns = client.at(|heard| *heard == Heard::Ended).since(opened);
     assert!((2_950 * MS..3_050 * MS).contains(&took_ns), "{took_ns}");
@@ -542,7 +531,7 @@ fn a_peer_that_does_not_read_stops_the_other_and_the_proxy_stays_small() {
     let most = HELD_BYTES_MAX as u64 + 4 * 256 * 1024;
     assert!(taken <= most, "{taken} bytes were taken in");
     stage.play(20_000 * MS);
-    assert_same(&upstream.bytes(), &sent);
+    assert_same(&upstream.bytes(), &sent, "what came");
 }
 
 #[test]

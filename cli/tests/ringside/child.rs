@@ -11,11 +11,12 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use measure::time::{Time, sleep_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// Longer than anything here takes, also on a busy machine.
+pub(crate) use super::master::until;
+
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A program that has ended.
@@ -311,21 +312,9 @@ pub(crate) fn comparison_of_ours(folder: &Folder, before: &str, rest: &str) -> S
     file
 }
 
-/// Waits until `happened` is true, which it looks at again and again.
-#[track_caller]
-pub(crate) fn until(what: &str, mut happened: impl FnMut() -> bool) {
-    let deadline = Time::now() + PATIENCE;
-    while !happened() {
-        assert!(Time::now() < deadline, "within {PATIENCE:?}: {what}");
-        sleep_until(Time::now() + Duration::from_millis(2));
-    }
-}
-
-/// Whether a process is there and not only an entry that nobody has reaped yet (proc(5), state).
+/// Whether a process is there and not only an entry that nobody has reaped yet.
 pub(crate) fn alive(pid: &str) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(") ").map(|(_, rest)| &rest[..1]);
-    !matches!(state, None | Some("Z" | "X"))
+    pid.parse().is_ok_and(super::master::lives)
 }
 
 /// Whether a run took place. What a busy machine keeps from its schedule is void, which is an exit

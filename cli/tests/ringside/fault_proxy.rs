@@ -8,12 +8,12 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 
-use measure::random::Random;
 use measure::time::{Time, sleep_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::child::{Folder, PATIENCE, Server, assert_says, command, ringside, start, until};
+use super::patterns::{assert_same, pattern};
 use super::peers::{free_port, installed, ready};
 
 const ENGINES: [&str; 2] = ["auto", "epoll"];
@@ -198,21 +198,6 @@ fn ping(stream: &mut TcpStream) {
     assert_eq!(&bytes, b"ping");
 }
 
-fn pattern(length: usize, seed: u64) -> Vec<u8> {
-    let mut random = Random::seeded(seed);
-    (0..length).map(|_| random.next() as u8).collect()
-}
-
-#[track_caller]
-fn assert_same(got: &[u8], expected: &[u8]) {
-    assert!(
-        got == expected,
-        "{} bytes, not the {}",
-        got.len(),
-        expected.len()
-    );
-}
-
 /// Reads until the end. What came, and how it ended.
 fn read_all(stream: &mut TcpStream) -> (Vec<u8>, Option<ErrorKind>) {
     let mut bytes = Vec::new();
@@ -242,7 +227,7 @@ fn bytes_and_half_closes_pass_unchanged_both_ways() {
             let upstream = serve(listener, 3, move |mut stream| {
                 let (bytes, error) = read_all(&mut stream);
                 assert_eq!(error, None);
-                assert_same(&bytes, &expected);
+                assert_same(&bytes, &expected, "what came");
                 stream.write_all(&answer).unwrap();
             });
             let mut proxy = Proxy::start(engine, &to, faults);
@@ -254,7 +239,7 @@ fn bytes_and_half_closes_pass_unchanged_both_ways() {
                         stream.shutdown(Shutdown::Write).unwrap();
                         let (bytes, error) = read_all(&mut stream);
                         assert_eq!(error, None);
-                        assert_same(&bytes, &down);
+                        assert_same(&bytes, &down, "what came");
                     })
                 })
                 .collect();
@@ -337,7 +322,7 @@ fn a_cut_comes_behind_exactly_so_many_bytes() {
             proxy.told(&format!("set cut-after={bytes}"));
             let (got, error) = read_all(&mut proxy.connect());
             assert_eq!(error, None);
-            assert_same(&got, &sent[..bytes]);
+            assert_same(&got, &sent[..bytes], "what came");
         }
         proxy.told("set cut=reset");
         let (got, error) = read_all(&mut proxy.connect());

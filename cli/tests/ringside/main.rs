@@ -22,10 +22,14 @@ mod help;
 mod hold;
 mod http2;
 mod interop;
+#[path = "../../../tests/master.rs"]
+mod master;
 mod network;
 mod origins;
 mod output;
 mod pack;
+#[path = "../../../tests/patterns.rs"]
+mod patterns;
 mod peers;
 mod processes;
 mod proxy;

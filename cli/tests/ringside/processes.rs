@@ -2,11 +2,10 @@
 //! another master takes over.
 
 use std::fs::File;
-use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixDatagram;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use engine::choice::{EngineChoice, decide};
@@ -14,23 +13,24 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::child::{Folder, PATIENCE, Running, alive, command, ringside, start, until};
+use super::child::{Folder, Running, alive, command, ringside, start, until};
+use super::master::{Manager, Master, ask};
 
 /// A master that runs, and whoever has taken over from it; all end when it is dropped.
-struct Master {
+struct Served {
     child: Child,
     folder: Folder,
     address: String,
     admin: String,
 }
 
-impl Master {
+impl Served {
     /// One at ports that are free.
-    fn start(arguments: &[&str]) -> Master {
-        Master::of(command(&[&WORDS, arguments].concat()))
+    fn start(arguments: &[&str]) -> Served {
+        Served::of(command(&[&WORDS, arguments].concat()))
     }
 
-    fn of(mut command: Command) -> Master {
+    fn of(mut command: Command) -> Served {
         let folder = Folder::new();
         let log = File::create(folder.path("said")).expect("a file");
         command
@@ -38,7 +38,7 @@ impl Master {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);
-        let mut master = Master {
+        let mut master = Served {
             child: command.spawn().expect("it starts"),
             folder,
             address: String::new(),
@@ -50,46 +50,12 @@ impl Master {
         master
     }
 
-    /// What it and all of its processes have said.
-    fn said(&self) -> String {
-        std::fs::read_to_string(self.folder.path("said")).expect("a file")
-    }
-
     /// Where it and its admin listen.
     fn greeting(&self) -> Option<(String, String)> {
         let said = self.said().replace('\n', " ");
         let address = said.split_once("listening on ")?.1.split_once(' ')?.0;
         let admin = said.split_once("/metrics at ")?.1.split_once(' ')?.0;
         Some((address.to_string(), admin.to_string()))
-    }
-
-    /// What `/health` says.
-    fn health(&self) -> Option<Value> {
-        let answer = ask(&self.admin, "/health")?;
-        serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
-    }
-
-    fn until(&self, name: &str, value: u64) {
-        until(&format!("{name} is {value}"), || {
-            self.figure(name) == Some(value)
-        });
-    }
-
-    fn figure(&self, name: &str) -> Option<u64> {
-        self.health()?[name].as_u64()
-    }
-
-    /// The process that is the master by now.
-    fn pid(&self) -> u64 {
-        self.figure("pid").expect("it answers")
-    }
-
-    fn workers(&self) -> Vec<u64> {
-        let health = self.health().expect("it answers");
-        let workers = health["workers"].as_array().expect("a list").iter();
-        workers
-            .filter_map(|worker| worker["pid"].as_u64())
-            .collect()
     }
 
     /// Ends whoever is the master by now; what all of them said.
@@ -102,7 +68,17 @@ impl Master {
     }
 }
 
-impl Drop for Master {
+impl Master for Served {
+    fn admin(&self) -> &str {
+        &self.admin
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.path("said").into()
+    }
+}
+
+impl Drop for Served {
     fn drop(&mut self) {
         // Whoever has taken over, too; its workers end with it.
         if let Some(pid) = self.figure("pid") {
@@ -121,16 +97,6 @@ fn signal(pid: u64, signal: Signal) {
     let _ = kill_process(pid.expect("a process"), signal);
 }
 
-fn ask(address: &str, path: &str) -> Option<String> {
-    let mut stream = TcpStream::connect(address).ok()?;
-    stream.set_read_timeout(Some(PATIENCE)).ok()?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).ok()?;
-    Some(answer)
-}
-
 fn each_engine(body: impl Fn(&str)) {
     for engine in [EngineChoice::Uring, EngineChoice::Epoll] {
         match decide(engine) {
@@ -141,7 +107,7 @@ fn each_engine(body: impl Fn(&str)) {
 }
 
 /// A load at a fixed rate, that is to end without an error.
-fn load(master: &Master, arguments: &[&str]) -> Running {
+fn load(master: &Served, arguments: &[&str]) -> Running {
     let url = format!("http://{}/", master.address);
     let words = ["run", "-R", "400", "-d", "12s", "--format", "json"];
     start(&mut command(&[&words, arguments, &[url.as_str()]].concat()))
@@ -150,7 +116,7 @@ fn load(master: &Master, arguments: &[&str]) -> Running {
 #[test]
 fn reloads_and_another_master_lose_no_request() {
     each_engine(|engine| {
-        let master = Master::start(&["--engine", engine]);
+        let master = Served::start(&["--engine", engine]);
         master.until("serving", 2);
         let loads = [
             load(&master, &["-c", "8"]),
@@ -187,7 +153,7 @@ fn reloads_and_another_master_lose_no_request() {
 #[test]
 fn a_worker_that_is_killed_is_replaced_and_the_others_go_on() {
     each_engine(|engine| {
-        let master = Master::start(&["--engine", engine]);
+        let master = Served::start(&["--engine", engine]);
         master.until("serving", 2);
         for restarts in 1..=3 {
             signal(master.workers()[0], Signal::KILL);
@@ -210,7 +176,7 @@ fn workers_that_cannot_serve_are_started_later_and_later() {
         "--key",
         "/nowhere/key.pem",
     ];
-    let master = Master::start(&arguments);
+    let master = Served::start(&arguments);
     until("both back off", || master.figure("backing_off") == Some(2));
     let answer = ask(&master.admin, "/health").expect("an answer");
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
@@ -225,7 +191,7 @@ fn a_program_that_does_not_serve_does_not_take_over() {
     std::fs::copy(env!("CARGO_BIN_EXE_ringside"), &program).expect("room for a copy");
     let mut of_program = Command::new(&program);
     of_program.args(WORDS);
-    let master = Master::of(of_program);
+    let master = Served::of(of_program);
     master.until("serving", 2);
     let workers = master.workers();
     let other = folder.write("other", "#!/bin/sh\nexit 3\n");
@@ -251,7 +217,7 @@ fn a_program_that_does_not_serve_does_not_take_over() {
 
 #[test]
 fn a_worker_that_is_told_to_end_ends_and_is_replaced() {
-    let master = Master::start(&[]);
+    let master = Served::start(&[]);
     master.until("serving", 2);
     signal(master.workers()[0], Signal::TERM);
     master.until("restarts", 1);
@@ -268,7 +234,7 @@ fn a_link_that_leads_elsewhere_by_the_next_reload_is_followed() {
     std::os::unix::fs::symlink(program, &link).expect("a link");
     let mut of_link = Command::new(&link);
     of_link.args(WORDS);
-    let master = Master::of(of_link);
+    let master = Served::of(of_link);
     master.until("serving", 2);
     let other = folder.write("other", "#!/bin/sh\nexit 3\n");
     std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o755)).expect("a mode");
@@ -281,7 +247,7 @@ fn a_link_that_leads_elsewhere_by_the_next_reload_is_followed() {
 
 #[test]
 fn a_master_that_cannot_take_over_ends_with_the_one_that_was_to_go() {
-    let master = Master::start(&[]);
+    let master = Served::start(&[]);
     master.until("serving", 2);
     let first = master.pid();
     signal(first, Signal::USR2);
@@ -299,7 +265,7 @@ fn a_master_that_cannot_take_over_ends_with_the_one_that_was_to_go() {
 
 #[test]
 fn workers_end_when_their_master_is_gone() {
-    let master = Master::start(&[]);
+    let master = Served::start(&[]);
     master.until("serving", 2);
     let workers = master.workers();
     signal(master.pid(), Signal::KILL);
@@ -310,7 +276,7 @@ fn workers_end_when_their_master_is_gone() {
 
 #[test]
 fn what_all_workers_count_is_added_up() {
-    let master = Master::start(&[]);
+    let master = Served::start(&[]);
     master.until("serving", 2);
     for _ in 0..20 {
         ask(&master.address, "/").expect("an answer");
@@ -341,7 +307,7 @@ fn a_socket_of_systemd_is_served_and_goes_on_listening() {
     let mut bash = Command::new("bash");
     bash.args(["-c", &script, env!("CARGO_BIN_EXE_ringside")])
         .args(WORDS);
-    let master = Master::of(bash);
+    let master = Served::of(bash);
     master.until("serving", 2);
     let answer = ask(&address, "/").expect("an answer");
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
@@ -353,37 +319,19 @@ fn a_socket_of_systemd_is_served_and_goes_on_listening() {
 fn the_service_manager_is_told_what_happens() {
     let folder = Folder::new();
     let path = folder.path("notify");
-    let manager = UnixDatagram::bind(&path).expect("a socket");
-    manager
-        .set_read_timeout(Some(PATIENCE))
-        .expect("a socket option");
-    let hears = |wanted: &str| {
-        let mut bytes = [0; 512];
-        let mut all = String::new();
-        for _ in 0..100 {
-            let length = manager
-                .recv(&mut bytes)
-                .unwrap_or_else(|why| panic!("{why}: {all}"));
-            let text = String::from_utf8_lossy(&bytes[..length]).into_owned();
-            if text.contains(wanted) {
-                return;
-            }
-            all.push_str(&text);
-        }
-        panic!("no {wanted}: {all}");
-    };
+    let manager = Manager::at(&path);
     let mut of_manager = command(&WORDS);
     of_manager
         .env("NOTIFY_SOCKET", &path)
         .env("WATCHDOG_USEC", "2000000");
-    let master = Master::of(of_manager);
-    hears("READY=1");
-    hears("WATCHDOG=1");
+    let master = Served::of(of_manager);
+    manager.hears("READY=1");
+    manager.hears("WATCHDOG=1");
     signal(master.pid(), Signal::HUP);
-    hears("RELOADING=1");
-    hears("READY=1");
+    manager.hears("RELOADING=1");
+    manager.hears("READY=1");
     signal(master.pid(), Signal::TERM);
-    hears("STOPPING=1");
+    manager.hears("STOPPING=1");
 }
 
 #[test]

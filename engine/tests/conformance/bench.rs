@@ -7,8 +7,11 @@ use engine::{
     Address, Close, Completions, Config, Driver, Event, Fault, Listen, Payload, Refused,
     SocketOptions, Token, Until,
 };
-use measure::random::Random;
 use tempfile::TempDir;
+
+#[path = "../../../tests/patterns.rs"]
+mod patterns;
+pub(crate) use patterns::{assert_same, pattern};
 
 /// No case needs more turns or more time; virtual time in the simulator.
 const TURNS_MAX: usize = 2_000_000;
@@ -161,6 +164,22 @@ impl<D: Driver> Bench<D> {
         });
         self.close(listener, Close::Graceful);
         (client, self.accepted[accepted])
+    }
+
+    /// Two ends whose buffers are small, of which the second reads nothing: what the first sends is
+    /// stuck.
+    pub fn stuck_pair(&mut self) -> (Token, Token) {
+        let small = SocketOptions {
+            send_buffer_bytes: Some(4_608),
+            receive_buffer_bytes: Some(4_096),
+            ..SocketOptions::default()
+        };
+        let (client, server) = self.pair_with(&small);
+        self.driver
+            .arm_receive(server, false)
+            .expect("an open connection");
+        self.some_turns();
+        (client, server)
     }
 
     /// A number of connections to one listener, in the order of the clients.
@@ -385,23 +404,4 @@ pub fn unix_address() -> (TempDir, Address) {
     let folder = tempfile::tempdir().expect("a folder");
     let address = Address::Unix(folder.path().join("socket"));
     (folder, address)
-}
-
-/// Bytes that show a gap, a repetition or an exchange anywhere.
-pub fn pattern(length: usize, seed: u64) -> Vec<u8> {
-    let mut random = Random::seeded(seed);
-    let mut bytes = Vec::with_capacity(length + 8);
-    while bytes.len() < length {
-        bytes.extend_from_slice(&random.next().to_le_bytes());
-    }
-    bytes.truncate(length);
-    bytes
-}
-
-/// Compares long byte strings without printing them.
-#[track_caller]
-pub fn assert_same(got: &[u8], expected: &[u8], what: &str) {
-    let differs = got.iter().zip(expected).position(|(a, b)| a != b);
-    assert_eq!(differs, None, "{what}: first difference");
-    assert_eq!(got.len(), expected.len(), "{what}: length");
 }

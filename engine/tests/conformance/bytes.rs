@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use engine::{Config, Driver, Event, Payload, Refused, SocketOptions, Token, Until};
+use engine::{Config, Driver, Event, Payload, Refused, Token, Until};
 
 use measure::random::Random;
 
@@ -160,17 +160,7 @@ pub fn empty_sends_and_ranges_that_do_not_exist_are_refused<D: Driver>(open: Ope
 
 pub fn a_send_the_peer_does_not_read_ends_when_it_does<D: Driver>(open: Open<'_, D>) {
     let mut bench = Bench::new(open);
-    let small = SocketOptions {
-        send_buffer_bytes: Some(4_608),
-        receive_buffer_bytes: Some(4_096),
-        ..SocketOptions::default()
-    };
-    let (client, server) = bench.pair_with(&small);
-    bench
-        .driver
-        .arm_receive(server, false)
-        .expect("an open connection");
-    bench.some_turns();
+    let (client, server) = bench.stuck_pair();
     let bytes = pattern(1_000_000, 3);
     bench.send(client, &bytes);
     bench.some_turns();

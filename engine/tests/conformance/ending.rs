@@ -152,17 +152,7 @@ pub fn sending_to_one_who_left_fails_once<D: Driver>(open: Open<'_, D>) {
 
 pub fn a_reset_ends_an_unfinished_send<D: Driver>(open: Open<'_, D>) {
     let mut bench = Bench::new(open);
-    let small = SocketOptions {
-        send_buffer_bytes: Some(4_608),
-        receive_buffer_bytes: Some(4_096),
-        ..SocketOptions::default()
-    };
-    let (client, server) = bench.pair_with(&small);
-    bench
-        .driver
-        .arm_receive(server, false)
-        .expect("an open connection");
-    bench.some_turns();
+    let (client, server) = bench.stuck_pair();
     bench.send(client, &pattern(1_000_000, 12));
     bench.some_turns();
     bench.close(server, Close::Reset);
@@ -206,17 +196,7 @@ pub fn a_shutdown_ends_one_half_behind_all_bytes<D: Driver>(open: Open<'_, D>) {
 
 pub fn a_shutdown_behind_a_stuck_send_waits_for_it<D: Driver>(open: Open<'_, D>) {
     let mut bench = Bench::new(open);
-    let small = SocketOptions {
-        send_buffer_bytes: Some(4_608),
-        receive_buffer_bytes: Some(4_096),
-        ..SocketOptions::default()
-    };
-    let (client, server) = bench.pair_with(&small);
-    bench
-        .driver
-        .arm_receive(server, false)
-        .expect("an open connection");
-    bench.some_turns();
+    let (client, server) = bench.stuck_pair();
     let bytes = pattern(1_000_000, 33);
     bench.send(client, &bytes);
     bench.some_turns();

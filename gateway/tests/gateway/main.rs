@@ -6,6 +6,8 @@ mod failures;
 mod fields;
 mod frames;
 mod limits;
+#[path = "../../../tests/master.rs"]
+mod master;
 #[path = "../../../token/tests/support/mint.rs"]
 #[allow(dead_code)] // It makes keys, too, for the tests of tokens themselves.
 mod mint;

@@ -4,34 +4,32 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
-use measure::time::{Time, sleep_until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+use super::master::{Manager, Master, ask, lives, until};
 use super::support::{Origin, PATIENCE, in_front_of, on_each_engine};
 
 /// A master that runs, and whoever has taken over from it; all end when it's dropped.
-struct Master {
+struct Served {
     child: Child,
     folder: tempfile::TempDir,
     address: SocketAddr,
     admin: String,
 }
 
-impl Master {
+impl Served {
     /// One in two processes, with this configuration, at ports that are free.
-    fn start(config: &str) -> Master {
-        Master::with(config, |_, _| {})
+    fn start(config: &str) -> Served {
+        Served::with(config, |_, _| {})
     }
 
-    fn with(config: &str, prepare: impl FnOnce(&Path, &mut Command)) -> Master {
+    fn with(config: &str, prepare: impl FnOnce(&Path, &mut Command)) -> Served {
         let folder = tempfile::tempdir().expect("a folder");
         let said = File::create(folder.path().join("said")).expect("a file");
         let mut command = Command::new(env!("CARGO_BIN_EXE_ringside-gateway"));
@@ -43,7 +41,7 @@ impl Master {
             .stderr(said);
         prepare(folder.path(), &mut command);
         std::fs::write(folder.path().join("gateway.toml"), config).expect("a file");
-        let mut master = Master {
+        let mut master = Served {
             child: command.spawn().expect("it starts"),
             folder,
             address: ([127, 0, 0, 1], 0).into(),
@@ -65,11 +63,6 @@ impl Master {
         std::fs::rename(self.path("next"), self.path("gateway.toml")).expect("in one folder");
     }
 
-    /// What it and all of its processes have said.
-    fn said(&self) -> String {
-        std::fs::read_to_string(self.path("said")).expect("a file")
-    }
-
     fn greeting(&self) -> Option<(SocketAddr, String)> {
         let said = self.said();
         let line = said.lines().find(|line| line.contains("listening on "))?;
@@ -78,41 +71,8 @@ impl Master {
         Some((address.parse().ok()?, admin.to_owned()))
     }
 
-    fn ask_admin(&self, path: &str) -> Option<String> {
-        let said = ask(self.admin.parse().ok()?, path)?;
-        Some(said.split_once("\r\n\r\n")?.1.to_owned())
-    }
-
     fn get(&self) -> String {
         ask(self.address, "/").unwrap_or_default()
-    }
-
-    /// What `/health` says.
-    fn health(&self) -> Option<Value> {
-        serde_json::from_str(&self.ask_admin("/health")?).ok()
-    }
-
-    fn figure(&self, name: &str) -> Option<u64> {
-        self.health()?[name].as_u64()
-    }
-
-    fn until(&self, name: &str, value: u64) {
-        until(&format!("{name} is {value}"), || {
-            self.figure(name) == Some(value)
-        });
-    }
-
-    /// The process that is the master by now.
-    fn pid(&self) -> u64 {
-        self.figure("pid").expect("it answers")
-    }
-
-    fn workers(&self) -> Vec<u64> {
-        let health = self.health().expect("it answers");
-        let workers = health["workers"].as_array().expect("a list").iter();
-        workers
-            .filter_map(|worker| worker["pid"].as_u64())
-            .collect()
     }
 
     /// Ends whoever is the master by now; what all of them said.
@@ -125,7 +85,17 @@ impl Master {
     }
 }
 
-impl Drop for Master {
+impl Master for Served {
+    fn admin(&self) -> &str {
+        &self.admin
+    }
+
+    fn log(&self) -> PathBuf {
+        self.path("said")
+    }
+}
+
+impl Drop for Served {
     fn drop(&mut self) {
         // Whoever has taken over, too; its workers end with it.
         if let Some(pid) = self.figure("pid") {
@@ -139,32 +109,6 @@ impl Drop for Master {
 fn signal(pid: u64, signal: Signal) {
     // It may have ended.
     let _ = kill(Pid::from_raw(pid as i32), signal);
-}
-
-/// Whether a process is there, and more than what its parent has yet to ask about.
-fn lives(pid: u64) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(") ").map(|(_, rest)| rest.as_bytes()[0]);
-    state.is_some_and(|state| state != b'Z')
-}
-
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    let end = Time::now() + 2 * PATIENCE;
-    while !is_so() {
-        assert!(Time::now() < end, "{what}: not in time");
-        sleep_until(Time::now() + Duration::from_millis(5));
-    }
-}
-
-/// A GET on a connection of its own.
-fn ask(address: SocketAddr, path: &str) -> Option<String> {
-    let mut stream = TcpStream::connect(address).ok()?;
-    stream.set_read_timeout(Some(PATIENCE)).ok()?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).ok()?;
-    Some(answer)
 }
 
 const ADMIN: &str = "[admin]\naddress = \"127.0.0.1:0\"\n";
@@ -226,7 +170,7 @@ fn exchange(stream: &mut TcpStream) -> std::io::Result<String> {
 fn reloads_and_another_master_lose_no_request() {
     on_each_engine(|engine| {
         let (old, new) = (Origin::named("old"), Origin::named("new"));
-        let master = Master::start(&behind(engine, &old));
+        let master = Served::start(&behind(engine, &old));
         let first = master.pid();
         let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
         std::thread::scope(|scope| {
@@ -274,7 +218,7 @@ fn reloads_and_another_master_lose_no_request() {
 fn a_worker_that_is_killed_is_replaced_whatever_the_file_has_become() {
     on_each_engine(|engine| {
         let origin = Origin::named("old");
-        let master = Master::start(&behind(engine, &origin));
+        let master = Served::start(&behind(engine, &origin));
         let broken = "[[route]]\nupstream = \"nobody\"\n";
         master.write(broken);
         for restarts in 1..=2 {
@@ -307,7 +251,7 @@ fn a_worker_that_is_killed_is_replaced_whatever_the_file_has_become() {
 }
 
 /// A figure of `/metrics`.
-fn metric(master: &Master, name: &str) -> Option<u64> {
+fn metric(master: &Served, name: &str) -> Option<u64> {
     let text = master.ask_admin("/metrics")?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().parse().ok()
@@ -317,7 +261,7 @@ fn metric(master: &Master, name: &str) -> Option<u64> {
 fn what_all_workers_count_is_added_up_and_each_writes_whole_lines() {
     let origin = Origin::named("old");
     let log = "[log]\nfile = \"access.log\"\n";
-    let master = Master::start(&format!("{log}{}", behind("auto", &origin)));
+    let master = Served::start(&format!("{log}{}", behind("auto", &origin)));
     for _ in 0..40 {
         assert!(master.get().ends_with("old"));
     }
@@ -357,40 +301,21 @@ fn what_all_workers_count_is_added_up_and_each_writes_whole_lines() {
 fn the_service_manager_is_told_what_happens() {
     let origin = Origin::named("old");
     let mut manager = None;
-    let master = Master::with(&behind("auto", &origin), |folder, command| {
+    let master = Served::with(&behind("auto", &origin), |folder, command| {
         let path = folder.join("notify");
-        let socket = UnixDatagram::bind(&path).expect("a socket");
-        socket
-            .set_read_timeout(Some(PATIENCE))
-            .expect("a socket option");
-        manager = Some(socket);
+        manager = Some(Manager::at(&path));
         command
             .env("NOTIFY_SOCKET", &path)
             .env("WATCHDOG_USEC", "2000000");
     });
     let manager = manager.expect("it was made");
-    let hears = |wanted: &str| {
-        let mut bytes = [0; 512];
-        let mut all = String::new();
-        for _ in 0..100 {
-            let length = manager
-                .recv(&mut bytes)
-                .unwrap_or_else(|why| panic!("{why}: {all}"));
-            let text = String::from_utf8_lossy(&bytes[..length]).into_owned();
-            if text.contains(wanted) {
-                return;
-            }
-            all.push_str(&text);
-        }
-        panic!("no {wanted}: {all}");
-    };
-    hears("READY=1");
-    hears("WATCHDOG=1");
+    manager.hears("READY=1");
+    manager.hears("WATCHDOG=1");
     signal(master.pid(), Signal::SIGHUP);
-    hears("RELOADING=1");
-    hears("READY=1");
+    manager.hears("RELOADING=1");
+    manager.hears("READY=1");
     signal(master.pid(), Signal::SIGTERM);
-    hears("STOPPING=1");
+    manager.hears("STOPPING=1");
 }
 
 #[test]

@@ -2,12 +2,13 @@
 //! a store is slow, away, or another configuration comes.
 
 use gateway::Config;
-use measure::time::{Time, unix_seconds};
+use measure::time::unix_seconds;
 use token::Algorithm;
 
+use super::master::until;
 use super::mint::{SECRET, good};
 use super::stores::{Database, Redis};
-use super::support::{Gateway, Origin, PATIENCE, Said, on_each_engine};
+use super::support::{Gateway, Origin, Said, on_each_engine};
 
 /// Users of a Redis.
 fn of_redis(redis: &Redis, more: &str) -> String {
@@ -17,14 +18,6 @@ fn of_redis(redis: &Redis, more: &str) -> String {
         "[users.a]\nredis = {{ address = \"unix:{socket}\", prefix = \"user:\", \
          timeout = \"10s\", revocations = \"revoked\" }}\n{more}\n"
     )
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Time::now() + PATIENCE;
-    while !is_so() {
-        assert!(Time::now() < deadline, "waited in vain: {what}");
-        std::thread::yield_now();
-    }
 }
 
 /// Waits until Redis is asked: before that, nobody is there.

@@ -7,11 +7,12 @@ use lab::round::Round;
 use lab::validity::{Line, Looked};
 use lab::verdict::{Kind, Metric};
 use load::Stop;
-use report::Row;
 use studies::Outcome;
 use supervisor::subject::Subject;
 
-use crate::support::{Arena, alone, assert_companions_are_known, beside_others, left_behind, tiny};
+use crate::support::{
+    Arena, alone, assert_companions_are_known, beside_others, left_behind, row, tiny,
+};
 
 /// A command that runs this script and is expected to write `output`.
 fn command(script: &str, output: &str, more: &str) -> String {
@@ -35,20 +36,7 @@ fn compare(arena: &Arena, subjects: &[&str]) -> Outcome {
     let toml = format!(
         "name = \"test\"\nquestion = \"Are commands timed?\"\nsubjects = {subjects:?}\nrounds = 3\n"
     );
-    let options = arena.comparison(&toml);
-    let tell = &mut |event: &Event<'_>| println!("{event}");
-    let outcome = studies::compare(&options, &Stop::new(), tell).expect("it can be read");
-    assert_eq!(
-        left_behind(&arena.folder),
-        Vec::<u32>::new(),
-        "processes were left"
-    );
-    outcome
-}
-
-fn row<'a>(outcome: &'a Outcome, name: &str) -> &'a Row {
-    let mut rows = outcome.report.subjects.iter();
-    rows.find(|row| row.facts.name == name).expect("a row")
+    arena.compare(&toml, &Stop::new())
 }
 
 #[test]

@@ -7,10 +7,10 @@ use lab::finding::Check;
 use lab::manifest::Outcome as How;
 use lab::{CannotBegin, Event};
 use load::{Signal, Stop};
-use report::{Look, Row};
+use report::Look;
 use studies::Outcome;
 
-use crate::support::{Arena, arena_of, beside_others, left_behind, quick, tiny};
+use crate::support::{Arena, arena_of, beside_others, left_behind, quick, row, tiny};
 
 /// Runs a comparison to its end and checks that nobody is left behind.
 pub(crate) fn compare(options: &lab::Options) -> Result<Outcome, CannotBegin> {
@@ -22,15 +22,6 @@ pub(crate) fn compare(options: &lab::Options) -> Result<Outcome, CannotBegin> {
         "processes were left behind"
     );
     outcome
-}
-
-fn row<'a>(outcome: &'a Outcome, name: &str) -> &'a Row {
-    outcome
-        .report
-        .subjects
-        .iter()
-        .find(|row| row.facts.name == name)
-        .expect("one of the subjects")
 }
 
 fn what_failed<'a>(outcome: &'a Outcome, name: &str) -> (&'a str, &'a [String]) {

@@ -3,16 +3,14 @@
 use std::fs;
 use std::time::Duration;
 
-use lab::Event;
 use lab::comparison::Comparison;
 use lab::manifest::Outcome as How;
 use lab::round::Round;
 use load::{Signal, Stop};
 use measure::time::{Time, sleep_until};
-use report::Row;
 use studies::Outcome;
 
-use crate::support::{Arena, beside_others, left_behind, quick, tiny};
+use crate::support::{Arena, beside_others, quick, row, tiny};
 
 /// A comparison of subjects with a window of two seconds and these faults.
 fn faulted(subjects: &[&str], rounds: u32, faults: &str) -> String {
@@ -20,23 +18,6 @@ fn faulted(subjects: &[&str], rounds: u32, faults: &str) -> String {
         .replace("window = \"60ms\"", "window = \"2s\"\nrate = \"200\"")
         .replace("timeout = \"1s\"", "timeout = \"500ms\"")
         + faults
-}
-
-fn compare(arena: &Arena, toml: &str, stop: &Stop) -> Outcome {
-    let options = arena.comparison(toml);
-    let tell = &mut |event: &Event<'_>| println!("{event}");
-    let outcome = studies::compare(&options, stop, tell).expect("it can be read");
-    assert_eq!(
-        left_behind(&arena.folder),
-        Vec::<u32>::new(),
-        "processes were left"
-    );
-    outcome
-}
-
-fn row<'a>(outcome: &'a Outcome, name: &str) -> &'a Row {
-    let mut rows = outcome.report.subjects.iter();
-    rows.find(|row| row.facts.name == name).expect("a row")
 }
 
 fn round(outcome: &Outcome, name: &str, round: u32) -> Round {
@@ -74,7 +55,7 @@ fn a_subject_that_is_killed_is_back_in_the_same_round_and_measured_in_the_next()
         "goodput_within = \"100ms\"\n{}",
         faulted(&["good"], 2, kill)
     );
-    let outcome = compare(&arena, &text, &Stop::new());
+    let outcome = arena.compare(&text, &Stop::new());
     let found = &row(&outcome, "good").faults;
     assert_eq!((found.len(), found[0].rounds), (1, 2), "{found:?}");
     for at in [1, 2] {
@@ -116,7 +97,7 @@ fn who_is_stopped_answers_late_and_is_alive_again() {
     arena.tiny("good", "");
     let stop = "[[faults]]\nat = \"200ms\"\nfor = \"1s\"\nkind = \"stop\"\n";
     let text = faulted(&["good"], 1, stop).replace("\"500ms\"", "\"10s\"");
-    let outcome = compare(&arena, &text, &Stop::new());
+    let outcome = arena.compare(&text, &Stop::new());
     let round = round(&outcome, "good", 1);
     let record = round.record.expect("a record");
     assert_eq!(record.exchanges.failed, 0, "{:?}", record.errors);
@@ -138,7 +119,7 @@ fn a_companion_is_killed_and_started_again_on_its_port() {
     arena.subject("helped", &(helped + &companion("helper")));
     let kill = "[[faults]]\nat = \"500ms\"\nfor = \"300ms\"\nkind = \"companion-kill\"\n\
                 target = \"helper\"\n";
-    let outcome = compare(&arena, &faulted(&["helped"], 2, kill), &Stop::new());
+    let outcome = arena.compare(&faulted(&["helped"], 2, kill), &Stop::new());
     for at in [1, 2] {
         let round = round(&outcome, "helped", at);
         assert!(round.faults[0].ready_s.is_some(), "{:?}", round.faults);
@@ -159,7 +140,7 @@ fn what_disturbs_a_subject_is_gone_afterwards_and_spoils_no_round() {
     let arena = Arena::new("disturbed");
     arena.tiny("good", "");
     let burn = "[[faults]]\nat = \"200ms\"\nfor = \"1s\"\nkind = \"cpu\"\n";
-    let outcome = compare(&arena, &faulted(&["good"], 1, burn), &Stop::new());
+    let outcome = arena.compare(&faulted(&["good"], 1, burn), &Stop::new());
     let round = round(&outcome, "good", 1);
     assert_eq!(round.faults[0].kind, "cpu");
     assert!(round.faults[0].ended_s.is_some());
@@ -172,7 +153,7 @@ fn a_fault_that_cannot_be_made_fails_its_row_and_says_why() {
     let arena = Arena::new("unmade");
     arena.tiny("good", "");
     let worker = "[[faults]]\nat = \"100ms\"\nkind = \"kill\"\nof = \"worker\"\n";
-    let outcome = compare(&arena, &faulted(&["good"], 1, worker), &Stop::new());
+    let outcome = arena.compare(&faulted(&["good"], 1, worker), &Stop::new());
     let what = failure(&outcome, "good");
     assert!(what.starts_with("has no worker"), "{what}");
     assert!(what.contains("SIGKILL to a worker at 0.1 s"), "{what}");
@@ -181,7 +162,7 @@ fn a_fault_that_cannot_be_made_fails_its_row_and_says_why() {
     arena.tiny("good", "");
     let again = "[[faults]]\nat = \"100ms\"\nkind = \"signal\"\nsignal = \"TERM\"\n\
                  [[faults]]\nat = \"900ms\"\nfor = \"100ms\"\nkind = \"kill\"\n";
-    let outcome = compare(&arena, &faulted(&["good"], 1, again), &Stop::new());
+    let outcome = arena.compare(&faulted(&["good"], 1, again), &Stop::new());
     let what = failure(&outcome, "good");
     assert!(
         what.starts_with("had ended already: it was killed by signal 15"),
@@ -212,7 +193,7 @@ fn who_asks_to_stop_while_a_subject_is_stopped_leaves_nobody_behind() {
                 stop.request(Signal::Interrupt);
             }
         });
-        let outcome = compare(&arena, &text, &stop);
+        let outcome = arena.compare(&text, &stop);
         asks.join().expect("it has asked");
         assert_eq!(outcome.stopped, Some(Signal::Interrupt), "{kind}");
         assert_eq!(

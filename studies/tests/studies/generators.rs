@@ -15,10 +15,9 @@ use lab::verdict::Metric;
 use lab::{CannotBegin, End, Event};
 use load::{Signal, Stop};
 use measure::time::{Time, sleep_until};
-use report::Row;
 use studies::Outcome;
 
-use crate::support::{Arena, beside_others, left_behind, tiny};
+use crate::support::{Arena, beside_others, left_behind, row as found, tiny};
 
 /// Loads a server over one connection, if the environment says so, and prints what wrk would.
 pub(crate) fn tiny_generator() {
@@ -97,20 +96,7 @@ fn comparison(rows: &[String], count: u32) -> String {
 }
 
 fn compare(arena: &Arena, toml: &str) -> Outcome {
-    let options = arena.comparison(toml);
-    let tell = &mut |event: &Event<'_>| println!("{event}");
-    let outcome = studies::compare(&options, &Stop::new(), tell).expect("it can be read");
-    assert_eq!(
-        left_behind(&arena.folder),
-        Vec::<u32>::new(),
-        "processes were left"
-    );
-    outcome
-}
-
-fn found<'a>(outcome: &'a Outcome, name: &str) -> &'a Row {
-    let mut rows = outcome.report.subjects.iter();
-    rows.find(|row| row.facts.name == name).expect("a row")
+    arena.compare(toml, &Stop::new())
 }
 
 #[test]

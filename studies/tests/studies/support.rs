@@ -13,9 +13,12 @@ use std::sync::{PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
 
-use lab::Options;
 use lab::round::Watched;
+use lab::{Event, Options};
+use load::Stop;
 use measure::time::{Time, sleep_until};
+use report::Row;
+use studies::Outcome;
 use tempfile::TempDir;
 
 /// Serves until it is killed, if the environment says so. Called by a test of that name.
@@ -199,6 +202,25 @@ impl Arena {
             ..Options::default()
         }
     }
+
+    /// Runs a comparison to its end, or until it's stopped, and checks that nobody is left behind.
+    pub(crate) fn compare(&self, toml: &str, stop: &Stop) -> Outcome {
+        let options = self.comparison(toml);
+        let tell = &mut |event: &Event<'_>| println!("{event}");
+        let outcome = studies::compare(&options, stop, tell).expect("it can be read");
+        assert_eq!(
+            left_behind(&self.folder),
+            Vec::<u32>::new(),
+            "processes were left"
+        );
+        outcome
+    }
+}
+
+/// A row of a comparison.
+pub(crate) fn row<'a>(outcome: &'a Outcome, name: &str) -> &'a Row {
+    let mut rows = outcome.report.subjects.iter();
+    rows.find(|row| row.facts.name == name).expect("a row")
 }
 
 /// What the companion of [`Arena::burning_companion`] is called in lists of processes.

@@ -21,16 +21,7 @@ use crate::support::{
 /// Runs a comparison of these subjects for so many rounds of half a second.
 fn compare(arena: &Arena, subjects: &[&str], rounds: u32) -> Outcome {
     let text = quick(subjects, rounds).replace("\"60ms\"", "\"500ms\"");
-    let options = arena.comparison(&text);
-    let outcome = studies::compare(&options, &Stop::new(), &mut |event: &Event<'_>| {
-        println!("{event}");
-    });
-    assert_eq!(
-        left_behind(&arena.folder),
-        Vec::<u32>::new(),
-        "processes were left behind"
-    );
-    outcome.expect("it runs")
+    arena.compare(&text, &Stop::new())
 }
 
 /// What was found about a row in its first round, and about the row as a whole.

@@ -15,7 +15,7 @@ use supervisor::setting::Trouble;
 use supervisor::watch::{Joined, Watch};
 
 use crate::cost::Injected;
-use crate::intervene::{Burners, Started, Stopped};
+use crate::intervene::{Burners, Started, Stopped, Whom};
 use crate::schedule::{Fault, Kind};
 
 /// The load's side: says when the window opens, and hears who has come.
@@ -130,41 +130,46 @@ impl Hand<'_> {
         };
         // What fails while it is being done is its doing.
         let mut injected = of(fault, Time::now() - opened);
-        let act = self.begin(fault).map_err(failed)?;
+        let begun: Result<Vec<Act>, String> = fault
+            .whom
+            .iter()
+            .map(|whom| self.begin(fault.kind, whom))
+            .collect();
+        let acts = begun.map_err(failed)?;
         if fault.length.is_zero() {
             return Ok(injected);
         }
         self.is_over_by(opened + fault.until());
         injected.ended_s = Some(since());
-        let is_gone = match act {
-            Act::Killed => true,
-            Act::Signalled => self.started.has_ended(&fault.whom),
-            Act::Stopped { .. } | Act::Burning { .. } | Act::Broken => false,
-        };
-        if let (Act::Broken, Some((_, mend))) = (&act, fault.kind.orders()) {
-            self.started
-                .tell_proxy(&fault.whom, &mend)
-                .map_err(failed)?;
-        }
-        drop(act);
-        if is_gone {
-            if self.stop.requested().is_some() {
-                return Err(Trouble::Stopped);
+        for (act, whom) in acts.into_iter().zip(&fault.whom) {
+            let is_gone = match act {
+                Act::Killed => true,
+                Act::Signalled => self.started.has_ended(whom),
+                Act::Stopped { .. } | Act::Burning { .. } | Act::Broken => false,
+            };
+            if let (Act::Broken, Some((_, mend))) = (&act, fault.kind.orders()) {
+                self.started.tell_proxy(whom, &mend).map_err(failed)?;
             }
-            let joined = self.started.start_again(&fault.whom)?;
-            injected.ready_s = Some(since());
-            self.introduce(joined);
+            drop(act);
+            if is_gone {
+                if self.stop.requested().is_some() {
+                    return Err(Trouble::Stopped);
+                }
+                let joined = self.started.start_again(whom)?;
+                injected.ready_s = Some(since());
+                self.introduce(joined);
+            }
         }
         Ok(injected)
     }
 
-    fn begin(&mut self, fault: &Fault) -> Result<Act, String> {
-        let (whom, started) = (&fault.whom, &mut self.started);
-        if let Some((begin, _)) = fault.kind.orders() {
+    fn begin(&mut self, kind: Kind, whom: &Whom) -> Result<Act, String> {
+        let started = &mut self.started;
+        if let Some((begin, _)) = kind.orders() {
             started.tell_proxy(whom, &begin)?;
             return Ok(Act::Broken);
         }
-        Ok(match fault.kind {
+        Ok(match kind {
             Kind::Kill => {
                 started.kill(whom)?;
                 Act::Killed

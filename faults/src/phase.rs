@@ -14,6 +14,7 @@ use supervisor::subject::is_plain_name;
 use supervisor::workload::{WINDOW_MIN, WINDOW_TOO_SHORT, Workload};
 use toml::Spanned;
 
+use crate::intervene::Whom;
 use crate::schedule::{self, Fault};
 
 /// The most phases of a comparison.
@@ -83,7 +84,9 @@ pub fn load(
     let of_phases = phases.iter().flat_map(|phase| &phase.faults);
     let all_faults = faults.iter().chain(of_phases);
     let proxied = all_faults.filter(|fault| fault.kind.is_proxied());
-    let proxied: BTreeSet<String> = proxied.map(|fault| fault.whom.to_string()).collect();
+    let proxied: BTreeSet<String> = proxied
+        .flat_map(|fault| fault.whom.iter().map(Whom::to_string))
+        .collect();
     let proxies = proxied.iter();
     let proxies = proxies.map(|whom| format!("connections to {whom} go through a fault proxy"));
     let happens = faults.iter().filter(|_| phases.is_empty());

@@ -24,8 +24,8 @@ pub struct Fault {
     pub length: Duration,
     /// What is done.
     pub kind: Kind,
-    /// To whom.
-    pub whom: Whom,
+    /// To whom: several where companions are to fail together.
+    pub whom: Vec<Whom>,
     /// Where it stands in the file.
     place: Range<usize>,
 }
@@ -94,7 +94,9 @@ impl Kind {
     }
 
     /// What is done to `whom`, in words: `SIGKILL to redis`.
-    pub fn words(self, whom: &Whom) -> String {
+    pub fn words(self, whom: &[Whom]) -> String {
+        let names: Vec<String> = whom.iter().map(Whom::to_string).collect();
+        let whom = names.join(" and ");
         match self {
             Kind::Kill => format!("SIGKILL to {whom}"),
             Kind::Stop => format!("SIGSTOP to {whom}"),
@@ -153,13 +155,14 @@ impl Fault {
     /// # Errors
     /// A companion that it doesn't have, with those that it has.
     pub fn check(&self, subject: &Subject, document: &Document) -> Result<(), BadFile> {
-        let Whom::Companion(name) = &self.whom else {
+        let there: Vec<&str> = subject.companions.iter().map(|one| &*one.name).collect();
+        let strange = self.whom.iter().find_map(|whom| match whom {
+            Whom::Companion(name) => Some(name).filter(|name| !there.contains(&name.as_str())),
+            Whom::Subject | Whom::Worker => None,
+        });
+        let Some(name) = strange else {
             return Ok(());
         };
-        let there: Vec<&str> = subject.companions.iter().map(|one| &*one.name).collect();
-        if there.contains(&name.as_str()) {
-            return Ok(());
-        }
         let has = match there.as_slice() {
             [] => "it has none: leave `target` out for the subject itself".to_owned(),
             there => format!("it has {}", quoted(there)),
@@ -176,7 +179,7 @@ impl Fault {
 
 /// Whether one of them breaks connections to `whom`, which have to go through a proxy then.
 pub fn is_proxied<'a>(mut faults: impl Iterator<Item = &'a Fault>, whom: &Whom) -> bool {
-    faults.any(|fault| fault.kind.is_proxied() && fault.whom == *whom)
+    faults.any(|fault| fault.kind.is_proxied() && fault.whom.contains(whom))
 }
 
 fn quoted(names: &[&str]) -> String {
@@ -192,7 +195,7 @@ pub struct Written {
     #[serde(rename = "for")]
     length: Option<Spanned<Length>>,
     kind: Spanned<Word>,
-    target: Option<Spanned<String>>,
+    target: Option<Spanned<Targets>>,
     of: Option<Spanned<Of>>,
     signal: Option<Spanned<Name>>,
     delay: Option<Spanned<Length>>,
@@ -207,6 +210,39 @@ struct Length(Duration);
 impl<'de> Deserialize<'de> for Length {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Length, D::Error> {
         document::duration(from).map(Length)
+    }
+}
+
+/// A companion, or several.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a companion's name, or a list of names"
+)]
+enum Targets {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Targets {
+    /// Each of them once, and at least one.
+    fn read(&self) -> Result<Vec<Whom>, &'static str> {
+        let names = match self {
+            Targets::One(name) => std::slice::from_ref(name),
+            Targets::Several(names) => names.as_slice(),
+        };
+        let mut whom = Vec::new();
+        for name in names {
+            let one = Whom::Companion(name.clone());
+            if whom.contains(&one) {
+                return Err("names a companion twice");
+            }
+            whom.push(one);
+        }
+        match whom.is_empty() {
+            true => Err("names no companion: leave `target` out for the subject itself"),
+            false => Ok(whom),
+        }
     }
 }
 
@@ -302,8 +338,8 @@ impl Written {
         let length = self.length.as_ref().map(|length| length.get_ref().0);
         // Who is killed as a worker is its master's to start again.
         let undone = match kind {
-            Kind::Kill => whom != Whom::Worker,
-            Kind::Signal(_) => whom != Whom::Worker && length.is_some(),
+            Kind::Kill => whom != [Whom::Worker],
+            Kind::Signal(_) => whom != [Whom::Worker] && length.is_some(),
             _ => true,
         };
         let length = match (length, undone) {
@@ -402,7 +438,7 @@ impl Written {
         }
     }
 
-    fn whom(&self, word: Word, document: &Document) -> Result<Whom, BadFile> {
+    fn whom(&self, word: Word, document: &Document) -> Result<Vec<Whom>, BadFile> {
         let fault = |span: Range<usize>, what: &str| Err(document.fault(Some(span), what));
         let of = self.of.as_ref().map(|of| (*of.get_ref(), of.span()));
         match (&self.target, of) {
@@ -431,9 +467,12 @@ impl Written {
                 place,
                 "connections are those of the whole subject: remove it",
             ),
-            (Some(target), None) => Ok(Whom::Companion(target.get_ref().clone())),
-            (None, Some((Of::Worker, _))) => Ok(Whom::Worker),
-            (None, Some((Of::Subject, _)) | None) => Ok(Whom::Subject),
+            (Some(target), None) => {
+                let read = target.get_ref().read();
+                read.or_else(|what| fault(target.span(), what))
+            }
+            (None, Some((Of::Worker, _))) => Ok(vec![Whom::Worker]),
+            (None, Some((Of::Subject, _)) | None) => Ok(vec![Whom::Subject]),
         }
     }
 }

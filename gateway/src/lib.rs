@@ -22,6 +22,7 @@ mod plan;
 mod proxy;
 mod resolver;
 mod routing;
+mod stores;
 mod tokens;
 
 use std::fmt;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::balance::Maglev;
 use crate::config::{Balance, Config};
 use crate::routing::Table;
+use crate::stores::Said;
 use users::Users;
 
 /// A configuration with all that is made of it once, for all workers.
@@ -18,6 +19,8 @@ pub(crate) struct Plan {
     pub(crate) maglevs: Vec<Option<Maglev>>,
     /// By users of the configuration: who looks them up.
     pub(crate) users: Vec<Arc<Users>>,
+    /// What was said of each of them in the log.
+    pub(crate) said: Vec<Arc<Said>>,
 }
 
 impl Plan {
@@ -28,6 +31,7 @@ impl Plan {
     /// A thread can't be started.
     pub(crate) fn new(config: Config, before: Option<&Plan>) -> io::Result<Plan> {
         let mut users = Vec::with_capacity(config.users.len());
+        let mut said = Vec::with_capacity(config.users.len());
         for one in &config.users {
             let same = before.and_then(|before| {
                 let at = before
@@ -36,12 +40,17 @@ impl Plan {
                     .iter()
                     .position(|old| old.name == one.name)?;
                 let same = before.config.users[at].settings == one.settings;
-                same.then(|| Arc::clone(&before.users[at]))
+                same.then(|| (Arc::clone(&before.users[at]), Arc::clone(&before.said[at])))
             });
-            users.push(match same {
+            let (one, of_it) = match same {
                 Some(same) => same,
-                None => Arc::new(Users::start(one.settings.clone())?),
-            });
+                None => (
+                    Arc::new(Users::start(one.settings.clone())?),
+                    Arc::default(),
+                ),
+            };
+            users.push(one);
+            said.push(of_it);
         }
         let maglevs = config.upstreams.iter().map(|upstream| {
             let servers = upstream.servers.iter();
@@ -53,6 +62,7 @@ impl Plan {
             maglevs: maglevs.collect(),
             table: Table::new(&config.routes),
             users,
+            said,
             config: Arc::new(config),
         })
     }

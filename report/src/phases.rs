@@ -3,6 +3,7 @@
 use lab::round::{PhaseRun, Round};
 use lab::sample::Sample;
 use serde::Serialize;
+use statistics::Spread;
 use statistics::format::{count, time_us};
 
 use super::Figures;
@@ -20,6 +21,8 @@ pub struct PhaseFound {
     pub compared: bool,
     /// Its rounds put together; null where none was measured.
     pub figures: Option<Figures>,
+    /// Requests answered in time, per second; null where nobody asked.
+    pub goodput: Option<Spread>,
     /// Its conditions.
     pub conditions: Vec<Condition>,
 }
@@ -54,6 +57,9 @@ impl PhaseFound {
                 .map(|p99| format!("p99 {}", time_us(p99.median)));
             words.extend(p99);
         }
+        if let Some(goodput) = &self.goodput {
+            words.push(format!("goodput {}/s", count(goodput.median)));
+        }
         words.extend(self.conditions.iter().map(Condition::words));
         words.join("; ")
     }
@@ -67,19 +73,30 @@ impl PhaseFound {
     }
 
     /// The phases of a row in the order in which they were run.
-    pub(super) fn all(rounds: &[&Round]) -> Vec<PhaseFound> {
+    pub(super) fn all<'a>(rounds: &[&'a Round]) -> Vec<PhaseFound> {
         let Some(first) = rounds.first() else {
             return Vec::new();
         };
-        let named = |name: &str| -> Vec<&PhaseRun> {
-            let all = rounds.iter().flat_map(|round| &round.phases);
-            all.filter(|phase| phase.name == name).collect()
+        let named = |name: &str| -> Vec<(&'a Round, &'a PhaseRun)> {
+            let of_round = |round: &&'a Round| {
+                let round = *round;
+                round.phases.iter().map(move |phase| (round, phase))
+            };
+            let all = rounds.iter().flat_map(of_round);
+            all.filter(|(_, phase)| phase.name == name).collect()
         };
         let names = first.phases.iter().map(|phase| named(&phase.name));
         names.filter_map(|runs| PhaseFound::of(&runs)).collect()
     }
 
-    fn of(runs: &[&PhaseRun]) -> Option<PhaseFound> {
+    fn of(runs: &[(&Round, &PhaseRun)]) -> Option<PhaseFound> {
+        let goodput = runs.iter().filter_map(|(round, run)| {
+            let own = run.record.as_ref();
+            let record = own.or(round.record.as_ref().filter(|_| run.compared))?;
+            Some(record.goodput?.per_second)
+        });
+        let goodput = Spread::of(goodput);
+        let runs: Vec<&PhaseRun> = runs.iter().map(|(_, run)| *run).collect();
         let first = runs.first()?;
         let samples: Vec<Sample> = runs.iter().map(|run| run.sample.clone()).collect();
         let conditions = (0..first.conditions.len()).map(|at| {
@@ -97,6 +114,7 @@ impl PhaseFound {
             connections: first.connections,
             compared: first.compared,
             figures: Figures::of(&samples),
+            goodput,
             conditions: conditions.collect(),
         })
     }

@@ -57,6 +57,10 @@ fn each_kind_says_what_it_does_to_whom_and_for_how_long() {
             "SIGKILL to mysql at 1 s, for 2 s",
         ),
         (
+            "at = \"1s\"\nfor = \"2s\"\nkind = \"companion-kill\"\ntarget = [\"redis\", \"mysql\"]",
+            "SIGKILL to redis and mysql at 1 s, for 2 s",
+        ),
+        (
             "at = \"1s\"\nfor = \"2s\"\nkind = \"delay\"\ntarget = \"redis\"\ndelay = \"10ms\"",
             "10 ms of delay each way to redis at 1 s, for 2 s",
         ),
@@ -192,6 +196,21 @@ const MISTAKES: &[(&str, usize, &str)] = &[
         "at = \"1s\"\nfor = \"1s\"\nkind = \"stop\"\nof = \"worker\"\ntarget = \"redis\"",
         5,
         "expected one of them",
+    ),
+    (
+        "at = \"1s\"\nfor = \"1s\"\nkind = \"stop\"\ntarget = []",
+        5,
+        "names no companion",
+    ),
+    (
+        "at = \"1s\"\nfor = \"1s\"\nkind = \"stop\"\ntarget = [\"redis\", \"redis\"]",
+        5,
+        "names a companion twice",
+    ),
+    (
+        "at = \"1s\"\nfor = \"1s\"\nkind = \"stop\"\ntarget = 5",
+        5,
+        "expected a companion's name, or a list of names",
     ),
     (
         "at = \"1s\"\nfor = \"1s\"\nkind = \"cpu\"\ntarget = \"redis\"",

@@ -31,6 +31,10 @@ impl Gateway {
         }
         self.wall = (now, measure::time::unix_nanoseconds());
         self.fetch_keys(&plan, context);
+        let of_users = plan.users.iter().zip(&plan.said);
+        for (one, (users, said)) in plan.config.users.iter().zip(of_users) {
+            said.look(&one.name, &users.counts());
+        }
         for (group, upstream) in plan.config.upstreams.iter().enumerate() {
             let Some(health) = &upstream.health else {
                 continue;

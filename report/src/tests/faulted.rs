@@ -2,6 +2,7 @@
 
 use faults::Injected;
 use faults::cost::Cost;
+use measure::record::Goodput;
 use measure::series::Row as Seconds;
 
 use super::*;
@@ -50,6 +51,10 @@ fn killed(phase: bool) -> Report {
             }),
         }];
         let record = round.record.as_mut().expect("every round has one");
+        record.goodput = Some(Goodput {
+            per_second: 640.0,
+            ..Goodput::default()
+        });
         record.series = [0, 0, 800, 400, 0]
             .iter()
             .enumerate()
@@ -125,4 +130,15 @@ fn a_fault_of_a_phase_is_said_with_its_phase() {
         "hold: SIGKILL to the subject at 2 s, for 1 s"
     );
     assert!(report.subjects[0].seconds.is_empty());
+}
+
+#[test]
+fn the_goodput_of_a_phase_is_said_where_it_was_asked_for() {
+    let text = markdown(&killed(true));
+    assert!(text.contains("; goodput 640/s"), "{text}");
+    let page = html(&killed(true), &Enclosed::default());
+    assert!(page.contains("goodput 640/s"), "{page}");
+    let mut report = killed(true);
+    report.subjects[0].phases[0].goodput = None;
+    assert!(!markdown(&report).contains("; goodput 640/s"));
 }

@@ -85,6 +85,15 @@ fn ask(stream: &mut TcpStream, path: &str, body: &str) -> bool {
     !answer.contains("Connection: close")
 }
 
+/// Ends the clients with the test, however that ends.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
+}
+
 /// A client that keeps its connections for as long as it's let, until `over`.
 fn keeps_asking(listening: &Listening, over: &AtomicBool, asked: &AtomicU64) {
     let mut stream = connect(listening);
@@ -106,6 +115,7 @@ fn servers_follow_each_other_and_no_request_is_lost() {
         let (over, asked) = (AtomicBool::new(false), AtomicU64::new(0));
         let last = thread::scope(|scope| {
             let mut current = first;
+            let ends = Ends(&over);
             let clients: Vec<_> = (0..4)
                 .map(|_| scope.spawn(|| keeps_asking(&listening, &over, &asked)))
                 .collect();
@@ -121,7 +131,7 @@ fn servers_follow_each_other_and_no_request_is_lost() {
                 assert!(asked.load(SeqCst) > before, "{engine}: clients stand still");
                 current = next;
             }
-            over.store(true, SeqCst);
+            drop(ends);
             for client in clients {
                 client.join().expect("no request is lost");
             }

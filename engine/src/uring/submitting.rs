@@ -160,24 +160,48 @@ impl Uring {
     /// Gives a listener its accept, or several that say where each peer is.
     pub(super) fn begin_accepting(&mut self, listener: Token, named: bool) {
         for _ in 0..if named { ACCEPTS_NAMED } else { 1 } {
-            let idle = |accept: &Accept| accept.state == Accepting::Idle;
-            let accept = Accept {
+            let position = self.place_for_accept(Accept {
                 listener,
                 state: Accepting::Waiting,
                 name: named.then(Name::new).into_iter().collect(),
                 lets_in: false,
-            };
-            let position = match self.accepts.iter().position(idle) {
-                Some(position) => {
-                    self.accepts[position] = accept;
-                    position
-                }
-                None => {
-                    self.accepts.push(accept);
-                    self.accepts.len() - 1
-                }
-            };
+            });
             self.accept(position);
+        }
+    }
+
+    fn place_for_accept(&mut self, accept: Accept) -> usize {
+        let idle = |accept: &Accept| accept.state == Accepting::Idle;
+        match self.accepts.iter().position(idle) {
+            Some(position) => {
+                self.accepts[position] = accept;
+                position
+            }
+            None => {
+                self.accepts.push(accept);
+                self.accepts.len() - 1
+            }
+        }
+    }
+
+    /// Takes what waits at a listener that is about to be closed, and doesn't wait for more. A
+    /// connection that has come since the last turn has woken the accept that is cancelled now, and
+    /// nobody else who waits at the same socket (`EPOLLEXCLUSIVE`, epoll_ctl(2)): it would wait
+    /// there until another comes.
+    fn accept_what_waits(&mut self, listener: Token, named: bool) {
+        let position = self.place_for_accept(Accept {
+            listener,
+            state: Accepting::Waiting,
+            name: named.then(Name::new).into_iter().collect(),
+            lets_in: true,
+        });
+        self.accept(position);
+        match self.accepts[position].state {
+            Accepting::UnderWay => {
+                let target = tag_number(Kind::Accept, position as u32);
+                self.ring.cancel(target, tag_number(Kind::Ignored, 0));
+            }
+            _ => self.accepts[position].state = Accepting::Idle,
         }
     }
 
@@ -244,6 +268,7 @@ impl Uring {
     /// Ends the accepts of a listener that is about to be closed, and all else that it has.
     pub(super) fn end_listening(&mut self, listener: Token, how: Close) {
         let lets_in = how == Close::Graceful;
+        let mut cancelled = Vec::new();
         for position in 0..self.accepts.len() {
             let accept = &mut self.accepts[position];
             if accept.listener != listener {
@@ -254,10 +279,15 @@ impl Uring {
                 Accepting::UnderWay => {
                     let target = tag_number(Kind::Accept, position as u32);
                     self.ring.cancel(target, tag_number(Kind::Ignored, 0));
+                    cancelled.push(!accept.name.is_empty());
                 }
                 Accepting::Waiting => accept.state = Accepting::Idle,
                 Accepting::Pausing | Accepting::Idle => {}
             }
+        }
+        if lets_in {
+            let again = cancelled.into_iter();
+            again.for_each(|named| self.accept_what_waits(listener, named));
         }
         for parked in std::mem::take(&mut self.parked) {
             if parked.listener == listener && !lets_in {

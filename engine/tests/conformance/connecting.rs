@@ -1,8 +1,12 @@
 //! Listeners, connects and accepts.
 
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
 
 use engine::{Address, Close, Config, Driver, Fault, Listen, Refused, Share, SocketOptions, Token};
+
+use rustix::net::sockopt::set_socket_reuseaddr;
+use rustix::net::{AddressFamily, SocketType, bind, socket};
 
 use crate::bench::{Bench, Open, assert_same, unix_address};
 
@@ -35,11 +39,24 @@ pub fn an_accepted_connection_names_its_listener<D: Driver>(open: Open<'_, D>) {
     }
 }
 
+/// Keeps a port of this machine from being given to somebody who listens, such as another test. An
+/// address that isn't of this machine, as in the simulator, is nobody else's.
+fn keep(address: &Address) -> Option<OwnedFd> {
+    let Address::Tcp(address) = address else {
+        return None;
+    };
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).ok()?;
+    set_socket_reuseaddr(&socket, true).ok()?;
+    bind(&socket, address).ok()?;
+    Some(socket)
+}
+
 pub fn a_connect_where_nobody_listens_is_refused<D: Driver>(open: Open<'_, D>) {
     let mut bench = Bench::new(open);
     let (listener, address) = bench.listen();
     bench.close(listener, Close::Graceful);
     bench.some_turns();
+    let _kept = keep(&address);
     let client = bench.connect(&address);
     bench.until("the refusal", |bench| bench.story(client).failed.is_some());
     let story = bench.story(client);

@@ -1,0 +1,73 @@
+//! Two drivers that accept on one socket, of which the first leaves: no connection is left to
+//! nobody.
+
+#[path = "../../tests/skip.rs"]
+mod skip;
+
+use std::net::TcpStream;
+
+use engine::{
+    Address, Close, Completions, Config, Driver, Event, Listen, Listening, SocketOptions, Token,
+    Until, epoll, uring,
+};
+
+/// Turns without anything to sleep for: more than a connection needs to be accepted.
+const TURNS: u32 = 20;
+
+fn listen<D: Driver>(driver: &mut D, listening: &Listening, peers: bool) -> Token {
+    let listen = Listen {
+        address: listening.address().clone(),
+        share_port: None,
+        peers,
+        backlog: 16,
+        options: SocketOptions::default(),
+        inherited: Some(listening.clone()),
+    };
+    driver.listen(&listen).expect("it listens already")
+}
+
+fn accepted<D: Driver>(driver: &mut D) -> usize {
+    let mut list = Completions::new();
+    let mut accepted = 0;
+    for _ in 0..TURNS {
+        let soon = driver.clock().plus(1_000_000);
+        driver
+            .wait(Until::Time(soon), &mut list)
+            .expect("the driver works");
+        let is_accept = |event| matches!(event, Event::Accepted { .. });
+        accepted += list.iter().filter(|one| is_accept(one.event)).count();
+    }
+    accepted
+}
+
+fn one_leaves<D: Driver>(open: impl Fn() -> D) {
+    for peers in [false, true] {
+        let any = Address::Tcp("127.0.0.1:0".parse().expect("an address"));
+        let listening = Listening::open(&any, None, 16).expect("a free port");
+        let (mut leaves, mut stays) = (open(), open());
+        // Whoever waits first is woken first.
+        let leaving = listen(&mut leaves, &listening, peers);
+        assert_eq!(accepted(&mut leaves), 0);
+        listen(&mut stays, &listening, peers);
+        assert_eq!(accepted(&mut stays), 0);
+        let Address::Tcp(address) = listening.address() else {
+            panic!("TCP was asked for");
+        };
+        let _waits = TcpStream::connect(address).expect("it listens");
+        leaves
+            .close(leaving, Close::Graceful)
+            .expect("a listener that is open");
+        let taken = (accepted(&mut leaves), accepted(&mut stays));
+        assert_eq!(taken.0 + taken.1, 1, "with peers: {peers}: {taken:?}");
+    }
+}
+
+#[test]
+fn a_connection_that_comes_as_a_listener_is_closed_is_taken_by_one_of_the_two() {
+    let config = Config::default();
+    one_leaves(|| epoll::open(&config).expect("every Linux has epoll"));
+    match uring::open(&config) {
+        Ok(_) => one_leaves(|| uring::open(&config).expect("as before")),
+        Err(why) => skip::skip(format!("io_uring can't be used here: {why}")),
+    }
+}

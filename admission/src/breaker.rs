@@ -2,9 +2,11 @@
 //! chapter "Stability Patterns").
 //!
 //! Closed, it counts in a window of time that slides on in tenths. It opens where of enough calls
-//! too large a share has failed: one failure after a quiet night opens nothing. Open, nobody is
-//! let through. After a while it's half open: one call at a time is let through to try, and so many
-//! successes in a row close it, while a failure opens it again, for twice as long, up to a limit.
+//! too large a share has failed: one failure after a quiet night opens nothing. It opens, too,
+//! where so many fail in a row: what hangs is not asked for half a window more because it was well
+//! before. Open, nobody is let through. After a while it's half open: one call at a time is let
+//! through to try, and so many successes in a row close it, while a failure opens it again, for
+//! twice as long, up to a limit.
 
 use std::time::Duration;
 
@@ -18,7 +20,8 @@ const PARTS: usize = 10;
 pub struct Settings {
     /// How far back it looks.
     pub window: Duration,
-    /// Calls in the window without which it never opens.
+    /// Calls in the window without which it never opens; so many that fail in a row open it,
+    /// whatever came before.
     pub calls_min: u32,
     /// The share of them, from 0 to 1, that has to have failed.
     pub failed_share: f64,
@@ -31,15 +34,15 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// Half of at least 20 calls in 10 s; open for 1 s at first and 30 s at most; closed by three
-    /// successes.
+    /// Half of at least 20 calls in 10 s, or 20 in a row; open for 1 s each time, since a call a
+    /// second to try hurts nobody; closed by three successes.
     fn default() -> Settings {
         Settings {
             window: Duration::from_secs(10),
             calls_min: 20,
             failed_share: 0.5,
             open: Duration::from_secs(1),
-            open_max: Duration::from_secs(30),
+            open_max: Duration::from_secs(1),
             successes: 3,
         }
     }
@@ -52,6 +55,9 @@ pub struct Breaker {
     parts: [Part; PARTS],
     /// Which part of time, counted from zero, is the newest.
     newest: u64,
+    /// Failures since the last success, while it's closed, and when the first of them came.
+    in_a_row: u32,
+    row_since: Time,
     state: State,
     /// How often it has opened from closed.
     opened: u64,
@@ -96,6 +102,8 @@ impl Breaker {
             settings,
             parts: [Part::default(); PARTS],
             newest: 0,
+            in_a_row: 0,
+            row_since: Time(0),
             state: State::Closed,
             opened: 0,
         }
@@ -134,7 +142,10 @@ impl Breaker {
     /// A call has succeeded.
     pub fn succeeded(&mut self, now: Time) {
         match &mut self.state {
-            State::Closed => self.count(now, false),
+            State::Closed => {
+                self.in_a_row = 0;
+                self.count(now, false);
+            }
             // It was made before this opened.
             State::Open { .. } => {}
             State::HalfOpen {
@@ -157,7 +168,7 @@ impl Breaker {
         match self.state {
             State::Closed => {
                 self.count(now, true);
-                if self.has_failed_enough() {
+                if self.are_too_many_in_a_row(now) || self.has_failed_enough() {
                     self.opened += 1;
                     self.open(now, self.settings.open);
                 }
@@ -201,6 +212,7 @@ impl Breaker {
 
     fn open(&mut self, now: Time, length: Duration) {
         let until = now + length;
+        self.in_a_row = 0;
         self.state = State::Open { until, length };
     }
 
@@ -222,6 +234,16 @@ impl Breaker {
         self.newest = newest;
     }
 
+    /// Adds a failure to the row. One that has lasted for the whole window begins anew.
+    fn are_too_many_in_a_row(&mut self, now: Time) -> bool {
+        let window_ns = self.settings.window.as_nanos() as u64;
+        if self.in_a_row == 0 || now.since(self.row_since) >= window_ns {
+            (self.in_a_row, self.row_since) = (0, now);
+        }
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        self.in_a_row >= self.settings.calls_min
+    }
+
     fn has_failed_enough(&self) -> bool {
         let calls: u64 = self.parts.iter().map(|part| u64::from(part.calls)).sum();
         let failed: u64 = self.parts.iter().map(|part| u64::from(part.failed)).sum();
@@ -241,7 +263,11 @@ mod tests {
     }
 
     fn breaker() -> Breaker {
-        Breaker::new(Settings::default())
+        let open_max = Duration::from_secs(30);
+        Breaker::new(Settings {
+            open_max,
+            ..Settings::default()
+        })
     }
 
     fn open_at(ms: u64) -> Breaker {
@@ -264,12 +290,25 @@ mod tests {
     fn a_share_below_the_limit_opens_nothing() {
         let mut breaker = breaker();
         for n in 0..10_000 {
-            match n % 100 {
+            match n * 37 % 100 {
+                _ if n < 100 => breaker.succeeded(at(n)),
                 0..51 => breaker.succeeded(at(n)),
                 _ => breaker.failed(at(n)),
             }
         }
         assert_eq!(breaker.status(), Status::Closed);
+    }
+
+    #[test]
+    fn so_many_failures_in_a_row_open_it_however_well_it_was_before() {
+        let mut breaker = breaker();
+        (0..10_000).for_each(|n| breaker.succeeded(at(n / 10)));
+        (0..19).for_each(|_| breaker.failed(at(1001)));
+        breaker.succeeded(at(1002));
+        (0..19).for_each(|_| breaker.failed(at(1003)));
+        assert_eq!(breaker.status(), Status::Closed);
+        breaker.failed(at(1004));
+        assert_eq!((breaker.status(), breaker.opened()), (Status::Open, 1));
     }
 
     #[test]

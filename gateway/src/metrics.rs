@@ -282,7 +282,9 @@ fn of_users(text: &mut String, users: &[(&str, Snapshot)]) {
     of_each(text, ("users_state", "gauge", "state"), users, |counts| {
         [
             ("entries", counts.entries),
+            ("tasks", counts.tasks),
             ("redis_breaker_open", u64::from(counts.redis_open)),
+            ("redis_lost", u64::from(counts.redis_lost)),
             ("database_breaker_open", u64::from(counts.database_open)),
             ("hears_revocations", u64::from(counts.hears)),
         ]

@@ -4,6 +4,8 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use measure::time::Time;
+
 use crate::balance::Maglev;
 use crate::config::{Balance, Config};
 use crate::routing::Table;
@@ -44,10 +46,10 @@ impl Plan {
             });
             let (one, of_it) = match same {
                 Some(same) => same,
-                None => (
-                    Arc::new(Users::start(one.settings.clone())?),
-                    Arc::default(),
-                ),
+                None => {
+                    let users = Arc::new(Users::start(one.settings.clone())?);
+                    (users, Arc::new(Said::new(Time::now())))
+                }
             };
             users.push(one);
             said.push(of_it);

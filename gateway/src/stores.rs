@@ -1,45 +1,62 @@
 //! What is said in the log when stores of users are lost, and when they're back.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::time::Duration;
 
 use measure::foreign::screened;
+use measure::time::Time;
 use users::counts::Snapshot;
 
-const REDIS_OPEN: u8 = 1;
-const DATABASE_OPEN: u8 = 2;
+/// For so long nothing is said after the start: connections are still being made.
+const QUIET: Duration = Duration::from_secs(2);
+
+const REDIS: u8 = 1;
+const DATABASE: u8 = 2;
 const DEAF: u8 = 4;
 /// Revocations were heard before, so that it's worth a line if they aren't.
 const HEARD: u8 = 8;
 
 /// What was said last of the stores behind some users, by whichever worker saw it first.
-#[derive(Debug, Default)]
-pub(crate) struct Said(AtomicU8);
+#[derive(Debug)]
+pub(crate) struct Said {
+    state: AtomicU8,
+    quiet_until: Time,
+}
 
 impl Said {
+    /// Nothing yet.
+    pub(crate) fn new(now: Time) -> Said {
+        Said {
+            state: AtomicU8::new(0),
+            quiet_until: now + QUIET,
+        }
+    }
+
     /// Says what has changed since.
-    pub(crate) fn look(&self, name: &str, now: &Snapshot) {
-        for line in self.changes(now) {
+    pub(crate) fn look(&self, name: &str, counts: &Snapshot, now: Time) {
+        for line in self.changes(counts, now) {
             eprintln!("ringside-gateway: users {}: {line}", screened(name));
         }
     }
 
-    fn changes(&self, now: &Snapshot) -> impl Iterator<Item = &'static str> {
-        let heard = now.hears || self.0.load(Relaxed) & HEARD != 0;
-        let state = u8::from(now.redis_open) * REDIS_OPEN
-            + u8::from(now.database_open) * DATABASE_OPEN
+    fn changes(&self, counts: &Snapshot, now: Time) -> impl Iterator<Item = &'static str> {
+        let heard = counts.hears || self.state.load(Relaxed) & HEARD != 0;
+        let redis = (counts.redis_lost && now >= self.quiet_until) || counts.redis_open;
+        let state = u8::from(redis) * REDIS
+            + u8::from(counts.database_open) * DATABASE
             + u8::from(heard) * HEARD
-            + u8::from(heard && !now.hears) * DEAF;
+            + u8::from(heard && !counts.hears) * DEAF;
         // Whoever changes it says so, and nobody else.
-        let before = self.0.swap(state, Relaxed);
+        let before = self.state.swap(state, Relaxed);
         let lines = [
             (
-                REDIS_OPEN,
-                "Redis keeps failing and isn't asked for now",
+                REDIS,
+                "Redis isn't asked for now: it's not connected, or keeps failing",
                 "Redis is asked again",
             ),
             (
-                DATABASE_OPEN,
-                "the database keeps failing and isn't asked for now",
+                DATABASE,
+                "the database isn't asked for now: it keeps failing",
                 "the database is asked again",
             ),
             (
@@ -60,30 +77,36 @@ mod tests {
 
     #[test]
     fn each_change_is_said_once_and_the_first_hearing_not_at_all() {
-        let said = Said::default();
-        let mut now = Snapshot::default();
-        let mut look = |change: &dyn Fn(&mut Snapshot)| {
-            change(&mut now);
-            said.changes(&now).collect::<Vec<_>>()
+        let said = Said::new(Time(0));
+        let mut counts = Snapshot::default();
+        let mut look = |seconds: u64, change: &dyn Fn(&mut Snapshot)| {
+            change(&mut counts);
+            let now = Time(0) + Duration::from_secs(seconds);
+            said.changes(&counts, now).collect::<Vec<_>>()
         };
-        assert!(look(&|_| {}).is_empty());
-        assert!(look(&|now| now.hears = true).is_empty());
-        let lost = look(&|now| {
+        assert!(look(0, &|now| now.redis_lost = true).is_empty());
+        let connected = look(1, &|now| {
+            now.redis_lost = false;
+            now.hears = true;
+        });
+        assert!(connected.is_empty());
+        let lost = look(3, &|now| {
             now.hears = false;
-            now.redis_open = true;
+            now.redis_lost = true;
         });
         assert_eq!(lost.len(), 2, "{lost:?}");
-        assert!(lost[0].starts_with("Redis keeps failing"), "{lost:?}");
+        assert!(lost[0].starts_with("Redis isn't asked"), "{lost:?}");
         assert!(lost[1].starts_with("revocations aren't heard"), "{lost:?}");
-        assert!(look(&|_| {}).is_empty());
-        let more = look(&|now| now.database_open = true);
+        assert!(look(4, &|now| now.redis_open = true).is_empty());
+        let more = look(5, &|now| now.database_open = true);
         assert!(
             more.len() == 1 && more[0].starts_with("the database"),
             "{more:?}"
         );
-        let back = look(&|now| {
+        let back = look(6, &|now| {
             now.hears = true;
             now.redis_open = false;
+            now.redis_lost = false;
             now.database_open = false;
         });
         let expected = [
@@ -92,5 +115,15 @@ mod tests {
             "revocations are heard again",
         ];
         assert_eq!(back, expected);
+    }
+
+    #[test]
+    fn a_store_that_is_away_from_the_start_is_said_after_a_moment() {
+        let said = Said::new(Time(0));
+        let mut lost = Snapshot::default();
+        lost.redis_lost = true;
+        let at = |seconds| Time(0) + Duration::from_secs(seconds);
+        assert_eq!(said.changes(&lost, at(1)).count(), 0);
+        assert_eq!(said.changes(&lost, at(2)).count(), 1);
     }
 }

@@ -54,10 +54,14 @@ pub struct Snapshot {
     pub revoked: u64,
     /// Users in memory now.
     pub entries: u64,
+    /// Tasks of the thread that asks the stores now: a few that stay, and one for each question.
+    pub tasks: u64,
     /// Whether the breaker of Redis is open now.
     pub redis_open: bool,
     /// Whether that of the database is.
     pub database_open: bool,
+    /// Whether there is no connection to Redis now, although it's to be asked.
+    pub redis_lost: bool,
     /// Whether revocations are heard now.
     pub hears: bool,
 }

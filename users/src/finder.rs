@@ -146,6 +146,7 @@ impl Finder {
         Snapshot {
             entries: self.memory.len() as u64,
             redis_open,
+            redis_lost: self.redis.as_ref().is_some_and(|redis| redis.is_lost()),
             database_open,
             hears: self.hears.load(Relaxed),
             ..self.counts.read()

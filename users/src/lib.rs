@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::thread;
 
 use measure::time::Time;
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Handle};
 use tokio::sync::mpsc::{self, Sender};
 
 pub use counts::Counts;
@@ -78,6 +78,7 @@ pub struct Users {
     shares: Shares,
     questions: Sender<Question>,
     portions: Sender<Portion>,
+    runtime: Handle,
 }
 
 impl Users {
@@ -91,6 +92,7 @@ impl Users {
         let (questions, waiting) = mpsc::channel(QUESTIONS_MAX);
         let (portions, wished) = mpsc::channel(PORTIONS_MAX);
         let of_thread = Arc::clone(&finder);
+        let handle = runtime.handle().clone();
         let thread = thread::Builder::new().name("users".into());
         thread.spawn(move || {
             runtime.block_on(async {
@@ -105,6 +107,7 @@ impl Users {
             finder,
             questions,
             portions,
+            runtime: handle,
         })
     }
 
@@ -115,7 +118,10 @@ impl Users {
 
     /// What it has counted.
     pub fn counts(&self) -> counts::Snapshot {
-        self.finder.snapshot(Time::now())
+        counts::Snapshot {
+            tasks: self.runtime.metrics().num_alive_tasks() as u64,
+            ..self.finder.snapshot(Time::now())
+        }
     }
 
     /// Looks into memory.

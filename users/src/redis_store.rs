@@ -83,7 +83,12 @@ impl Store {
 
     /// Whether asking is in vain for now.
     pub(crate) fn is_shut(&self, now: Time) -> bool {
-        !self.is_connected.load(Relaxed) || self.guard.is_shut(now)
+        self.is_lost() || self.guard.is_shut(now)
+    }
+
+    /// Whether there is no connection.
+    pub(crate) fn is_lost(&self) -> bool {
+        !self.is_connected.load(Relaxed)
     }
 
     /// Whether its breaker is open.

@@ -232,12 +232,13 @@ impl Judge<'_> {
         };
         let span = written.span();
         let written = written.into_inner();
+        let open = or(written.open, default.open);
         let settings = breaker::Settings {
             window: or(written.window, default.window),
             calls_min: written.calls.unwrap_or(default.calls_min),
             failed_share: written.failed.map_or(default.failed_share, |share| share.0),
-            open: or(written.open, default.open),
-            open_max: or(written.open_max, default.open_max),
+            open,
+            open_max: or(written.open_max, default.open_max.max(open)),
             successes: written.successes.unwrap_or(default.successes),
         };
         let none = settings.calls_min == 0 || settings.successes == 0;

@@ -15,8 +15,13 @@ use supervisor::setting::Trouble;
 use supervisor::watch::{Joined, Watch};
 
 use crate::cost::Injected;
-use crate::intervene::{Burners, Started, Stopped, Whom};
+use crate::intervene::{Burners, Name, Started, Stopped, Whom};
 use crate::schedule::{Fault, Kind};
+
+/// So often it's looked who leads a subject that has had a signal.
+const LOOK: Duration = Duration::from_millis(250);
+/// So long somebody may take to end who was asked to, and is started again after that.
+const ENDS: Duration = Duration::from_secs(10);
 
 /// The load's side: says when the window opens, and hears who has come.
 #[derive(Debug)]
@@ -70,6 +75,7 @@ pub fn inject<R>(
     };
     thread::scope(|scope| {
         let hand = Hand {
+            may_be_followed: false,
             started,
             stop,
             told,
@@ -90,13 +96,15 @@ pub fn inject<R>(
 enum Act {
     Killed,
     Stopped { _until: Stopped },
-    Signalled,
+    Signalled(Name),
     Burning { _until: Burners },
     Broken,
 }
 
 /// Who does it.
 struct Hand<'a> {
+    /// The subject has had a signal, so that it may leave its place to another.
+    may_be_followed: bool,
     started: Started<'a>,
     stop: &'a Stop,
     told: Receiver<Time>,
@@ -118,6 +126,9 @@ impl Hand<'_> {
                 },
                 false => self.inject(fault, opened)?,
             });
+        }
+        if self.may_be_followed {
+            self.is_over_by(Time::NEVER);
         }
         Ok(injected)
     }
@@ -144,7 +155,7 @@ impl Hand<'_> {
         for (act, whom) in acts.into_iter().zip(&fault.whom) {
             let is_gone = match act {
                 Act::Killed => true,
-                Act::Signalled => self.started.has_ended(whom),
+                Act::Signalled(name) => self.has_ended(whom, name),
                 Act::Stopped { .. } | Act::Burning { .. } | Act::Broken => false,
             };
             if let (Act::Broken, Some((_, mend))) = (&act, fault.kind.orders()) {
@@ -179,7 +190,8 @@ impl Hand<'_> {
             },
             Kind::Signal(name) => {
                 started.signal(whom, name)?;
-                Act::Signalled
+                self.may_be_followed |= *whom == Whom::Subject;
+                Act::Signalled(name)
             }
             Kind::Cpu => {
                 let join = &self.join;
@@ -192,15 +204,35 @@ impl Hand<'_> {
         })
     }
 
+    /// Whether somebody has ended who had this signal: at once, or, if it was asked to end and is
+    /// still at it, within a while.
+    fn has_ended(&mut self, whom: &Whom, name: Name) -> bool {
+        let deadline = Time::now() + ENDS;
+        loop {
+            let now = Time::now();
+            let is_gone = self.started.has_ended(whom);
+            if is_gone || !name.ends() || now >= deadline || self.is_over_by(now + LOOK) {
+                return is_gone;
+            }
+        }
+    }
+
     fn introduce(&self, joined: Joined) {
         // Whoever would hear it waits for this thread's end.
         let _ = self.join.send(joined);
     }
 
-    /// Sleeps until then; whether the load was over before.
-    fn is_over_by(&self, then: Time) -> bool {
+    /// Sleeps until then; whether the load was over before. Meanwhile it sees who has come in the
+    /// subject's place.
+    fn is_over_by(&mut self, then: Time) -> bool {
         loop {
-            let left = then - Time::now();
+            let mut left = then - Time::now();
+            if self.may_be_followed {
+                left = left.min(LOOK);
+                if let Some(joined) = self.started.successor() {
+                    self.introduce(joined);
+                }
+            }
             match self.told.recv_timeout(left) {
                 Err(RecvTimeoutError::Timeout) if Time::now() >= then => return false,
                 Err(RecvTimeoutError::Disconnected) => return true,

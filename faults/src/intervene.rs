@@ -77,6 +77,11 @@ impl Name {
         }
     }
 
+    /// Whether it asks for an end, which may take a while.
+    pub fn ends(self) -> bool {
+        matches!(self, Name::Quit | Name::Term)
+    }
+
     fn signal(self) -> Signal {
         match self {
             Name::Hup => Signal::HUP,
@@ -93,6 +98,8 @@ impl Name {
 #[derive(Debug)]
 pub struct Started<'a> {
     process: &'a mut Process,
+    /// Who led it at the last look.
+    leader: u32,
     values: &'a Values,
     subject: &'a Subject,
     setting: &'a Setting<'a>,
@@ -107,6 +114,7 @@ pub fn apart<'a>(
 ) -> (&'a mut Watch, Option<Started<'a>>) {
     let started = match &mut live.process {
         Served::Started(process) => Some(Started {
+            leader: process.leader(),
             process,
             values: &live.values,
             subject,
@@ -180,8 +188,17 @@ impl Started<'_> {
         }
         let process = self.alive(whom)?;
         process.may_hand_over();
-        send(process.pid(), name.signal());
+        send(process.leader(), name.signal());
         Ok(())
+    }
+
+    /// Who leads the subject, if that is another one than at the last look: a signal may have it
+    /// leave its place to another.
+    pub fn successor(&mut self) -> Option<Joined> {
+        let leader = self.process.leader();
+        let is_new = leader != self.leader;
+        self.leader = leader;
+        is_new.then(|| Joined::successor(self.process, leader))
     }
 
     /// Whether nobody is left of it who could serve.
@@ -248,6 +265,7 @@ impl Started<'_> {
         });
         if let Ok(process) = started {
             let joined = Joined::subject(&process);
+            self.leader = process.pid();
             *self.process = process;
             self.process.accompany(companions);
             return Ok(joined);

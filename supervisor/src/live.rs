@@ -325,6 +325,11 @@ impl Joined {
         Joined(Who::Subject(process.pid(), process.group()))
     }
 
+    /// It leads the subject from now on, which has left its place to it.
+    pub fn successor(process: &Process, pid: u32) -> Joined {
+        Joined(Who::Subject(pid, process.group()))
+    }
+
     /// It is a companion of the subject.
     pub fn companion(process: &Process) -> Joined {
         Joined(Who::Companion(process.pid()))

@@ -191,6 +191,17 @@ impl Process {
         self.child.id()
     }
 
+    /// The process id of who leads it now: its own, or that of whom it has left its place to, which
+    /// is the one with the most below it.
+    pub fn leader(&mut self) -> u32 {
+        if self.exited().is_none() {
+            return self.pid();
+        }
+        let below = |pid: &u32| measure::process::tree(*pid).len();
+        let left = self.members().into_iter().max_by_key(below);
+        left.unwrap_or(self.pid())
+    }
+
     /// How it ended, if it has. What it started may still be there.
     pub fn exited(&mut self) -> Option<ExitStatus> {
         if self.gone.is_none() {

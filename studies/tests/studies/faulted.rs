@@ -171,6 +171,34 @@ fn a_fault_that_cannot_be_made_fails_its_row_and_says_why() {
 }
 
 #[test]
+fn who_has_left_its_place_is_followed_by_the_next_signal() {
+    let _beside = beside_others();
+    let arena = Arena::new("followed");
+    let program = std::env::current_exe().expect("this program has a path");
+    let program = program.to_str().expect("a path of UTF-8");
+    // A shell that ends when it's asked to, and leaves the server that it has started.
+    let script = format!(
+        "trap 'exit 0' USR2; {program} tiny_server --exact --nocapture & while :; do wait; done"
+    );
+    let subject = tiny("good", "");
+    let (before, after) = subject.split_once("command = [").expect("a command");
+    let (_, after) = after.split_once(']').expect("its end");
+    let subject = format!("{before}command = [\"sh\", \"-c\", {script:?}]{after}");
+    arena.subject("good", &subject);
+    let faults = "[[faults]]\nat = \"200ms\"\nkind = \"signal\"\nsignal = \"USR2\"\n\
+                  [[faults]]\nat = \"800ms\"\nfor = \"300ms\"\nkind = \"signal\"\n\
+                  signal = \"TERM\"\n";
+    let outcome = arena.compare(&faulted(&["good"], 1, faults), &Stop::new());
+    let round = round(&outcome, "good", 1);
+    let [handed_over, ended] = round.faults.as_slice() else {
+        panic!("{:?}", round.faults);
+    };
+    assert_eq!(handed_over.cost.map(|cost| cost.lost), Some(0));
+    // The second one reached who had been left, and not who had gone.
+    assert!(ended.ready_s.is_some(), "{ended:?}");
+}
+
+#[test]
 fn who_asks_to_stop_while_a_subject_is_stopped_leaves_nobody_behind() {
     let _beside = beside_others();
     let arena = Arena::new("interrupted");

@@ -3,10 +3,8 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
-	"sync/atomic"
 	"time"
 )
 
@@ -20,13 +18,10 @@ type Chain struct {
 	cache  *Cache
 	store  *Store
 	counts *Counts
-	visits *Visits
 	// How often a dependency that fails is asked again.
 	retries int
 	// Whether there is no answer where the cache knows nothing, instead of an empty account.
 	orNone bool
-	// What takes dependencies away, if anything.
-	loss *Loss
 }
 
 // Request is what a client sends besides its token.
@@ -44,12 +39,6 @@ type Answer struct {
 	Fresh    int    `json:"fresh"`
 	Currency string `json:"currency"`
 	Note     string `json:"note"`
-}
-
-// drawn answers with an account that the service draws, for generators that send the same bytes each
-// time.
-func (chain *Chain) drawn(w http.ResponseWriter, r *http.Request) {
-	chain.serve(w, r, wanted, func() (uint32, bool) { return chain.visits.next(), true })
 }
 
 // named answers with the account that the path names.
@@ -83,7 +72,6 @@ func (chain *Chain) serve(
 ) {
 	if !chain.shed.admit() {
 		chain.counts.shed.Add(1)
-		chain.loss.refused()
 		refuse(w, http.StatusServiceUnavailable)
 		return
 	}
@@ -95,7 +83,6 @@ func (chain *Chain) serve(
 	}
 	if !chain.limit.take(r.Context()) {
 		chain.counts.limited.Add(1)
-		chain.loss.refused()
 		refuse(w, http.StatusTooManyRequests)
 		return
 	}
@@ -166,32 +153,6 @@ func refuse(w http.ResponseWriter, status int) {
 	}
 	http.Error(w, http.StatusText(status), status)
 }
-
-// Visits says whose account is asked for next, where the path names none. A generator that sends the
-// same bytes each time cannot choose, so the service draws: few accounts are asked for often, most
-// seldom (Zipf's law).
-type Visits struct {
-	drawn []uint32
-	at    atomic.Uint32
-}
-
-func newVisits(visited int) *Visits {
-	random := rand.New(rand.NewPCG(1, 2))
-	zipf := rand.NewZipf(random, visitsExponent, 1, uint64(visited-1))
-	drawn := make([]uint32, 1<<20)
-	for at := range drawn {
-		drawn[at] = uint32(zipf.Uint64())
-	}
-	return &Visits{drawn: drawn}
-}
-
-func (visits *Visits) next() uint32 {
-	return visits.drawn[visits.at.Add(1)%uint32(len(visits.drawn))]
-}
-
-// How strongly few accounts are preferred; with the size and the lifetime of the cache it decides
-// how often the cache of the process has what is asked for.
-const visitsExponent = 1.1
 
 // How long a request waits before it asks a dependency again that failed.
 const retryPause = 10 * time.Millisecond

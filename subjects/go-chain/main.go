@@ -9,7 +9,6 @@ import (
 	"flag"
 	"log"
 	"net/http"
-	"strings"
 	"time"
 )
 
@@ -19,12 +18,9 @@ func main() {
 	cached := flag.Int("cache", 20_000, "accounts that the cache of this process holds; 0 is none")
 	shed := flag.Float64("shed", 120_000, "requests a second beyond which the node answers 503")
 	limit := flag.Float64("limit", 1_000_000, "requests a second beyond which the route answers 429")
-	visited := flag.Int("visited", accounts, "accounts that are drawn from, of those in the database")
 	lifetime := flag.Duration("lifetime", time.Minute, "how long an account is recent in the cache of this process; twice that in Redis")
 	retries := flag.Int("retries", 0, "times that a dependency which fails is asked again")
 	fallback := flag.String("fallback", "empty", "the answer where nobody can be asked and the cache knows nothing: empty (an account), or none (503)")
-	kill := flag.String("kill", "", "dependencies to shut down: redis, database, or both with a comma")
-	killAfter := flag.Duration("kill-after", time.Second, "when to shut them down, counted from the last request that an overload has refused")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		log.Fatal("usage: server [options] HOST:PORT")
@@ -47,20 +43,11 @@ func main() {
 		cache:  newCache(*cached, *lifetime),
 		store:  store,
 		counts: counts,
-		visits: newVisits(*visited),
 
 		retries: *retries,
 		orNone:  *fallback == "none",
 	}
-	if *kill != "" {
-		chain.loss = newLoss(*killAfter, func() {
-			for _, dependency := range strings.Split(*kill, ",") {
-				go store.shutDown(dependency)
-			}
-		})
-	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /account", chain.drawn)
 	mux.HandleFunc("POST /account/{account}", chain.named)
 	mux.HandleFunc("GET /account/{account}", chain.fetched)
 	mux.HandleFunc("GET /metrics", counts.serve)

@@ -199,19 +199,3 @@ func (store *Store) fill(ctx context.Context) error {
 	}
 	return store.redis.Ping(ctx).Err()
 }
-
-// shutDown ends a dependency for good, as an operator would: what comes then is what the breakers
-// and the fallback are for.
-func (store *Store) shutDown(dependency string) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	log.Printf("%s is shut down", dependency)
-	switch dependency {
-	case "redis":
-		store.redis.ShutdownNoSave(ctx)
-	case "database":
-		store.database.ExecContext(ctx, "SHUTDOWN")
-	default:
-		log.Fatalf("-kill %s: redis or database was expected", dependency)
-	}
-}

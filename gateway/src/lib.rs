@@ -14,6 +14,7 @@ mod balance;
 pub mod config;
 pub mod example;
 mod health;
+mod hosts;
 mod identity;
 mod log;
 mod metrics;

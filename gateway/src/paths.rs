@@ -3,8 +3,8 @@
 //! A gateway decides by the path, and the server behind it acts by the path. Where they read it
 //! differently, a rule is passed by: `/public/../private`, `/%70rivate`, `//private`. So routes are
 //! matched against the path as most servers read it: escapes of unreserved characters undone
-//! (RFC 3986 §6.2.2.2) and slashes in a row as one. What is read too differently to tell is
-//! refused.
+//! (RFC 3986 §6.2.2.2), slashes in a row as one, and without the parameters of segments, which
+//! many servers cut off: `/private;x=1`. What is read too differently to tell is refused.
 
 use std::borrow::Cow;
 
@@ -36,15 +36,18 @@ impl Doubtful {
 
 /// The path as it's matched. Without anything special in it that's the path itself.
 pub(crate) fn judge(path: &[u8], refuses_slashes: bool) -> Result<Cow<'_, [u8]>, Doubtful> {
-    let special = |pair: &[u8]| matches!(pair, [b'%', _] | [b'/', b'/' | b'.'] | [b'\\', _]);
-    let ends_specially = matches!(path.last(), Some(b'%' | b'\\'));
+    let special = |pair: &[u8]| matches!(pair, [b'%' | b';' | b'\\', _] | [b'/', b'/' | b'.']);
+    let ends_specially = matches!(path.last(), Some(b'%' | b';' | b'\\'));
     if !ends_specially && !path.windows(2).any(special) {
         return Ok(Cow::Borrowed(path));
     }
     let mut read = Vec::with_capacity(path.len());
     let mut rest = path;
+    let mut in_parameters = false;
     while let [byte, behind @ ..] = rest {
         rest = behind;
+        in_parameters &= *byte != b'/';
+        let from = read.len();
         match byte {
             b'%' => {
                 let (Some(byte), true) = (escaped(behind), behind.len() >= 2) else {
@@ -65,12 +68,15 @@ pub(crate) fn judge(path: &[u8], refuses_slashes: bool) -> Result<Cow<'_, [u8]>,
             }
             b'\\' if refuses_slashes => return Err(Doubtful::Slash),
             b'/' if read.last() == Some(&b'/') => {}
+            b';' => in_parameters = true,
             byte => read.push(*byte),
         }
+        if in_parameters {
+            read.truncate(from); // Judged, and not matched.
+        }
     }
-    // Some servers cut parameters off a segment before they resolve it: `..;x`.
-    let plain = |segment: &[u8]| segment.iter().take_while(|byte| **byte != b';').count();
-    let dots = |segment: &[u8]| matches!(&segment[..plain(segment)], b"." | b"..");
+    // Parameters are gone by now: `..;x` is one, too.
+    let dots = |segment: &[u8]| matches!(segment, b"." | b"..");
     match read.split(|byte| *byte == b'/').any(dots) {
         true => Err(Doubtful::DotSegment),
         false => Ok(Cow::Owned(read)),
@@ -99,6 +105,10 @@ mod tests {
             ("/.well-known/x", "/.well-known/x"),
             ("/a/..b", "/a/..b"),
             ("/a...", "/a..."),
+            ("/private;x=1", "/private"),
+            ("/private;", "/private"),
+            ("/a;b=%20/c;d/e", "/a/c/e"),
+            ("/;x/private", "/private"),
         ];
         for (path, expected) in rows {
             let read = judge(path.as_bytes(), true);

@@ -50,8 +50,13 @@ pub fn role() -> Result<Role, Error> {
     let Some(text) = env::var_os(WORKER) else {
         return Ok(Role::Master);
     };
-    // It has inherited what its master reads from a descriptor.
-    let held_back: SigSet = SIGNALS.into_iter().collect();
+    // It has inherited what its master reads from a descriptor. What asks a master for others goes
+    // past workers, which would die of it where somebody signals all processes of a service.
+    let masters = [Signal::SIGHUP, Signal::SIGUSR2];
+    let own = SIGNALS
+        .into_iter()
+        .filter(|signal| !masters.contains(signal));
+    let held_back: SigSet = own.collect();
     let _ = held_back.thread_unblock();
     let numbers = text.to_str().and_then(numbers);
     let Some((place, channel, socket)) = numbers else {

@@ -54,6 +54,7 @@ pub fn run(settings: &Settings, say: &dyn Fn(&str)) -> Result<(), Error> {
         admin: None,
         begun: false,
         ending: false,
+        asked: false,
         sockets,
     };
     if master.predecessor.is_none() {
@@ -93,8 +94,10 @@ struct Master<'a> {
     admin: Option<Running>,
     /// All workers have served at once.
     begun: bool,
-    /// It was told to end.
+    /// It ends, by a signal or because another has taken over.
     ending: bool,
+    /// A signal has asked for that.
+    asked: bool,
 }
 
 /// Another master that was started.
@@ -188,13 +191,17 @@ impl Master<'_> {
                 self.carry_out(actions);
             }
             Signal::SIGUSR2 if !self.ending => self.hand_over(),
-            Signal::SIGTERM | Signal::SIGINT | Signal::SIGQUIT if self.ending => {
+            Signal::SIGTERM | Signal::SIGINT | Signal::SIGQUIT if self.asked => {
                 (self.say)("ending at once");
                 let actions = self.roster.kill(now);
                 self.carry_out(actions);
             }
             Signal::SIGTERM | Signal::SIGINT | Signal::SIGQUIT => {
                 (self.say)("ending when what's under way is done");
+                self.asked = true;
+                if self.ending {
+                    return; // Another has taken over, and this one ends already.
+                }
                 self.ending = true;
                 self.end_successor();
                 self.voice.stopping();

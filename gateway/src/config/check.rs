@@ -482,7 +482,7 @@ impl Judge<'_> {
             mirror,
             rates: self.rates(&written.rates, written.token.is_some(), named.users)?,
             token: self.token_of(written.token.as_ref(), named.tokens)?,
-            user: self.user_of(&written, named.users)?,
+            user: self.user_of(&written, named.users, named.tokens)?,
             priority: self
                 .word(written.priority.as_ref(), &PRIORITIES)?
                 .unwrap_or_default(),

@@ -1,5 +1,6 @@
 //! What a file says about users who are looked up: where, by what, and what upstreams are told.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use admission::breaker;
@@ -10,7 +11,7 @@ use users::settings::{Database, Memory, Password, Place, Redis};
 use super::document::BadConfig;
 use super::judge::{Judge, is_token};
 use super::written::or;
-use super::{By, Users, written};
+use super::{By, Token, Users, written};
 
 /// The most users that are remembered: what they take is memory that nobody else may have.
 const ENTRIES_MAX: usize = 10_000_000;
@@ -27,11 +28,24 @@ impl Judge<'_> {
         &self,
         route: &written::Route,
         users: &[Users],
+        tokens: &[Arc<Token>],
     ) -> Result<Option<usize>, BadConfig> {
         let Some(name) = &route.user else {
             return Ok(None);
         };
         let at = self.place_of("users", name, users.iter().map(|one| &*one.name))?;
+        if let Some(token) = self.token_of(route.token.as_ref(), tokens)?
+            && let token = std::slice::from_ref(&tokens[token])
+            && let of_token = super::trust::identity_fields(token, &[])
+            && let Some(twice) = of_token.iter().find(|one| users[at].fields.contains(one))
+        {
+            let what = format!(
+                "`{twice}` is made of the token and of [users.{}], so an upstream would get it \
+                 twice: remove one of them",
+                name.get_ref()
+            );
+            return self.bad(name.span(), what);
+        }
         match users[at].by == By::Subject && route.token.is_none() {
             true => {
                 let what = format!(
@@ -75,19 +89,34 @@ impl Judge<'_> {
             let redis = users.settings.redis.as_ref();
             redis.map(|redis| (redis.place.clone(), redis.number, redis.prefix.clone()))
         };
-        let same = before
-            .iter()
-            .find(|other| keys(other).is_some() && keys(other) == keys(&one));
-        match same {
-            Some(other) => {
-                let what = format!(
-                    "the `prefix` in Redis is that of [users.{}], so each would read the other's",
-                    other.name
-                );
-                self.bad(span, what)
+        let are_mixed = |other: &&Users| match (keys(other), keys(&one)) {
+            (Some((place, number, theirs)), Some((own_place, own_number, own))) => {
+                let begins = theirs.starts_with(&own) || own.starts_with(&theirs);
+                begins && (place, number) == (own_place, own_number)
             }
-            None => Ok(one),
+            _ => false,
+        };
+        if let Some(other) = before.iter().find(are_mixed) {
+            let what = format!(
+                "the `prefix` in Redis is that of [users.{}], or one begins with the other, so \
+                 each would read the other's",
+                other.name
+            );
+            return self.bad(span, what);
         }
+        let redis = one.settings.redis.as_ref();
+        let stream = redis.and_then(|redis| Some((redis, redis.revocations.as_ref()?)));
+        if let Some((redis, stream)) = stream
+            && stream.starts_with(&redis.prefix)
+        {
+            let what = format!(
+                "`revocations` is a stream, and a user's key, too, with this `prefix`: a user \
+                 could be called `{}`",
+                &stream[redis.prefix.len()..]
+            );
+            return self.bad(span, what);
+        }
+        Ok(one)
     }
 
     fn users_alone(

@@ -79,6 +79,16 @@ impl Judge<'_> {
             self.may_be_written(field, claim.span())?;
             fields.push((field.to_ascii_lowercase(), claim.get_ref().clone()));
         }
+        let users = self.users(&written)?;
+        let of_users = users.iter().flat_map(HashMap::values);
+        let mut names = of_users.flat_map(|user| &user.fields).map(|(name, _)| name);
+        if let Some(twice) = names.find(|name| fields.iter().any(|(field, _)| field == *name)) {
+            let what = format!(
+                "`{twice}` is made of a claim and of a user, so an upstream would get it twice: \
+                 remove one of them"
+            );
+            return self.bad(span, what);
+        }
         let others = fields.iter().map(|(_, claim)| claim.clone());
         let leeway_s = self.leeway(written.leeway.as_ref())?;
         let default = Rules::default();
@@ -94,7 +104,7 @@ impl Judge<'_> {
         let what = format!("expected at most {CACHE_MAX} tokens");
         let cache = self.within(written.cache.as_ref(), 0..=CACHE_MAX, 10_000, what)?;
         Ok(Token {
-            users: self.users(&written)?,
+            users,
             name,
             keys,
             remote,

@@ -33,6 +33,7 @@ use self::users::{Caller, Told};
 use crate::Shared;
 use crate::balance;
 use crate::config::{Action, Balance, HashKey};
+use crate::hosts;
 use crate::identity::Identities;
 use crate::log::Entry;
 use crate::metrics::Figures;
@@ -462,6 +463,9 @@ fn too_long() -> Response {
 
 /// What no route decides about.
 fn refuse(request: &Request<'_>) -> Result<(), Response> {
+    if !request.host().is_none_or(hosts::is_plain) {
+        return Err(Response::sentence(400, "this isn't the name of a host\n"));
+    }
     match request.method() {
         // A gateway is no tunnel, and TRACE would show fields that only the gateway and its
         // upstreams should see (RFC 9110 §9.3.8).

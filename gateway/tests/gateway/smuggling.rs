@@ -250,3 +250,32 @@ fn a_request_of_http_2_becomes_one_of_http_1() {
         (None, Some("2 ringside"))
     );
 }
+
+#[test]
+fn a_rule_for_a_host_or_a_path_is_not_passed_by() {
+    let origin = origin();
+    let rules = "[[route]]\nhost = \"secure.example\"\nanswer = { status = 418 }\n\
+                 [[route]]\nprefix = \"/private\"\nanswer = { status = 418 }\n";
+    let gateway = Gateway::start(&(in_front_of(&[origin.address], "") + rules));
+    for (path, host, status) in [
+        ("/", "secure.example", "418"),
+        ("/", "SECURE.example.:80", "418"),
+        ("/", "secure.example:80:90", "400"),
+        ("/", "secure.example.:80:1", "400"),
+        ("/", "secure.example,a", "400"),
+        ("/", "secure%2eexample", "400"),
+        ("/", "[secure.example]", "400"),
+        ("/private;x=1", "a", "418"),
+        ("/private;x/secret", "a", "418"),
+        ("/;x/private", "a", "418"),
+        ("/a/..;x/private", "a", "400"),
+    ] {
+        let mut client = gateway.connect();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        client.write(request.as_bytes());
+        let said = String::from_utf8_lossy(&client.rest()).into_owned();
+        let begins = format!("HTTP/1.1 {status} ");
+        assert!(said.starts_with(&begins), "{path} {host}: {said}");
+    }
+    assert_eq!(lines(&origin), Vec::<String>::new());
+}

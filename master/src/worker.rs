@@ -110,7 +110,7 @@ impl Worker {
         telling
     }
 
-    /// Tells the master that this worker can't go on, before it ends.
+    /// Ends this worker, which can't go on: the master sees that, and starts another.
     fn leave(&self) {
         eprintln!("can't start a thread: this worker ends");
         std::process::exit(1);

@@ -50,7 +50,10 @@ impl Lost {
                 "never sent because no connection was free",
             ),
             (self.attempts, "failed attempts to connect"),
-            (self.unreachable, "due while the server was unreachable"),
+            (
+                self.unreachable,
+                "answered only after waiting for a server that couldn't be reached",
+            ),
         ];
         let counts = counts.into_iter().filter(|(count, _)| *count > 0);
         let told = counts.map(|(count, what)| format!("{count} {what}"));

@@ -43,13 +43,13 @@ type Answer struct {
 
 // named answers with the account that the path names.
 func (chain *Chain) named(w http.ResponseWriter, r *http.Request) {
-	chain.serve(w, r, wanted, func() (uint32, bool) { return ofPath(r) })
+	chain.serve(w, r, wanted)
 }
 
 // fetched is the same for a request that says nothing besides.
 func (chain *Chain) fetched(w http.ResponseWriter, r *http.Request) {
 	nothing := func(http.ResponseWriter, *http.Request) bool { return true }
-	chain.serve(w, r, nothing, func() (uint32, bool) { return ofPath(r) })
+	chain.serve(w, r, nothing)
 }
 
 // ofPath is the account that the path names, if there is one.
@@ -65,10 +65,10 @@ func wanted(w http.ResponseWriter, r *http.Request) bool {
 	return err == nil && request.Operation == "read"
 }
 
-// serve answers with the account that `asked` says, if there is one and the request is in order.
+// serve answers with the account that the path names, if there is one and the request is in order.
 func (chain *Chain) serve(
 	w http.ResponseWriter, r *http.Request,
-	inOrder func(http.ResponseWriter, *http.Request) bool, asked func() (id uint32, exists bool),
+	inOrder func(http.ResponseWriter, *http.Request) bool,
 ) {
 	if !chain.shed.admit() {
 		chain.counts.shed.Add(1)
@@ -90,7 +90,7 @@ func (chain *Chain) serve(
 		refuse(w, http.StatusBadRequest)
 		return
 	}
-	id, exists := asked()
+	id, exists := ofPath(r)
 	if !exists {
 		refuse(w, http.StatusNotFound)
 		return

@@ -322,7 +322,7 @@ impl Live {
 impl Joined {
     /// It serves in the place of the subject that was watched before.
     pub fn subject(process: &Process) -> Joined {
-        Joined(Who::Subject(process.pid(), process.group()))
+        Joined::successor(process, process.pid())
     }
 
     /// It leads the subject from now on, which has left its place to it.

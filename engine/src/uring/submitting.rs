@@ -160,19 +160,20 @@ impl Uring {
     /// Gives a listener its accept, or several that say where each peer is.
     pub(super) fn begin_accepting(&mut self, listener: Token, named: bool) {
         for _ in 0..if named { ACCEPTS_NAMED } else { 1 } {
-            let position = self.place_for_accept(Accept {
-                listener,
-                state: Accepting::Waiting,
-                name: named.then(Name::new).into_iter().collect(),
-                lets_in: false,
-            });
-            self.accept(position);
+            self.begin_accept(listener, named, false);
         }
     }
 
-    fn place_for_accept(&mut self, accept: Accept) -> usize {
+    /// Submits another accept of a listener; says where it stands.
+    fn begin_accept(&mut self, listener: Token, named: bool, lets_in: bool) -> usize {
+        let accept = Accept {
+            listener,
+            state: Accepting::Waiting,
+            name: named.then(Name::new).into_iter().collect(),
+            lets_in,
+        };
         let idle = |accept: &Accept| accept.state == Accepting::Idle;
-        match self.accepts.iter().position(idle) {
+        let position = match self.accepts.iter().position(idle) {
             Some(position) => {
                 self.accepts[position] = accept;
                 position
@@ -181,7 +182,15 @@ impl Uring {
                 self.accepts.push(accept);
                 self.accepts.len() - 1
             }
-        }
+        };
+        self.accept(position);
+        position
+    }
+
+    /// Asks for the end of the accept at `position`. Its last completion still comes.
+    fn cancel_accept(&mut self, position: usize) {
+        let target = tag_number(Kind::Accept, position as u32);
+        self.ring.cancel(target, tag_number(Kind::Ignored, 0));
     }
 
     /// Takes what waits at a listener that is about to be closed, and doesn't wait for more. A
@@ -189,18 +198,9 @@ impl Uring {
     /// nobody else who waits at the same socket (`EPOLLEXCLUSIVE`, epoll_ctl(2)): it would wait
     /// there until another comes.
     fn accept_what_waits(&mut self, listener: Token, named: bool) {
-        let position = self.place_for_accept(Accept {
-            listener,
-            state: Accepting::Waiting,
-            name: named.then(Name::new).into_iter().collect(),
-            lets_in: true,
-        });
-        self.accept(position);
+        let position = self.begin_accept(listener, named, true);
         match self.accepts[position].state {
-            Accepting::UnderWay => {
-                let target = tag_number(Kind::Accept, position as u32);
-                self.ring.cancel(target, tag_number(Kind::Ignored, 0));
-            }
+            Accepting::UnderWay => self.cancel_accept(position),
             _ => self.accepts[position].state = Accepting::Idle,
         }
     }
@@ -260,8 +260,7 @@ impl Uring {
         let accept = &mut self.accepts[position];
         if accept.state == Accepting::UnderWay {
             accept.state = Accepting::Pausing;
-            let target = tag_number(Kind::Accept, position as u32);
-            self.ring.cancel(target, tag_number(Kind::Ignored, 0));
+            self.cancel_accept(position);
         }
     }
 
@@ -277,9 +276,8 @@ impl Uring {
             accept.lets_in = lets_in;
             match accept.state {
                 Accepting::UnderWay => {
-                    let target = tag_number(Kind::Accept, position as u32);
-                    self.ring.cancel(target, tag_number(Kind::Ignored, 0));
                     cancelled.push(!accept.name.is_empty());
+                    self.cancel_accept(position);
                 }
                 Accepting::Waiting => accept.state = Accepting::Idle,
                 Accepting::Pausing | Accepting::Idle => {}

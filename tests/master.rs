@@ -96,9 +96,14 @@ impl Manager {
 
 /// A GET on a connection of its own.
 pub(crate) fn ask(address: impl ToSocketAddrs, path: &str) -> Option<String> {
+    ask_with(address, path, "")
+}
+
+/// The same with more fields, each with the end of its line.
+pub(crate) fn ask_with(address: impl ToSocketAddrs, path: &str, fields: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{fields}\r\n");
     stream.write_all(request.as_bytes()).ok()?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).ok()?;

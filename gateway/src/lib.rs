@@ -28,6 +28,7 @@ mod tokens;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use admission::rate::Rates;
 pub use config::{BadConfig, Config};
@@ -35,10 +36,17 @@ use server::{Address, Broken, Listening, LiveCounts, StartError, Stop, Summary, 
 
 use admin::Admin;
 use log::{Log, Writing};
+use measure::time::Time;
 use metrics::Metrics;
 use plan::{Plan, Plans};
 use proxy::Gateway;
 use resolver::Resolver;
+
+/// How long a gateway waits for the keys of tokens before it accepts.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The same for one that takes over from another: less than its master waits for it.
+const PATIENCE_WITH_OTHERS: Duration = Duration::from_secs(10);
 
 /// Starts a gateway, which runs until `stop` is requested.
 ///
@@ -46,7 +54,7 @@ use resolver::Resolver;
 /// See [`Failure`]; nothing runs then.
 pub fn start(config: Config, stop: &Stop) -> Result<Running, Failure> {
     let admin = config.admin.clone();
-    let mut running = start_on(config, Vec::new(), stop)?;
+    let mut running = start_on(config, Vec::new(), false, stop)?;
     let Some(address) = admin else {
         return Ok(running);
     };
@@ -69,11 +77,16 @@ pub fn start(config: Config, stop: &Stop) -> Result<Running, Failure> {
 /// says, if there are none. Operators are answered by whoever has the sockets, out of
 /// [`Running::figures`].
 ///
+/// It accepts when the keys for tokens have come. They are waited for until fetching them has
+/// failed, or for a second; one that takes over from others, who have keys, waits for ten, and
+/// doesn't begin without.
+///
 /// # Errors
 /// See [`Failure`]; nothing runs then.
 pub fn start_on(
     config: Config,
     listening: Vec<Listening>,
+    takes_over: bool,
     stop: &Stop,
 ) -> Result<Running, Failure> {
     let mut of_server = server::Config::new(config.listen.address.clone());
@@ -113,6 +126,7 @@ pub fn start_on(
         asks_over_tls: of_server.upstream_tls || of_server.tls.is_some(),
         metrics: Metrics::default(),
         log,
+        begins: Begins::now(takes_over),
     });
     let of_workers = Arc::clone(&shared);
     let maker = move |worker| Gateway::new(Arc::clone(&of_workers), worker);
@@ -136,6 +150,29 @@ pub(crate) struct Shared {
     pub(crate) rates: Rates,
     pub(crate) metrics: Metrics,
     pub(crate) log: Option<Log>,
+    pub(crate) begins: Begins,
+}
+
+/// How long workers wait, before they accept, for what they need to judge requests.
+#[derive(Debug)]
+pub(crate) struct Begins {
+    pub(crate) until: Time,
+    /// Others serve meanwhile, and go on if these can't begin.
+    pub(crate) takes_over: bool,
+}
+
+impl Begins {
+    fn now(takes_over: bool) -> Begins {
+        let patience = if takes_over {
+            PATIENCE_WITH_OTHERS
+        } else {
+            PATIENCE
+        };
+        Begins {
+            until: Time::now() + patience,
+            takes_over,
+        }
+    }
 }
 
 /// Why a gateway did not start.

@@ -39,7 +39,7 @@ fn work(path: &Path, worker: &Worker) -> Result<(), Box<dyn Error>> {
     let text = String::from_utf8(worker.input()?)?;
     let config = of_processes(Config::of(&path.display().to_string(), &text))?;
     let stop = Stop::on_signals()?;
-    let running = gateway::start_on(config, worker.listening(), &stop)?;
+    let running = gateway::start_on(config, worker.listening(), worker.takes_over(), &stop)?;
     let figures = running.figures();
     let telling = worker.serves_with(&stop, running.live(), move || figures.text());
     running.join()?;

@@ -9,7 +9,7 @@ use std::path::{self, Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::channel::Channel;
-use crate::role::{FIGURES, INPUT, WORKER};
+use crate::role::{FIGURES, INPUT, TAKES_OVER, WORKER};
 use crate::shared::Shared;
 use crate::sockets::{MASTER, Sockets};
 
@@ -33,7 +33,8 @@ impl Program {
         })
     }
 
-    /// Starts a worker, which writes what it counts to `figures`.
+    /// Starts a worker, which writes what it counts to `figures`; `takes_over` says that others
+    /// serve meanwhile.
     pub(crate) fn worker(
         &self,
         place: usize,
@@ -41,6 +42,7 @@ impl Program {
         sockets: &Sockets,
         figures: &Shared,
         input: Option<&Shared>,
+        takes_over: bool,
     ) -> io::Result<Child> {
         let (channel, socket) = (handed(channel)?, handed(sockets.of(place))?);
         let (figures, input) = (handed(figures)?, input.map(handed).transpose()?);
@@ -53,6 +55,10 @@ impl Program {
         match &input {
             Some(input) => command.env(INPUT, input.as_raw_fd().to_string()),
             None => command.env_remove(INPUT),
+        };
+        match takes_over {
+            true => command.env(TAKES_OVER, "1"),
+            false => command.env_remove(TAKES_OVER),
         };
         command.env(WORKER, text).spawn()
     }
@@ -71,7 +77,7 @@ impl Program {
             text.push_str(&format!(" {}", socket.as_raw_fd()));
         }
         let mut command = self.command();
-        for name in [WORKER, FIGURES, INPUT] {
+        for name in [WORKER, FIGURES, INPUT, TAKES_OVER] {
             command.env_remove(name);
         }
         command.env(MASTER, text).spawn()

@@ -23,6 +23,9 @@ pub(crate) const FIGURES: &str = "RINGSIDE_FIGURES";
 /// The descriptor of a worker's copy of [`Settings::input`](crate::Settings::input), if it has one.
 pub(crate) const INPUT: &str = "RINGSIDE_INPUT";
 
+/// What says to a worker that others serve, and go on if it doesn't begin.
+pub(crate) const TAKES_OVER: &str = "RINGSIDE_TAKES_OVER";
+
 /// What a master reads from a descriptor, instead of being interrupted.
 pub(crate) const SIGNALS: [Signal; 6] = [
     Signal::SIGHUP,
@@ -76,8 +79,8 @@ pub fn role() -> Result<Role, Error> {
         place,
         listening,
         Channel::of(channel),
-        shared(FIGURES),
-        shared(INPUT),
+        (shared(FIGURES), shared(INPUT)),
+        env::var_os(TAKES_OVER).is_some(),
     )))
 }
 

@@ -415,9 +415,11 @@ impl Master<'_> {
     fn begin_worker(&mut self, place: usize, id: Id) -> io::Result<(Child, Channel, Shared)> {
         let (ours, theirs) = Channel::pair()?;
         let memory = Shared::create()?;
-        let input = self.input.for_worker(self.roster.comes(id))?;
+        let comes = self.roster.comes(id);
+        let input = self.input.for_worker(comes)?;
+        let takes_over = comes || self.predecessor.is_some();
         let (program, sockets) = (&self.program, &self.sockets);
-        let child = program.worker(place, &theirs, sockets, &memory, input)?;
+        let child = program.worker(place, &theirs, sockets, &memory, input, takes_over)?;
         Ok((child, ours, memory))
     }
 

@@ -31,6 +31,7 @@ pub struct Worker {
     /// Where it writes what it counts; the memory of a master that wants that.
     figures: Arc<Mutex<Option<Shared>>>,
     input: Option<Shared>,
+    takes_over: bool,
 }
 
 impl Worker {
@@ -38,8 +39,8 @@ impl Worker {
         place: usize,
         listening: Listening,
         channel: Channel,
-        figures: Option<Shared>,
-        input: Option<Shared>,
+        (figures, input): (Option<Shared>, Option<Shared>),
+        takes_over: bool,
     ) -> Worker {
         Worker {
             place,
@@ -47,7 +48,14 @@ impl Worker {
             channel: Arc::new(channel),
             figures: Arc::new(Mutex::new(figures)),
             input,
+            takes_over,
         }
+    }
+
+    /// Whether others serve, who go on if this worker ends before it does: it's one of a reload, or
+    /// of a master that takes over from another.
+    pub fn takes_over(&self) -> bool {
+        self.takes_over
     }
 
     /// Which of the workers it is, from 0. One that takes the place of another has its number.

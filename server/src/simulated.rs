@@ -99,7 +99,8 @@ pub fn serve<S: Service>(
     settings.wall = Wall::Fixed(784_111_777);
     let stop = Stop::new();
     let _registration = stop.register(driver.waker()).expect("it's the first");
-    let mut worker = Worker::open(driver, service, settings, stop.clone()).expect("it listens");
+    let mut worker = Worker::new(driver, service, settings, stop.clone()).expect("it begins");
+    worker.listen().expect("it listens");
     let mut completions = Completions::new();
     let mut outcome = Outcome::default();
     let mut all_heard = Vec::new();

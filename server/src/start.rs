@@ -19,7 +19,7 @@ use tls::{Alpn, ServerSettings, ServerTls, Tls};
 use proto::http1;
 
 use crate::config::{Config, Limits, MEMORY_BYTES_DEFAULT};
-use crate::worker::{Settings, Worker};
+use crate::worker::{NotListening, Settings, Worker};
 use connection::Wall;
 use service::{LiveCounts, Service, Summary};
 
@@ -220,6 +220,8 @@ pub enum StartError {
     Tls(String),
     /// The system can't start another thread.
     Thread(String),
+    /// The service of a worker can't begin, and says so ([`Service::is_ready`]).
+    Service(String),
 }
 
 impl StartError {
@@ -298,6 +300,7 @@ impl fmt::Display for StartError {
             StartError::Engine(error) => error.fmt(f),
             StartError::Tls(why) => f.write_str(why),
             StartError::Thread(why) => write!(f, "can't start a thread: {why}"),
+            StartError::Service(why) => f.write_str(why),
         }
     }
 }
@@ -525,7 +528,7 @@ fn serve_on<D: Driver + 'static, S: Service + 'static>(
     let Job { settings, stop, .. } = job;
     let address = settings.listen.address.clone();
     let waker = driver.waker();
-    let worker = match Worker::open(driver, make(), settings, stop.clone()) {
+    let mut worker = match Worker::new(driver, make(), settings, stop.clone()) {
         Ok(worker) => worker,
         Err(refused) => {
             let _ = begun.send(Err(refusal(&address, refused)));
@@ -537,6 +540,15 @@ fn serve_on<D: Driver + 'static, S: Service + 'static>(
         let _ = begun.send(Err(StartError::Thread(why)));
         return Ok(Summary::default());
     };
+    if let Err(why) = worker.listen_when_ready() {
+        let why = match why {
+            NotListening::Service(why) => StartError::Service(why),
+            NotListening::Refused(refused) => refusal(&address, refused),
+            NotListening::Broken(broken) => StartError::Listen(address, broken.to_string()),
+        };
+        let _ = begun.send(Err(why));
+        return Ok(Summary::default());
+    }
     let _ = begun.send(Ok(worker.address().clone()));
     let _unless_it_panics = Alarm(&stop);
     worker

@@ -20,8 +20,8 @@ use std::sync::mpsc::SyncSender;
 use engine::secured::Alpn;
 use engine::timers::Wheel;
 use engine::{
-    Address, Close, Completion, Completions, Driver, Event, Listen, Payload, QUIET_BYTES_MAX,
-    Refused, Share, Template, Token, signal::Stop,
+    Address, Broken, Close, Completion, Completions, Driver, Event, Listen, Payload,
+    QUIET_BYTES_MAX, Refused, Share, Template, Token, signal::Stop,
 };
 use measure::time::Time;
 use proto::http1::server::Limits;
@@ -83,6 +83,17 @@ pub(crate) struct Worker<D, S> {
     upstreams: Option<Box<Sockets>>,
 }
 
+/// Why a worker doesn't listen.
+#[derive(Debug)]
+pub(crate) enum NotListening {
+    /// Its service can't begin.
+    Service(String),
+    /// The driver has refused it.
+    Refused(Refused),
+    /// The driver can't go on.
+    Broken(Broken),
+}
+
 /// What a timer is for.
 #[derive(Clone, Copy, Debug)]
 enum Alarm {
@@ -103,39 +114,31 @@ enum Alarm {
 }
 
 impl<D: Driver, S: Service> Worker<D, S> {
-    /// Opens the listener of a worker whose requests `service` answers.
+    /// A worker whose requests `service` answers, and which doesn't listen yet.
     ///
     /// # Errors
-    /// What the driver says to the listener.
-    pub(crate) fn open(
+    /// What the driver says to what it's given ahead.
+    pub(crate) fn new(
         mut driver: D,
-        service: S,
+        mut service: S,
         settings: Settings,
         stop: Stop,
     ) -> Result<Self, Refused> {
         let now = driver.now();
         let site = Site::new(now, settings.wall, settings.limits);
-        let mut service = service;
         service.attached(driver.waker());
         let mut serving = Serving::new(Shared::new(site), service);
         serving.agenda.attach(driver.waker());
         serving.started();
         // What the service wants of upstreams by now is known before the driver divides its room.
         driver.expect_outgoing(serving.agenda.upstreams.connections);
-        let listener = driver.listen(&settings.listen)?;
         let plain = driver.register(&pattern::PLAIN)?;
         let chunks = driver.register(&pattern::chunks())?;
-        let mut settings = settings;
-        if let Some(address) = driver.local_address(listener) {
-            settings.listen.address = address;
-        }
-        // Opened again, it joins those that still listen.
-        settings.listen.share_port = settings.listen.share_port.map(|_| Share::Next);
         let mut worker = Worker {
             serving,
             settings,
             stop,
-            listener: Some(listener),
+            listener: None,
             connections: Vec::new(),
             open: 0,
             held_bytes: 0,
@@ -151,6 +154,42 @@ impl<D: Driver, S: Service> Worker<D, S> {
         };
         worker.settle();
         Ok(worker)
+    }
+
+    /// Listens when its service is ready, after as many turns as that takes; not at all if it's
+    /// told to stop before.
+    ///
+    /// # Errors
+    /// The service can't begin, or nobody can listen there.
+    pub(crate) fn listen_when_ready(&mut self) -> Result<(), NotListening> {
+        let mut completions = Completions::new();
+        loop {
+            let now = self.serving.now;
+            let is_ready = self.serving.service().is_ready(now);
+            if is_ready.map_err(NotListening::Service)? {
+                return self.listen().map_err(NotListening::Refused);
+            }
+            let turned = self.turn(&mut completions, Time::NEVER);
+            turned.map_err(NotListening::Broken)?;
+            if self.serving.is_ending() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Opens its listener.
+    ///
+    /// # Errors
+    /// What the driver says to it.
+    pub(crate) fn listen(&mut self) -> Result<(), Refused> {
+        let listener = self.driver.listen(&self.settings.listen)?;
+        self.listener = Some(listener);
+        if let Some(address) = self.driver.local_address(listener) {
+            self.settings.listen.address = address;
+        }
+        // Opened again, it joins those that still listen.
+        self.settings.listen.share_port = self.settings.listen.share_port.map(|_| Share::Next);
+        Ok(())
     }
 
     /// Where it listens.

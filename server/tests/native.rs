@@ -9,7 +9,9 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use proto::http2::hpack::Decoder;
-use ringside_server::{Address, Running, Stop};
+use ringside_server::{
+    Address, Config, Context, Reply, Request, Response, Running, Service, StartError, Stop, Time,
+};
 use serde_json::{Value, json};
 
 /// Longer than anything takes on a busy machine.
@@ -187,5 +189,27 @@ fn the_example_says_how_it_is_used() {
     ] {
         let arguments = arguments.iter().map(|one| one.to_string());
         assert!(native::arguments::config(arguments).is_err());
+    }
+}
+
+struct Unable;
+
+impl Service for Unable {
+    fn is_ready(&mut self, _: Time) -> Result<bool, String> {
+        Err("there are no keys".into())
+    }
+
+    fn call(&mut self, _: &Request<'_>, _: &mut Context<'_>) -> Reply {
+        Response::empty(204).into()
+    }
+}
+
+#[test]
+fn a_service_that_cannot_begin_keeps_its_server_from_starting() {
+    let address = Address::Tcp(([127, 0, 0, 1], 0).into());
+    let started = ringside_server::start(Config::new(address), |_| Unable, &Stop::new());
+    match started {
+        Err(StartError::Service(why)) => assert_eq!(why, "there are no keys"),
+        other => panic!("{other:?}"),
     }
 }

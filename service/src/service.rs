@@ -105,6 +105,19 @@ pub trait Service {
         let _ = context;
     }
 
+    /// Whether its worker may accept, asked after [`Service::started`], and then after each turn
+    /// until it's so: what is asked of upstreams comes meanwhile, and clients wait in the queue of
+    /// the listening socket, or find none. A service that waits for something says no for as long
+    /// as it's willing to, and has itself woken when that is over ([`Context::wake_at`]).
+    ///
+    /// # Errors
+    /// It can't begin. The server doesn't start, and says why.
+    #[inline]
+    fn is_ready(&mut self, now: Time) -> Result<bool, String> {
+        let _ = now;
+        Ok(true)
+    }
+
     /// Something happened to an exchange with an upstream that this service has begun
     /// ([`Context::ask`]). `context` has the ticket that it was begun for, which may be over. See
     /// [`upstream`].

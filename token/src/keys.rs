@@ -324,7 +324,7 @@ impl KeySet {
     /// others can fetch must not.
     ///
     /// # Errors
-    /// It's no JWK set, or nothing of it can be used.
+    /// It's no JWK set, or it has members and none of them can be used.
     pub fn from_jwks(bytes: &[u8], secrets: bool) -> Result<(KeySet, Vec<BadKey>), BadKey> {
         let set: Jwks = serde_json::from_slice(bytes).map_err(|error| {
             BadKey::new(format!(
@@ -333,6 +333,7 @@ impl KeySet {
                 error.column()
             ))
         })?;
+        let members = set.keys.len();
         let (mut keys, mut skipped) = (Vec::new(), Vec::new());
         for (at, member) in set.keys.into_iter().enumerate() {
             match key_of(member, secrets) {
@@ -341,7 +342,8 @@ impl KeySet {
                 Err(why) => skipped.push(BadKey::new(format!("key {}: {why}", at + 1))),
             }
         }
-        if keys.is_empty() {
+        // A set without members is one (RFC 7517 §5.1), and says that no key is good.
+        if keys.is_empty() && members > 0 {
             let mut text = String::from("none of its keys can be used");
             for why in skipped.iter().take(3) {
                 text.push_str("; ");

@@ -320,6 +320,11 @@ impl Service for Gateway {
         self.keep_up(context);
         self.told.listen(context.bell());
         self.tick(context);
+        context.wake_at(self.shared.begins.until, self.nobody);
+    }
+
+    fn is_ready(&mut self, now: Time) -> Result<bool, String> {
+        self.has_keys(now)
     }
 
     fn rung(&mut self, context: &mut Context<'_>) {

@@ -236,7 +236,7 @@ impl Gateway {
         let same = were.len() == are.len() && pairs.all(|(was, is)| Arc::ptr_eq(was, is));
         // Where only names of servers lead elsewhere, nothing is to be learned about tokens anew.
         if !same || self.checkers.len() != are.len() {
-            self.checkers = self.checkers_of(&self.plan);
+            self.checkers = self.checkers_of(&before, &self.plan);
             // Keys that were on their way are asked for again by those who need them.
             self.nobodys
                 .retain(|_, what| !matches!(what, Nobodys::Keys(_)));

@@ -74,15 +74,45 @@ impl Gateway {
     }
 
     /// The checkers of another plan.
-    pub(super) fn checkers_of(&self, plan: &Plan) -> Vec<Checker> {
+    pub(super) fn checkers_of(&self, before: &Plan, plan: &Plan) -> Vec<Checker> {
         let tokens = plan.config.tokens.iter();
         tokens
             .map(|rule| {
-                let mut before = self.checkers.iter();
-                let before = before.find(|checker| checker.rule().name == rule.name);
-                Checker::new(rule, before)
+                let mut known = self.checkers.iter();
+                let known = known.find(|checker| checker.rule().name == rule.name);
+                let moved = rule.remote.as_ref().is_some_and(|remote| {
+                    let of = |plan: &Plan| {
+                        let mut all = plan.config.upstreams.iter();
+                        let upstream = all.find(|upstream| upstream.name == remote.name)?;
+                        let written = upstream.servers[..upstream.written].to_vec();
+                        Some((written, upstream.names.clone()))
+                    };
+                    of(before) != of(plan)
+                });
+                Checker::new(rule, known, moved)
             })
             .collect()
+    }
+
+    /// Whether requests can be judged: the keys for tokens have come, or aren't waited for any
+    /// longer.
+    ///
+    /// # Errors
+    /// They haven't come, and those before, who have some, are to go on.
+    pub(super) fn has_keys(&self, now: Time) -> Result<bool, String> {
+        let mut lacking = self.checkers.iter().filter(|one| one.lacks_keys());
+        let Some(one) = lacking.next() else {
+            return Ok(true);
+        };
+        let begins = &self.shared.begins;
+        let all_let_down = one.was_let_down() && lacking.all(Checker::was_let_down);
+        match now >= begins.until || all_let_down {
+            true if begins.takes_over => {
+                let name = &one.rule().name;
+                Err(format!("the keys for [token.{name}] haven't come"))
+            }
+            is_over => Ok(is_over),
+        }
     }
 
     /// Asks for keys that are due.

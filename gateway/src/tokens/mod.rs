@@ -66,8 +66,9 @@ pub(crate) struct Checker {
 
 impl Checker {
     /// One that has remembered nothing. What `before` has fetched is still good, if that was from
-    /// the same place.
-    pub(crate) fn new(rule: &Arc<config::Token>, before: Option<&Checker>) -> Checker {
+    /// the same place. With `moved`, servers behind that place are others now: what was fetched
+    /// holds until they have been asked, which is due at once.
+    pub(crate) fn new(rule: &Arc<config::Token>, before: Option<&Checker>, moved: bool) -> Checker {
         let remote = |checker: &&Checker| {
             let (one, other) = (&checker.rule.remote, &rule.remote);
             let of = |remote: &Option<config::Remote>| {
@@ -84,7 +85,9 @@ impl Checker {
         Checker {
             keys,
             fetched,
-            due: before.map_or(Time(0), |before| before.due),
+            due: before
+                .filter(|_| !moved)
+                .map_or(Time(0), |before| before.due),
             asked: before.map_or(Time(0), |before| before.asked),
             coming: None,
             good: Cache::new(rule.cache),
@@ -98,7 +101,18 @@ impl Checker {
         &self.rule
     }
 
-    /// Keys were fetched. What was found out by others counts no more.
+    /// Whether nobody can be let in yet, since its keys haven't come.
+    pub(crate) fn lacks_keys(&self) -> bool {
+        self.keys.is_none()
+    }
+
+    /// Whether keys have been asked for, and the asking has come to nothing.
+    pub(crate) fn was_let_down(&self) -> bool {
+        self.lacks_keys() && self.asked != Time(0) && self.coming.is_none()
+    }
+
+    /// Keys were fetched. What was found out by others counts no more. A set without any says that
+    /// none is good any more.
     ///
     /// # Errors
     /// They can't be used, and those before stay.

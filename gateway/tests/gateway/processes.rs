@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 
 use super::master::{Manager, Master, ask, lives, until};
-use super::support::{Origin, PATIENCE, in_front_of, on_each_engine};
+use super::support::{Do, Origin, PATIENCE, in_front_of, on_each_engine};
 
 /// A master that runs, and whoever has taken over from it; all end when it's dropped.
 struct Served {
@@ -248,6 +248,34 @@ fn a_worker_that_is_killed_is_replaced_whatever_the_file_has_become() {
             assert!(said.contains(line), "{line} in\n{said}");
         }
     });
+}
+
+#[test]
+fn workers_that_have_keys_stay_until_those_that_follow_have_them() {
+    let (origin, token) = (Origin::named("ok"), super::tokens::signed_by_es256());
+    let ask = |master: &Served| {
+        let text = String::from_utf8_lossy(&token);
+        let fields = format!("Authorization: Bearer {text}\r\n");
+        super::master::ask_with(master.address, "/", &fields).unwrap_or_default()
+    };
+    let keys = Origin::new(|_| Do::answer(&super::tokens::jwks()));
+    let with_keys = |keys: &Origin| {
+        let listen = "[listen]\naddress = \"127.0.0.1:0\"\n";
+        format!("{listen}{ADMIN}{}", super::tokens::remote(&origin, keys))
+    };
+    let master = Served::start(&with_keys(&keys));
+    assert!(ask(&master).ends_with("ok"), "the first request");
+    let workers = master.workers();
+    // Nobody serves keys any more.
+    let gone = Origin::new(|_| Do::status(503));
+    master.write(&with_keys(&gone));
+    signal(master.pid(), Signal::SIGHUP);
+    master.until("failed_reloads", 1);
+    until("the others are gone", || master.workers() == workers);
+    assert!((0..10).all(|_| ask(&master).ends_with("ok")));
+    let said = master.end();
+    let why = "the keys for [token.main] haven't come";
+    assert!(said.contains(why), "{said}");
 }
 
 /// A figure of `/metrics`.

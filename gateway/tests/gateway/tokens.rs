@@ -340,7 +340,7 @@ fn a_subject_has_a_rate_of_its_own() {
 }
 
 /// A JWK set with the key of ES256 (RFC 7518 §6.2).
-fn jwks() -> String {
+pub(crate) fn jwks() -> String {
     let der = pem(P256_PUBLIC);
     let point = &der[der.len() - 64..];
     format!(
@@ -350,7 +350,12 @@ fn jwks() -> String {
     )
 }
 
-fn remote(origin: &Origin, keys: &Origin) -> String {
+/// A good token for it.
+pub(crate) fn signed_by_es256() -> Vec<u8> {
+    good(Algorithm::Es256, &claims(""))
+}
+
+pub(crate) fn remote(origin: &Origin, keys: &Origin) -> String {
     format!(
         "[upstream.keys]\nservers = [\"{}\"]\n\
          [token.main]\nremote = {{ upstream = \"keys\", path = \"/jwks\", refresh = \"1h\" }}\n{}",
@@ -390,7 +395,7 @@ fn keys_are_fetched_ahead_and_a_request_never_waits_for_them() {
             _ => Do::status(404),
         });
         let gateway = Gateway::on(engine, &remote(&origin, &serving));
-        until(&gateway, &token, 200);
+        assert_eq!(with(&gateway, &token).status, 200, "the first request");
         assert_eq!(
             with(&gateway, &good(Algorithm::Rs256, &claims(""))).status,
             401
@@ -408,6 +413,14 @@ fn keys_are_fetched_ahead_and_a_request_never_waits_for_them() {
             .expect("no thread is needed");
         assert_eq!(with(&gateway, &token).status, 200);
         assert_eq!(serving.seen().len(), 1);
+        // Where the keys are served by others now, those are asked at once, and decide.
+        let others = Origin::new(|_| Do::answer("{\"keys\":[]}"));
+        let text = format!("{listen}{}", remote(&origin, &others));
+        let next = gateway::Config::of("test", &text).expect("it's in order");
+        let exchange = gateway.running().exchange();
+        exchange.put(next).expect("no thread is needed");
+        others.wait_for(1);
+        until(&gateway, &token, 401);
     });
 }
 
@@ -421,7 +434,7 @@ fn keys_that_cannot_be_used_leave_those_before() {
         match *said {
             1 => Do::answer(&jwks()),
             2 => Do::status(500),
-            _ => Do::answer("{\"keys\":[]}"),
+            _ => Do::answer("{\"keys\":[{\"kty\":\"none\"}]}"),
         }
     });
     let text = remote(&origin, &serving).replace("1h", "1ms");

@@ -157,7 +157,8 @@ impl<S: Service> Stage<S> {
         };
         let stop = Stop::new();
         let _registration = stop.register(driver.waker()).expect("the first");
-        let worker = Worker::open(driver, service, settings, stop.clone()).expect("it listens");
+        let mut worker = Worker::new(driver, service, settings, stop.clone()).expect("it begins");
+        worker.listen_when_ready().expect("it listens");
         Stage {
             network,
             worker,

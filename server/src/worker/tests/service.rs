@@ -2,6 +2,7 @@
 
 use super::http2::{DATA, END_STREAM, call, frame, message, opening, request, told};
 use super::*;
+use crate::{Context, Reply, Request, Response};
 
 fn script(bytes: impl Into<Vec<u8>>) -> Script {
     Script {
@@ -175,4 +176,34 @@ fn calls_of_grpc_are_requests_like_others_unless_the_service_offers_methods() {
         let reached = text(&streams[&1].data).starts_with("POST /head test te=");
         assert_eq!(reached, path, "{streams:?}");
     }
+}
+
+/// Is ready at a time, and says who was there by then.
+struct Warming {
+    ready_at: Time,
+}
+
+impl Service for Warming {
+    fn started(&mut self, context: &mut Context<'_>) {
+        context.wake_at(self.ready_at, context.ticket());
+    }
+
+    fn is_ready(&mut self, now: Time) -> Result<bool, String> {
+        Ok(now >= self.ready_at)
+    }
+
+    fn call(&mut self, _: &Request<'_>, _: &mut Context<'_>) -> Reply {
+        Response::of("text/plain", "warm").into()
+    }
+}
+
+#[test]
+fn nobody_is_accepted_before_the_service_is_ready() {
+    let ready_at = Time(5 * SECOND);
+    let mut stage = Stage::serving(1, Faults::none(), Warming { ready_at });
+    assert!(stage.network.now() >= ready_at, "{:?}", stage.network.now());
+    let heard = stage.dial(script("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+    stage.serve(SECOND, || heard.borrow().text().ends_with("warm"));
+    assert!(heard.borrow().text().ends_with("warm"));
+    stage.end();
 }

@@ -113,6 +113,7 @@ pub fn start_on(
     of_server.upstream_tls = config.asks_over_tls();
     let rate_keys = config.rate_keys;
     let has_names = config.upstreams.iter().any(|one| !one.names.is_empty());
+    let started = config.clone();
     let plan = Plan::new(config.clone(), None).map_err(Failure::Users)?;
     let plans = Arc::new(Plans::new(plan));
     let resolver = Resolver::new(Arc::clone(&plans), config.clone());
@@ -126,6 +127,7 @@ pub fn start_on(
         asks_over_tls: of_server.upstream_tls || of_server.tls.is_some(),
         metrics: Metrics::default(),
         log,
+        started,
         begins: Begins::now(takes_over),
     });
     let of_workers = Arc::clone(&shared);
@@ -150,6 +152,8 @@ pub(crate) struct Shared {
     pub(crate) rates: Rates,
     pub(crate) metrics: Metrics,
     pub(crate) log: Option<Log>,
+    /// What the server was started with, and runs with until it's started again.
+    started: Config,
     pub(crate) begins: Begins,
 }
 
@@ -310,7 +314,7 @@ impl Exchange {
             let what = "servers of `https://` take a restart, since there were none before";
             return Err(std::io::Error::other(what));
         }
-        let left = self.0.plans.current().config.needs_restart(&next);
+        let left = self.0.started.needs_restart(&next);
         self.0.resolver.put(next)?;
         if let Some(log) = &self.0.log {
             log.reopen();

@@ -24,14 +24,25 @@ pub(crate) fn serve(path: &Path, processes: usize) -> Result<(), Box<dyn Error>>
 fn lead(path: &Path, processes: usize) -> Result<(), Box<dyn Error>> {
     let config = of_processes(Config::read(path))?;
     let settings = Settings {
-        admin: config.admin,
+        admin: config.admin.clone(),
         input: Some(path.to_owned()),
         retire: config.timeouts.drain + RETIRED_WITHIN,
-        ..Settings::new(config.listen.address, processes)
+        hang: config.listen.hang_after,
+        ..Settings::new(config.listen.address.clone(), processes)
     };
-    master::run(&settings, &|text| {
-        eprintln!("ringside-gateway: {}", screened(text));
-    })?;
+    let say = |text: &str| eprintln!("ringside-gateway: {}", screened(text));
+    let reloaded = |text: &[u8]| {
+        let text = String::from_utf8_lossy(text);
+        // Workers serve by it, so it's in order.
+        if let Ok(next) = Config::of(&path.display().to_string(), &text) {
+            let left = config.needs_another_master(&next);
+            if !left.is_empty() {
+                let left = left.join("], [");
+                say(&format!("what changed in [{left}] takes a restart"));
+            }
+        }
+    };
+    master::run_telling(&settings, &say, &reloaded)?;
     Ok(())
 }
 
@@ -50,12 +61,18 @@ fn work(path: &Path, worker: &Worker) -> Result<(), Box<dyn Error>> {
 /// A configuration, if several processes can have it.
 fn of_processes(config: Result<Config, BadConfig>) -> Result<Config, Box<dyn Error>> {
     let config = config?;
+    check(&config)?;
+    Ok(config)
+}
+
+/// Whether several processes can have a configuration.
+pub(crate) fn check(config: &Config) -> Result<(), Box<dyn Error>> {
     match config.listen.certificate {
         Some(Certificate::SelfSigned { .. }) => {
             let what = "--processes needs a `certificate` and a `key` in [listen]: with \
                         `self_signed`, each process would make a certificate of its own";
             Err(what.into())
         }
-        _ => Ok(config),
+        _ => Ok(()),
     }
 }

@@ -90,13 +90,14 @@ impl Shown {
         };
         let mut text = format!(
             "{{\"status\":\"{status}\",\"pid\":{},\"processes\":{},\"serving\":{},\
-             \"backing_off\":{},\"restarts\":{},\"reloads\":{},\"failed_reloads\":{},\
+             \"backing_off\":{},\"restarts\":{},\"hung\":{},\"reloads\":{},\"failed_reloads\":{},\
              \"reloading\":{},\"workers\":[",
             std::process::id(),
             standing.places,
             standing.serving,
             standing.backing_off,
             standing.restarts,
+            standing.hung,
             standing.reloads,
             standing.failed_reloads,
             standing.reloading
@@ -154,6 +155,8 @@ impl Shown {
         tell("processes_ending", "gauge", "Workers that end.", ending);
         let help = "Workers that died and were replaced.";
         tell("restarts_total", "counter", help, standing.restarts);
+        let help = "Workers that were killed since they went on no more.";
+        tell("hung_total", "counter", help, standing.hung);
         let help = "Reloads that took over.";
         tell("reloads_total", "counter", help, standing.reloads);
         let help = "Reloads that were given up.";

@@ -25,6 +25,8 @@ pub(crate) enum Message {
     Ready,
     /// By a worker: what it has counted.
     Counts(Counts),
+    /// By a worker, each second: all of its threads go on.
+    Alive,
     /// To a worker: others accept on its socket, it's to end when its clients have been served.
     Retire,
     /// To a worker: it's to end now, but for what's under way.
@@ -54,6 +56,7 @@ impl Message {
     fn text(self) -> String {
         match self {
             Message::Ready => "ready".into(),
+            Message::Alive => "alive".into(),
             Message::Retire => "retire".into(),
             Message::Stop => "stop".into(),
             Message::Counts(counts) => format!(
@@ -68,6 +71,7 @@ impl Message {
         let mut words = std::str::from_utf8(text).ok()?.split(' ');
         match words.next()? {
             "ready" => Some(Message::Ready),
+            "alive" => Some(Message::Alive),
             "retire" => Some(Message::Retire),
             "stop" => Some(Message::Stop),
             "counts" => {
@@ -149,6 +153,7 @@ mod tests {
         for message in [
             Message::Ready,
             Message::Counts(counts),
+            Message::Alive,
             Message::Retire,
             Message::Stop,
         ] {
@@ -156,6 +161,7 @@ mod tests {
         }
         assert_eq!(other.hear(), Heard::Said(Message::Ready));
         assert_eq!(other.hear(), Heard::Said(Message::Counts(counts)));
+        assert_eq!(other.hear(), Heard::Said(Message::Alive));
         assert_eq!(other.hear(), Heard::Said(Message::Retire));
         drop(one);
         assert_eq!(other.hear(), Heard::Said(Message::Stop));

@@ -7,11 +7,15 @@ use std::time::Duration;
 
 use measure::time::Time;
 
+use crate::settings::Settings;
+
 /// A worker that has lived for as long is a good one: if it dies, the next is started at once.
 const GOOD_LIFE: Duration = Duration::from_secs(1);
 /// How long to wait after the first worker that wasn't, and at most; doubled each time.
 const BACK_OFF: Duration = Duration::from_millis(100);
 const BACK_OFF_MAX: Duration = Duration::from_secs(10);
+/// After so many workers in a row that weren't, their place shares the socket of another.
+const FAILURES_ALONE: u32 = 3;
 
 /// Names a worker among all that ever were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,6 +32,10 @@ pub(crate) enum Action {
     Stop(Id),
     /// Kill one.
     Kill(Id),
+    /// Kill one that goes on no more.
+    End(Id),
+    /// Have a place share the listening socket of another: nobody accepts on its own.
+    Share(usize, usize),
     /// Say that a reload is over.
     Reloaded,
     /// Say that a reload was given up.
@@ -48,6 +56,7 @@ pub(crate) enum Why {
 pub(crate) struct Roster {
     start: Duration,
     retire: Duration,
+    hang: Option<Duration>,
     places: Vec<Place>,
     ending: Vec<Ending>,
     state: State,
@@ -55,6 +64,7 @@ pub(crate) struct Roster {
     again: bool,
     next: u64,
     restarts: u64,
+    hung: u64,
     reloads: u64,
     failed_reloads: u64,
 }
@@ -74,6 +84,8 @@ struct Member {
     id: Id,
     since: Time,
     ready: bool,
+    /// When it was said last that it goes on, if it ever was.
+    alive_at: Option<Time>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +111,8 @@ pub(crate) struct Standing {
     pub(crate) ending: usize,
     /// Workers that died without having been told to end.
     pub(crate) restarts: u64,
+    /// Those of them that were killed since they hung.
+    pub(crate) hung: u64,
     pub(crate) reloads: u64,
     pub(crate) failed_reloads: u64,
     pub(crate) reloading: bool,
@@ -108,7 +122,13 @@ pub(crate) struct Standing {
 
 impl Roster {
     /// With so many places, in which nobody is yet.
-    pub(crate) fn new(places: usize, start: Duration, retire: Duration, now: Time) -> Roster {
+    pub(crate) fn new(places: usize, settings: &Settings, now: Time) -> Roster {
+        let Settings {
+            start,
+            retire,
+            hang,
+            ..
+        } = *settings;
         let empty = || Place {
             start_at: Some(now),
             ..Place::default()
@@ -116,12 +136,14 @@ impl Roster {
         Roster {
             start,
             retire,
+            hang,
             places: (0..places).map(|_| empty()).collect(),
             ending: Vec::new(),
             state: State::Serving,
             again: false,
             next: 0,
             restarts: 0,
+            hung: 0,
             reloads: 0,
             failed_reloads: 0,
         }
@@ -138,6 +160,7 @@ impl Roster {
                 actions.push(Action::Start(index, member.id));
             }
         }
+        self.end_the_hanging(now, &mut actions);
         for ending in &mut self.ending {
             if ending.kill_at <= now {
                 ending.kill_at = Time::NEVER;
@@ -151,6 +174,34 @@ impl Roster {
         actions
     }
 
+    /// One says that it goes on.
+    pub(crate) fn alive(&mut self, id: Id, now: Time) {
+        for place in &mut self.places {
+            for member in place.serving.iter_mut().chain(&mut place.coming) {
+                if member.id == id {
+                    member.alive_at = Some(now);
+                }
+            }
+        }
+    }
+
+    /// Those who serve and go on no more are killed; the others notice when they have ended.
+    fn end_the_hanging(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let Some(hang) = self.hang else {
+            return;
+        };
+        for place in &mut self.places {
+            if let Some(member) = &mut place.serving
+                && member.alive_at.is_some_and(|at| at + hang <= now)
+            {
+                // Once is enough, and one of another version says nothing ever.
+                member.alive_at = None;
+                self.hung += 1;
+                actions.push(Action::End(member.id));
+            }
+        }
+    }
+
     /// When something is due, if nothing happens.
     pub(crate) fn next_due(&self) -> Option<Time> {
         let starts = self.places.iter().filter_map(|place| place.start_at);
@@ -159,7 +210,11 @@ impl Roster {
             State::Reloading(until) => Some(until),
             _ => None,
         };
-        let all = starts.chain(kills).chain(reload);
+        let serving = self.places.iter().filter_map(|place| place.serving);
+        let hang = self.hang.unwrap_or_default();
+        let silent = serving.filter_map(|member| Some(member.alive_at? + hang));
+        let silent = silent.filter(|_| self.hang.is_some());
+        let all = starts.chain(kills).chain(reload).chain(silent);
         all.filter(|at| *at != Time::NEVER).min()
     }
 
@@ -199,7 +254,8 @@ impl Roster {
         let mut actions = Vec::new();
         self.ending.retain(|ending| ending.id != id);
         let is = |member: &Option<Member>| member.is_some_and(|member| member.id == id);
-        if let Some(place) = self.places.iter_mut().find(|place| is(&place.serving)) {
+        let index = self.places.iter().position(|place| is(&place.serving));
+        if let Some((index, place)) = index.map(|index| (index, &mut self.places[index])) {
             let good = place
                 .serving
                 .take()
@@ -212,12 +268,24 @@ impl Roster {
             if self.state != State::Over {
                 place.start_at = Some(now + wait.min(BACK_OFF_MAX));
                 self.restarts += 1;
+                if place.failures == FAILURES_ALONE {
+                    self.share(index, &mut actions);
+                }
             }
         } else if let Some(place) = self.places.iter_mut().find(|place| is(&place.coming)) {
             place.coming = None;
             self.give_up(Why::Ended, now, &mut actions);
         }
         actions
+    }
+
+    /// A place whose workers keep dying takes no connections of its own any more, if somebody
+    /// serves to whom they can go.
+    fn share(&mut self, index: usize, actions: &mut Vec<Action>) {
+        let serves = |place: &Place| place.serving.is_some_and(|member| member.ready);
+        if let Some(other) = self.places.iter().position(serves) {
+            actions.push(Action::Share(index, other));
+        }
     }
 
     /// New workers are to take over.
@@ -289,6 +357,7 @@ impl Roster {
             serving: self.places.iter().filter(serves).count(),
             ending: self.ending.len(),
             restarts: self.restarts,
+            hung: self.hung,
             reloads: self.reloads,
             failed_reloads: self.failed_reloads,
             reloading: matches!(self.state, State::Reloading(_)),
@@ -315,6 +384,7 @@ impl Roster {
             id: Id(self.next),
             since: now,
             ready: false,
+            alive_at: None,
         }
     }
 
@@ -346,6 +416,8 @@ impl Roster {
 
 #[cfg(test)]
 mod tests {
+    use ringside_server::Address;
+
     use super::*;
 
     fn at(ms: u64) -> Time {
@@ -353,8 +425,11 @@ mod tests {
     }
 
     fn roster(places: usize) -> Roster {
-        let (start, retire) = (Duration::from_secs(30), Duration::from_secs(40));
-        Roster::new(places, start, retire, at(0))
+        let settings = Settings {
+            hang: Some(Duration::from_secs(10)),
+            ..Settings::new(Address::Unix("/nowhere".into()), places)
+        };
+        Roster::new(places, &settings, at(0))
     }
 
     /// One whose workers, numbered from 1, all serve.
@@ -404,6 +479,49 @@ mod tests {
         let expected = [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 10_000];
         assert_eq!(waits, expected);
         assert_eq!(roster.standing().backing_off, 1);
+    }
+
+    #[test]
+    fn one_that_goes_on_no_more_is_killed_once_and_replaced() {
+        let mut roster = serving(2);
+        roster.alive(Id(1), at(1000));
+        roster.alive(Id(2), at(1000));
+        roster.alive(Id(1), at(9000));
+        assert_eq!(roster.next_due(), Some(at(11_000)));
+        assert_eq!(roster.due(at(10_999)), []);
+        assert_eq!(roster.due(at(11_000)), [Action::End(Id(2))]);
+        assert_eq!(roster.due(at(12_000)), [], "once is enough");
+        roster.ended(Id(2), at(12_000));
+        assert_eq!(roster.due(at(12_000)), [Action::Start(1, Id(3))]);
+        assert_eq!(roster.standing().hung, 1);
+        // One that never said so is of another version, and left alone.
+        roster.ready(Id(3), at(12_000));
+        roster.alive(Id(1), at(12_000));
+        assert_eq!(roster.due(at(21_999)), []);
+    }
+
+    #[test]
+    fn a_place_whose_workers_keep_dying_shares_the_socket_of_one_who_serves() {
+        let mut roster = serving(2);
+        let mut now = at(5000);
+        let mut shared = Vec::new();
+        let mut id = Id(2);
+        for _ in 0..5 {
+            shared.extend(roster.ended(id, now));
+            now = roster.next_due().expect("somebody will be started");
+            let Some(Action::Start(1, next)) = roster.due(now).pop() else {
+                panic!("nobody is started");
+            };
+            id = next;
+        }
+        assert_eq!(shared, [Action::Share(1, 0)]);
+        let mut alone = serving(1);
+        let mut now = at(5000);
+        for number in 1..6 {
+            assert_eq!(alone.ended(Id(number), now), [], "nobody else serves");
+            now = alone.next_due().expect("somebody will be started");
+            alone.due(now);
+        }
     }
 
     #[test]

@@ -29,6 +29,19 @@ use crate::voice::Voice;
 /// # Errors
 /// It can't listen, or the system gives it no signals.
 pub fn run(settings: &Settings, say: &dyn Fn(&str)) -> Result<(), Error> {
+    run_telling(settings, say, &|_| {})
+}
+
+/// The same, and `reloaded` is given the copy of [`Settings::input`] that new workers serve by,
+/// when they have taken over: whoever calls this knows what of it takes another master.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_telling(
+    settings: &Settings,
+    say: &dyn Fn(&str),
+    reloaded: &dyn Fn(&[u8]),
+) -> Result<(), Error> {
     if settings.processes == 0 {
         return Err(Error::new("a server needs at least one worker process"));
     }
@@ -39,13 +52,21 @@ pub fn run(settings: &Settings, say: &dyn Fn(&str)) -> Result<(), Error> {
     let input = Input::read(settings.input.as_deref());
     let input = input.map_err(|error| Error::new(error.to_string()))?;
     let (sockets, predecessor) = Sockets::obtain(settings)?;
+    let workers = sockets.workers(settings);
+    if workers > settings.processes {
+        say(&format!(
+            "keeping {workers} worker processes, one for each socket that was handed over: fewer \
+             take a restart"
+        ));
+    }
     let now = Time::now();
     let mut master = Master {
         settings,
         say,
+        reloaded,
         program,
         input,
-        roster: Roster::new(settings.processes, settings.start, settings.retire, now),
+        roster: Roster::new(workers, settings, now),
         voice: Voice::of_environment(predecessor.is_some(), now),
         board: Board::default(),
         members: BTreeMap::new(),
@@ -80,6 +101,7 @@ fn signals() -> nix::Result<SignalFd> {
 struct Master<'a> {
     settings: &'a Settings,
     say: &'a dyn Fn(&str),
+    reloaded: &'a dyn Fn(&[u8]),
     program: Program,
     input: Input,
     sockets: Sockets,
@@ -131,7 +153,7 @@ impl Master<'_> {
         let mut text = format!(
             "listening on {} with {} worker processes",
             socket.address(),
-            self.settings.processes
+            self.roster.standing().places
         );
         if let Some(admin) = &self.sockets.admin {
             text.push_str(&format!("; /health and /metrics at {}", admin.address()));
@@ -306,6 +328,7 @@ impl Master<'_> {
                         row.counts = counts;
                     }
                 }
+                Message::Alive => self.roster.alive(id, Time::now()),
                 Message::Retire | Message::Stop => {}
             }
         }
@@ -359,9 +382,27 @@ impl Master<'_> {
                         let _ = member.child.kill();
                     }
                 }
+                Action::End(id) => {
+                    if let Some(member) = self.members.get_mut(&id) {
+                        let pid = member.child.id();
+                        (self.say)(&format!("killing worker {pid}, which goes on no more"));
+                        let _ = member.child.kill();
+                    }
+                }
+                Action::Share(place, other) => {
+                    if self.sockets.share(place, other) {
+                        (self.say)(
+                            "a worker can't be kept running: connections go to the others until \
+                             it can",
+                        );
+                    }
+                }
                 Action::Reloaded => {
                     self.input.decided(true);
                     (self.say)("reloaded: new workers serve, the old ones end");
+                    if let Some(text) = self.input.current() {
+                        (self.reloaded)(&text);
+                    }
                     self.voice.ready();
                 }
                 Action::NotReloaded(why) => {

@@ -11,7 +11,8 @@ use ringside_server::Address;
 pub struct Settings {
     /// Where to listen, unless systemd or an earlier master hands sockets over.
     pub address: Address,
-    /// Worker processes. A master that takes over from another keeps its number.
+    /// Worker processes. A master that takes over from another has as many at least as that has
+    /// listening sockets: on one that nobody accepts at, clients would wait in vain.
     pub processes: usize,
     /// Connections that may wait in the queue of each listening socket.
     pub backlog: u32,
@@ -23,13 +24,16 @@ pub struct Settings {
     pub input: Option<PathBuf>,
     /// How long new workers may take until they serve. A reload that takes longer is given up.
     pub start: Duration,
+    /// A worker none of whose threads, or only some, have gone on for so long is killed and
+    /// replaced: it's blocked, stopped, or in a loop. `None` lets it be.
+    pub hang: Option<Duration>,
     /// How long a worker may take to end, from when it's told to. One that takes longer is killed.
     pub retire: Duration,
 }
 
 impl Settings {
-    /// `processes` workers at `address`, which may take 30 s to begin, and 40 s to end: more than
-    /// the 10 s that a server drains for unless told otherwise.
+    /// `processes` workers at `address`, which may take 30 s to begin, be silent for 30 s, and take
+    /// 40 s to end: more than the 10 s that a server drains for unless told otherwise.
     pub fn new(address: Address, processes: usize) -> Settings {
         Settings {
             address,
@@ -38,6 +42,7 @@ impl Settings {
             admin: None,
             input: None,
             start: Duration::from_secs(30),
+            hang: Some(Duration::from_secs(30)),
             retire: Duration::from_secs(40),
         }
     }

@@ -50,9 +50,27 @@ impl Sockets {
         Ok((sockets.complete(settings)?, None))
     }
 
+    /// How many workers there are: more where there are more sockets, since nobody would accept on
+    /// some.
+    pub(crate) fn workers(&self, settings: &Settings) -> usize {
+        settings.processes.max(self.all.len())
+    }
+
     /// That of a worker.
     pub(crate) fn of(&self, place: usize) -> &Listening {
         &self.all[place % self.all.len()]
+    }
+
+    /// Has a place share the socket of another: its own takes nobody any more, and the kernel
+    /// spreads connections over the others. False where there is nothing to be shared.
+    pub(crate) fn share(&mut self, place: usize, other: usize) -> bool {
+        let other = self.of(other).clone();
+        let is_own = !self.systemds && place < self.all.len() && self.all[place] != other;
+        if is_own {
+            let _ = rustix::net::shutdown(&self.all[place], Shutdown::Both);
+            self.all[place] = other;
+        }
+        is_own
     }
 
     /// Has nobody connect any more, whoever else has these sockets. Those of systemd go on.
@@ -169,6 +187,8 @@ fn of_systemd(settings: &Settings) -> Result<Option<Sockets>, Error> {
             _ => sockets.all.push(socket),
         }
     }
+    // With the admin's socket alone, the others are opened here.
+    sockets.systemds = !sockets.all.is_empty();
     if sockets.all.len() > settings.processes {
         return Err(Error::new(format!(
             "systemd hands {} sockets over, and there are {} processes: with fewer processes than \

@@ -19,7 +19,7 @@ const COUNTS_EVERY: Timespec = Timespec {
     tv_nsec: 250_000_000,
 };
 
-/// How often it writes what it counts beside the server.
+/// How often it writes what it counts beside the server, and says that it goes on.
 const FIGURES_EVERY: Duration = Duration::from_secs(1);
 
 /// A worker process.
@@ -153,6 +153,7 @@ impl Told {
     fn listen(&self, stop: &Stop) {
         let mut told = Counts::default();
         let mut write_at = Time(0);
+        let mut turns = self.live.turns();
         loop {
             match self.channel.hear() {
                 Heard::Said(Message::Retire) => stop.retire(),
@@ -172,6 +173,12 @@ impl Told {
                     let now = Time::now();
                     if now >= write_at {
                         self.write();
+                        let moved = self.live.turns();
+                        if moved.all_moved(&turns) {
+                            self.channel.say(Message::Alive);
+                            turns = moved;
+                        }
+                        stop.nudge();
                         write_at = now + FIGURES_EVERY;
                     }
                     let mut ears = [PollFd::new(&*self.channel, PollFlags::IN)];

@@ -48,6 +48,17 @@ use crate::summary::{COUNTS, Counts};
 #[derive(Clone, Default)]
 pub struct LiveCounts(Arc<Mutex<Vec<Arc<Posted>>>>);
 
+/// How many turns each worker has taken: see [`LiveCounts::turns`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TurnCounts(Vec<u64>);
+
+impl TurnCounts {
+    /// Whether each worker has taken a turn since `before` was read.
+    pub fn all_moved(&self, before: &TurnCounts) -> bool {
+        self.0.len() == before.0.len() && self.0.iter().zip(&before.0).all(|(now, then)| now > then)
+    }
+}
+
 /// What all workers of a server have posted, added up: see [`LiveCounts::read`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -85,7 +96,10 @@ const FIGURES: usize = COUNTS + OTHERS;
 /// What one worker has posted. On cache lines of its own, so that no worker slows another down.
 #[derive(Debug)]
 #[repr(align(128))]
-pub struct Posted([AtomicU64; FIGURES]);
+pub struct Posted {
+    figures: [AtomicU64; FIGURES],
+    turns: AtomicU64,
+}
 
 impl LiveCounts {
     /// One that no server has been given yet.
@@ -98,7 +112,7 @@ impl LiveCounts {
         let workers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = Live::default();
         for posted in &*workers {
-            let figures = posted.0.each_ref().map(|figure| figure.load(Relaxed));
+            let figures = posted.figures.each_ref().map(|figure| figure.load(Relaxed));
             let [counts @ .., connections, held_bytes, handshakes_failed] = figures;
             all.counts += Counts::of_figures(counts);
             all.connections += connections;
@@ -108,10 +122,21 @@ impl LiveCounts {
         all
     }
 
+    /// How many turns each worker has taken. One that takes none when it's woken
+    /// (`Stop::nudge`) hangs: in a handler that blocks, or doesn't end.
+    pub fn turns(&self) -> TurnCounts {
+        let workers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let turns = workers.iter().map(|posted| posted.turns.load(Relaxed));
+        TurnCounts(turns.collect())
+    }
+
     /// A place for the figures of another worker.
     #[doc(hidden)]
     pub fn place(&self) -> Arc<Posted> {
-        let posted = Arc::new(Posted(std::array::from_fn(|_| AtomicU64::new(0))));
+        let posted = Arc::new(Posted {
+            figures: std::array::from_fn(|_| AtomicU64::new(0)),
+            turns: AtomicU64::new(0),
+        });
         let mut workers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         workers.push(Arc::clone(&posted));
         posted
@@ -124,9 +149,15 @@ impl Posted {
         let counts = live.counts.figures();
         let others = [live.connections, live.held_bytes, live.handshakes_failed];
         let figures = counts.into_iter().chain(others);
-        for (place, figure) in self.0.iter().zip(figures) {
+        for (place, figure) in self.figures.iter().zip(figures) {
             place.store(figure, Relaxed);
         }
+    }
+
+    /// Its worker takes a turn. Nobody else writes here.
+    #[inline]
+    pub fn turned(&self) {
+        self.turns.store(self.turns.load(Relaxed) + 1, Relaxed);
     }
 }
 

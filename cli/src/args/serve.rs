@@ -74,6 +74,11 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", conflicts_with = "threads", value_parser = values::small_count)]
     pub(crate) processes: Option<u32>,
 
+    /// With --processes: replace a worker that has gone on no more for TIME; 0s lets it be
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::duration,
+        requires = "processes")]
+    pub(crate) hang_after: Duration,
+
     /// With --processes: /health and /metrics of all workers at HOST:PORT
     #[arg(long, value_name = "ADDRESS", requires = "processes")]
     pub(crate) admin: Option<String>,

@@ -9,8 +9,9 @@ use admission::queue::Priority;
 use admission::rate::Rate;
 use admission::{gate, limit, queue};
 use ipnet::IpNet;
+use measure::units;
 use server::upstream;
-use server::{Certificate, EngineChoice};
+use server::{Address, Certificate, EngineChoice};
 use toml::Spanned;
 
 use super::document::{BadConfig, Document};
@@ -25,6 +26,10 @@ use super::{
 
 /// Where the gateway listens if nothing is said.
 const ADDRESS: &str = "127.0.0.1:8080";
+
+/// When a worker process that goes on no more is replaced if nothing is said, and at the earliest.
+const HANG_AFTER: Duration = Duration::from_secs(30);
+const HANG_AFTER_MIN: Duration = Duration::from_secs(2);
 
 /// What `whole` is if nothing is said: answers may be as long as they like.
 const WHOLE: Duration = Duration::from_secs(366 * 24 * 3600);
@@ -62,14 +67,20 @@ pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
     let mut routes = Vec::with_capacity(file.route.len());
     for (at, written) in file.route.into_iter().enumerate() {
         let span = written.span();
-        routes.push(of.route(at, written.into_inner(), span, &named)?);
+        let route = of.route(at, written.into_inner(), span.clone(), &named)?;
+        if let Some(before) = routes.iter().find(|before| takes_all_of(before, &route)) {
+            let what = format!("this is never reached: `{}` takes all of it", before.name);
+            return of.bad(span, what);
+        }
+        routes.push(route);
     }
     if routes.is_empty() {
         let what = "has no route: add a [[route]] with `upstream = \"NAME\"`";
         return Err(document.fault(None, what));
     }
+    let listen = of.listen(file.listen)?;
     let admin = match &file.admin {
-        Some(admin) => Some(of.address(admin.address.get_ref(), admin.address.span())?),
+        Some(admin) => Some(of.admin(admin, &listen.address)?),
         None => None,
     };
     let log = file.log.map(|log| LogRule {
@@ -77,7 +88,7 @@ pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
         sample: log.sample.map_or(1.0, |share| share.0),
     });
     Ok(Config {
-        listen: of.listen(file.listen)?,
+        listen,
         admin,
         log,
         rate_keys: of.rate_keys(file.limits.rate_keys.as_ref())?,
@@ -90,6 +101,25 @@ pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
         users,
         routes,
     })
+}
+
+/// Whether a route leaves nothing to one that stands behind it: see `routing`.
+fn takes_all_of(before: &Route, route: &Route) -> bool {
+    let hosts = match before.hosts.is_empty() {
+        true => route.hosts.is_empty(),
+        false => {
+            let known = |host| before.hosts.contains(host);
+            !route.hosts.is_empty() && route.hosts.iter().all(known)
+        }
+    };
+    let methods = match before.methods.is_empty() {
+        true => route.methods.is_empty(),
+        false => {
+            let known = |method| before.methods.contains(method);
+            !route.methods.is_empty() && route.methods.iter().all(known)
+        }
+    };
+    hosts && methods && (&before.path, &before.header) == (&route.path, &route.header)
 }
 
 fn limits(written: &written::Limits) -> server::Limits {
@@ -121,6 +151,18 @@ struct Named<'a> {
 }
 
 impl Judge<'_> {
+    fn admin(&self, written: &written::Admin, listen: &Address) -> Result<Address, BadConfig> {
+        let address = self.address(written.address.get_ref(), written.address.span())?;
+        let chosen = matches!(&address, Address::Tcp(tcp) if tcp.port() == 0);
+        match !chosen && address == *listen {
+            true => {
+                let what = "clients are served at this address: operators need another one";
+                self.bad(written.address.span(), what)
+            }
+            false => Ok(address),
+        }
+    }
+
     fn listen(&self, written: written::Listen) -> Result<Listen, BadConfig> {
         let address = match &written.address {
             Some(text) => self.address(text.get_ref(), text.span())?,
@@ -133,6 +175,19 @@ impl Judge<'_> {
         ];
         let what = "expected between 1 and 1024 threads";
         let threads = self.within(written.threads.as_ref(), 1..=1024, 1, what)?;
+        let hang_after = match &written.hang_after {
+            None => Some(HANG_AFTER),
+            Some(text) if text.get_ref() == "never" => None,
+            Some(text) => match units::parse_duration(text.get_ref()) {
+                Ok(after) if after >= HANG_AFTER_MIN => Some(after),
+                Ok(_) => {
+                    let what = "expected at least 2s, or \"never\": workers say each second that \
+                                they go on";
+                    return self.bad(text.span(), what);
+                }
+                Err(wrong) => return self.bad(text.span(), wrong.to_string()),
+            },
+        };
         let certificate = match (written.certificate, written.key, written.self_signed) {
             (None, None, None) => None,
             (None, None, Some(names)) => Some(Certificate::SelfSigned { names }),
@@ -155,6 +210,7 @@ impl Judge<'_> {
             engine: self
                 .word(written.engine.as_ref(), &engines)?
                 .unwrap_or(EngineChoice::Auto),
+            hang_after,
             certificate,
         })
     }
@@ -462,6 +518,10 @@ impl Judge<'_> {
             None => Vec::new(),
         };
         let mirror = match &written.mirror {
+            Some(mirror) if written.answer.is_some() => {
+                let what = "what the gateway answers itself isn't mirrored: name an `upstream`";
+                return self.bad(mirror.span(), what);
+            }
             Some(mirror) => {
                 let mirror = mirror.get_ref();
                 Some(Mirror {
@@ -501,6 +561,10 @@ impl Judge<'_> {
                 );
             }
         };
+        if let Some(plain) = text.strip_suffix("/*") {
+            let what = format!("for all paths below it, write `prefix = \"{plain}/\"`");
+            return self.bad(span, what);
+        }
         let judged = crate::paths::judge(text.as_bytes(), true);
         if !text.starts_with('/') || text.contains(['?', '#']) || judged.is_err() {
             let what = "expected a path that begins with `/`, without a query, dot segments and \

@@ -23,7 +23,7 @@ use admission::queue::Priority;
 use admission::rate::Rate;
 use ipnet::IpNet;
 use server::upstream::Protocol;
-use server::{Address, Certificate, ClientSettings, EngineChoice, Secure, Timeouts};
+use server::{Address, Certificate, ClientSettings, EngineChoice, Limits, Secure, Timeouts};
 use token::{KeySet, Rules};
 
 pub use document::BadConfig;
@@ -79,6 +79,8 @@ pub struct Listen {
     pub threads: usize,
     /// What drives the sockets.
     pub engine: EngineChoice,
+    /// A worker process that goes on no more for so long is replaced; `None` lets it be.
+    pub hang_after: Option<Duration>,
     /// Who the gateway is over TLS; `None` listens in the clear.
     pub certificate: Option<Certificate>,
 }
@@ -504,19 +506,37 @@ impl Config {
     /// What of `next` takes a restart, by the names in the file. Everything else can be exchanged
     /// while the gateway runs.
     pub fn needs_restart(&self, next: &Config) -> Vec<&'static str> {
+        // How long a body may be is looked at by the gateway itself, for each request.
+        let of_server = |config: &Config| {
+            let limits = Limits {
+                body_bytes: 0,
+                ..config.limits
+            };
+            (limits, config.rate_keys)
+        };
         let parts = [
             ("listen", self.listen != next.listen),
             ("admin", self.admin != next.admin),
             ("log", self.log != next.log),
-            (
-                "limits",
-                (self.limits, self.rate_keys) != (next.limits, next.rate_keys),
-            ),
+            ("limits", of_server(self) != of_server(next)),
             ("timeouts", self.timeouts != next.timeouts),
         ];
-        let changed = parts.into_iter().filter(|(_, changed)| *changed);
-        changed.map(|(name, _)| name).collect()
+        named(parts)
     }
+
+    /// The same where worker processes are started anew for it: what their master does itself.
+    pub fn needs_another_master(&self, next: &Config) -> Vec<&'static str> {
+        let of = |listen: &Listen| (listen.address.clone(), listen.hang_after);
+        named([
+            ("listen", of(&self.listen) != of(&next.listen)),
+            ("admin", self.admin != next.admin),
+        ])
+    }
+}
+
+fn named<const N: usize>(parts: [(&'static str, bool); N]) -> Vec<&'static str> {
+    let changed = parts.into_iter().filter(|(_, changed)| *changed);
+    changed.map(|(name, _)| name).collect()
 }
 
 #[cfg(test)]

@@ -74,6 +74,11 @@ impl Judge<'_> {
             Some(cookie) => Source::Cookie(cookie.get_ref().clone()),
             None => Source::Bearer,
         };
+        if let (Some(cookie), Some(false)) = (&written.cookie, written.pass_on) {
+            let what = "a token in a cookie goes on with the other cookies: `pass_on = false` is \
+                        for tokens in `Authorization`";
+            return self.bad(cookie.span(), what);
+        }
         let mut fields = Vec::with_capacity(written.fields.len());
         for (field, claim) in &written.fields {
             self.may_be_written(field, claim.span())?;

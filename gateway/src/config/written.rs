@@ -40,6 +40,7 @@ pub(super) struct Listen {
     pub(super) address: Option<Spanned<String>>,
     pub(super) threads: Option<Spanned<usize>>,
     pub(super) engine: Option<Spanned<String>>,
+    pub(super) hang_after: Option<Spanned<String>>,
     pub(super) certificate: Option<Spanned<PathBuf>>,
     pub(super) key: Option<PathBuf>,
     pub(super) self_signed: Option<Vec<String>>,

@@ -278,6 +278,42 @@ fn workers_that_have_keys_stay_until_those_that_follow_have_them() {
     assert!(said.contains(why), "{said}");
 }
 
+#[test]
+fn a_worker_that_is_stopped_is_replaced() {
+    let origin = Origin::named("ok");
+    let text = behind("auto", &origin);
+    let text = text.replacen("[listen]\n", "[listen]\nhang_after = \"2s\"\n", 1);
+    let master = Served::start(&text);
+    let stopped = master.workers()[0];
+    // One that has said that it goes on; it does so each second.
+    until("it has begun", || master.get().ends_with("ok"));
+    let begun = measure::time::Time::now();
+    while measure::time::Time::now() < begun.plus(1_500_000_000) {
+        assert!(master.get().ends_with("ok"));
+    }
+    signal(stopped, Signal::SIGSTOP);
+    master.until("hung", 1);
+    until("another has its place", || {
+        !master.workers().contains(&stopped) && master.figure("serving") == Some(2)
+    });
+    assert!((0..10).all(|_| master.get().ends_with("ok")));
+    let said = master.end();
+    assert!(said.contains("which goes on no more"), "{said}");
+}
+
+#[test]
+fn what_a_reload_cannot_change_is_said() {
+    let origin = Origin::named("ok");
+    let text = behind("auto", &origin);
+    let master = Served::start(&text);
+    master.write(&text.replacen("[listen]\n", "[listen]\nhang_after = \"5s\"\n", 1));
+    signal(master.pid(), Signal::SIGHUP);
+    master.until("reloads", 1);
+    let said = master.end();
+    let what = "what changed in [listen] takes a restart";
+    assert!(said.contains(what), "{said}");
+}
+
 /// A figure of `/metrics`.
 fn metric(master: &Served, name: &str) -> Option<u64> {
     let text = master.ask_admin("/metrics")?;

@@ -386,3 +386,28 @@ async fn fetch(finder: Arc<Finder>, portion: Portion) {
     };
     portion.gave(given, Time::now());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distrust_ends_no_sooner_because_of_another_revocation() {
+        let finder = Finder::new(Settings {
+            memory: crate::Memory::default(),
+            redis: None,
+            database: None,
+            numeric: false,
+            fields: Vec::new(),
+            breaker: admission::breaker::Settings::default(),
+        });
+        let at = |seconds| Time(0) + Duration::from_secs(seconds);
+        finder.revoked(&["a", "b"], at(0));
+        finder.distrust(&["a"], Duration::from_secs(142), at(1));
+        finder.revoked(&["a", "b"], at(2));
+        let distrusted = |key, seconds| finder.distrusts(key, at(seconds));
+        assert!(distrusted("a", 11) && distrusted("b", 11) && !distrusted("c", 11));
+        assert!(distrusted("a", 142) && !distrusted("b", 142));
+        assert!(!distrusted("a", 143));
+    }
+}

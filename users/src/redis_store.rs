@@ -43,6 +43,13 @@ const UNWELL: [&str; 6] = [
     "NOAUTH",
 ];
 
+impl Slot {
+    /// Whether what was written to an earlier connection may come after what is written to this.
+    fn may_be_overtaken(&self, now: Time) -> bool {
+        self.number > 1 && now < self.made + ORPHANED
+    }
+}
+
 /// What is refused where it doesn't let the gateway in.
 const LOGIN: &str = "the login";
 
@@ -221,9 +228,7 @@ impl Store {
             command.arg(self.key(key));
         }
         let done = self.ask_beside::<()>(&command).await.is_ok();
-        let slot = self.slot();
-        // What was sent on an earlier connection may come later.
-        done && (slot.number == 1 || Time::now() >= slot.made + ORPHANED)
+        done && !self.slot().may_be_overtaken(Time::now())
     }
 
     /// Counts why it failed, and has that said.
@@ -357,4 +362,23 @@ pub(crate) enum Failed {
 /// Whether Redis is well, and what it has is wrong.
 fn is_about_the_value(error: &RedisError) -> bool {
     error.code() == Some("WRONGTYPE") || error.kind() == redis::ErrorKind::UnexpectedReturnType
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_written_to_an_earlier_connection_comes_late() {
+        let at = |seconds| Time(0) + Duration::from_secs(seconds);
+        let mut slot = Slot {
+            number: 1,
+            made: at(1000),
+            connection: None,
+        };
+        assert!(!slot.may_be_overtaken(at(1000)));
+        slot.number = 2;
+        assert!(slot.may_be_overtaken(at(1119)));
+        assert!(!slot.may_be_overtaken(at(1120)));
+    }
 }

@@ -1,7 +1,7 @@
 //! The database: MySQL or MariaDB, asked with one prepared statement.
 
 use std::pin::pin;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -61,6 +61,8 @@ pub(crate) struct Store {
     room: Arc<Semaphore>,
     /// Those who wait for an answer or for a connection.
     inside: AtomicUsize,
+    /// Questions that nobody waits for any more, and that the server is still at.
+    late: AtomicUsize,
     guard: Guard,
     causes: Arc<Causes>,
 }
@@ -89,6 +91,7 @@ impl Store {
             room: Arc::new(Semaphore::new(settings.connections)),
             idle: Mutex::default(),
             inside: AtomicUsize::new(0),
+            late: AtomicUsize::new(0),
             numeric,
             settings,
             guard,
@@ -98,6 +101,11 @@ impl Store {
 
     /// Whether asking is in vain for now.
     pub(crate) fn is_shut(&self, now: Time) -> bool {
+        self.is_open(now) || self.late.load(Relaxed) >= self.settings.connections
+    }
+
+    /// Whether its breaker is open.
+    pub(crate) fn is_open(&self, now: Time) -> bool {
         self.guard.is_shut(now)
     }
 
@@ -107,7 +115,7 @@ impl Store {
         let Some(_seat) = Seat::take(&self.inside, most) else {
             return Got::Failed;
         };
-        if self.guard.is_shut(Time::now()) {
+        if self.is_shut(Time::now()) {
             return Got::Failed;
         }
         let asking = async {
@@ -143,6 +151,7 @@ impl Store {
             // Whoever has asked may have left.
             let _ = tell.send(got.unwrap_or(Got::Failed));
             if is_late {
+                let _late = Seat::take(&self.late, usize::MAX);
                 let _ = timeout(LATE, asking).await;
             }
         }

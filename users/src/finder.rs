@@ -154,7 +154,7 @@ impl Finder {
     /// What was counted, and what is the case.
     pub(crate) fn snapshot(&self, now: Time) -> Snapshot {
         let redis_open = self.redis.as_ref().is_some_and(|redis| redis.is_open(now));
-        let database_open = self.database.as_ref().is_some_and(|one| one.is_shut(now));
+        let database_open = self.database.as_ref().is_some_and(|one| one.is_open(now));
         Snapshot {
             entries: self.memory.len() as u64,
             redis_open,

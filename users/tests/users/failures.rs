@@ -1,5 +1,6 @@
 //! What stores refuse is said and counted, and what's slow gets no more than it may.
 
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use admission::breaker;
@@ -214,6 +215,13 @@ fn a_database_that_hangs_gets_no_more_connections_than_it_may_have() {
             told.recv_timeout(PATIENCE).expect("an answer comes");
         }
     }
+    // While all connections are waited for in vain, nobody waits for one of them.
+    until("nobody waits", || {
+        let (tell, told) = channel();
+        let tell = Box::new(move |answer| drop(tell.send(answer)));
+        let at_once = users.ask("3", Time::now(), tell).is_some();
+        at_once || told.recv_timeout(PATIENCE).is_err()
+    });
     // Each lasts for five seconds more than nobody waits for it.
     let most = 2 * (1 + (Time::now() - begun).as_secs() / 5);
     database.0.signal("CONT");

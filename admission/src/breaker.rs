@@ -59,6 +59,8 @@ pub struct Breaker {
     in_a_row: u32,
     row_since: Time,
     state: State,
+    /// When it last opened: what comes of calls from before says nothing about now.
+    opened_at: Option<Time>,
     /// How often it has opened from closed.
     opened: u64,
 }
@@ -105,6 +107,7 @@ impl Breaker {
             in_a_row: 0,
             row_since: Time(0),
             state: State::Closed,
+            opened_at: None,
             opened: 0,
         }
     }
@@ -139,14 +142,16 @@ impl Breaker {
         }
     }
 
-    /// A call has succeeded.
-    pub fn succeeded(&mut self, now: Time) {
+    /// A call that began then has succeeded. One from before this last opened isn't counted.
+    pub fn succeeded(&mut self, begun: Time, now: Time) {
+        if self.is_from_before(begun) {
+            return;
+        }
         match &mut self.state {
             State::Closed => {
                 self.in_a_row = 0;
                 self.count(now, false);
             }
-            // It was made before this opened.
             State::Open { .. } => {}
             State::HalfOpen {
                 trying_until,
@@ -163,8 +168,12 @@ impl Breaker {
         }
     }
 
-    /// A call has failed, or took too long.
-    pub fn failed(&mut self, now: Time) {
+    /// A call that began then has failed, or took too long. One from before this last opened isn't
+    /// counted.
+    pub fn failed(&mut self, begun: Time, now: Time) {
+        if self.is_from_before(begun) {
+            return;
+        }
         match self.state {
             State::Closed => {
                 self.count(now, true);
@@ -210,8 +219,13 @@ impl Breaker {
         self.opened
     }
 
+    fn is_from_before(&self, begun: Time) -> bool {
+        self.opened_at.is_some_and(|opened| begun <= opened)
+    }
+
     fn open(&mut self, now: Time, length: Duration) {
         let until = now + length;
+        self.opened_at = Some(now);
         self.in_a_row = 0;
         self.state = State::Open { until, length };
     }
@@ -272,7 +286,7 @@ mod tests {
 
     fn open_at(ms: u64) -> Breaker {
         let mut breaker = breaker();
-        (0..20).for_each(|_| breaker.failed(at(ms)));
+        (0..20).for_each(|_| breaker.failed(at(ms), at(ms)));
         assert_eq!(breaker.status(), Status::Open);
         breaker
     }
@@ -280,9 +294,9 @@ mod tests {
     #[test]
     fn too_few_calls_open_nothing_whatever_comes_of_them() {
         let mut breaker = breaker();
-        (0..19).for_each(|n| breaker.failed(at(n)));
+        (0..19).for_each(|n| breaker.failed(at(n), at(n)));
         assert_eq!(breaker.status(), Status::Closed);
-        breaker.failed(at(20));
+        breaker.failed(at(20), at(20));
         assert_eq!((breaker.status(), breaker.opened()), (Status::Open, 1));
     }
 
@@ -291,9 +305,9 @@ mod tests {
         let mut breaker = breaker();
         for n in 0..10_000 {
             match n * 37 % 100 {
-                _ if n < 100 => breaker.succeeded(at(n)),
-                0..51 => breaker.succeeded(at(n)),
-                _ => breaker.failed(at(n)),
+                _ if n < 100 => breaker.succeeded(at(n), at(n)),
+                0..51 => breaker.succeeded(at(n), at(n)),
+                _ => breaker.failed(at(n), at(n)),
             }
         }
         assert_eq!(breaker.status(), Status::Closed);
@@ -302,22 +316,22 @@ mod tests {
     #[test]
     fn so_many_failures_in_a_row_open_it_however_well_it_was_before() {
         let mut breaker = breaker();
-        (0..10_000).for_each(|n| breaker.succeeded(at(n / 10)));
-        (0..19).for_each(|_| breaker.failed(at(1001)));
-        breaker.succeeded(at(1002));
-        (0..19).for_each(|_| breaker.failed(at(1003)));
+        (0..10_000).for_each(|n| breaker.succeeded(at(n / 10), at(n / 10)));
+        (0..19).for_each(|_| breaker.failed(at(1001), at(1001)));
+        breaker.succeeded(at(1002), at(1002));
+        (0..19).for_each(|_| breaker.failed(at(1003), at(1003)));
         assert_eq!(breaker.status(), Status::Closed);
-        breaker.failed(at(1004));
+        breaker.failed(at(1004), at(1004));
         assert_eq!((breaker.status(), breaker.opened()), (Status::Open, 1));
     }
 
     #[test]
     fn what_the_window_has_passed_does_not_count() {
         let mut breaker = breaker();
-        (0..19).for_each(|_| breaker.failed(at(0)));
-        breaker.failed(at(10_000));
+        (0..19).for_each(|_| breaker.failed(at(0), at(0)));
+        breaker.failed(at(10_000), at(10_000));
         assert_eq!(breaker.status(), Status::Closed);
-        (0..19).for_each(|_| breaker.failed(at(18_000)));
+        (0..19).for_each(|_| breaker.failed(at(18_000), at(18_000)));
         assert_eq!(breaker.status(), Status::Open);
     }
 
@@ -329,7 +343,7 @@ mod tests {
         assert!(breaker.allows(at(1005)));
         assert_eq!(breaker.status(), Status::HalfOpen);
         assert!(!breaker.allows(at(1006)));
-        breaker.succeeded(at(1007));
+        breaker.succeeded(at(1007), at(1007));
         assert!(breaker.allows(at(1007)));
         assert!(!breaker.allows(at(1007)));
     }
@@ -339,10 +353,10 @@ mod tests {
         let mut breaker = open_at(0);
         for n in 0..3 {
             assert!(breaker.allows(at(1000 + n)));
-            breaker.succeeded(at(1000 + n));
+            breaker.succeeded(at(1000 + n), at(1000 + n));
         }
         assert_eq!(breaker.status(), Status::Closed);
-        (0..19).for_each(|_| breaker.failed(at(1010)));
+        (0..19).for_each(|_| breaker.failed(at(1010), at(1010)));
         assert_eq!(breaker.status(), Status::Closed);
     }
 
@@ -353,7 +367,7 @@ mod tests {
         let mut now = at(1000);
         for _ in 0..7 {
             assert!(breaker.allows(now));
-            breaker.failed(now);
+            breaker.failed(now, now);
             let until = breaker.open_until().expect("it's open");
             lengths.push(until.since(now) / MS);
             now = until;
@@ -375,16 +389,28 @@ mod tests {
     #[test]
     fn calls_that_end_while_it_is_open_change_nothing() {
         let mut breaker = open_at(0);
-        breaker.succeeded(at(500));
-        breaker.failed(at(600));
+        breaker.succeeded(at(500), at(500));
+        breaker.failed(at(600), at(600));
         assert_eq!(breaker.open_until(), Some(at(1000)));
+    }
+
+    #[test]
+    fn late_ends_of_calls_from_before_it_opened_neither_close_it_nor_open_it_again() {
+        let mut breaker = open_at(5);
+        assert!(breaker.allows(at(1005)));
+        (0..10).for_each(|_| breaker.succeeded(at(4), at(1006)));
+        breaker.failed(at(5), at(1006));
+        assert_eq!(breaker.status(), Status::HalfOpen);
+        assert!(!breaker.allows(at(1007)), "the one that tries is under way");
+        breaker.succeeded(at(1005), at(1008));
+        assert!(breaker.allows(at(1008)));
     }
 
     #[test]
     fn a_clock_that_goes_back_is_taken_as_no_time_passed() {
         let mut breaker = breaker();
-        breaker.failed(at(60_000));
-        (0..19).for_each(|_| breaker.failed(at(1)));
+        breaker.failed(at(60_000), at(60_000));
+        (0..19).for_each(|_| breaker.failed(at(1), at(1)));
         assert_eq!(breaker.status(), Status::Open);
     }
 }

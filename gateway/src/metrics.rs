@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use measure::foreign::screened;
 use server::LiveCounts;
-use users::counts::Snapshot;
+use users::counts::{CAUSES, Snapshot};
 
 use crate::config::Config;
 
@@ -276,9 +276,14 @@ fn of_users(text: &mut String, users: &[(&str, Snapshot)]) {
                 ("database_failed", counts.database_failed),
                 ("nonsense", counts.nonsense),
                 ("revoked", counts.revoked),
+                ("revocations_lost", counts.overtaken),
             ]
         },
     );
+    let kinds = ("users_store_errors_total", "counter", "error");
+    of_each(text, kinds, users, |counts| {
+        std::array::from_fn::<_, { CAUSES.len() }, _>(|at| (CAUSES[at], counts.causes[at]))
+    });
     of_each(text, ("users_state", "gauge", "state"), users, |counts| {
         [
             ("entries", counts.entries),

@@ -9,7 +9,7 @@ use measure::time::Time;
 use crate::balance::Maglev;
 use crate::config::{Balance, Config};
 use crate::routing::Table;
-use crate::stores::Said;
+use crate::stores::{self, Said};
 use users::Users;
 
 /// A configuration with all that is made of it once, for all workers.
@@ -54,6 +54,7 @@ impl Plan {
             users.push(one);
             said.push(of_it);
         }
+        stores::wait(&users, stores::FIRST);
         let maglevs = config.upstreams.iter().map(|upstream| {
             let servers = upstream.servers.iter();
             let named = servers.map(|one| (one.address.to_string(), one.weight));

@@ -1,14 +1,29 @@
-//! What is said in the log when stores of users are lost, and when they're back.
+//! What is said in the log when stores of users are lost, and when they're back; and how long
+//! others wait for them.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::time::Duration;
 
 use measure::foreign::screened;
 use measure::time::Time;
+use users::Users;
 use users::counts::Snapshot;
 
 /// For so long nothing is said after the start: connections are still being made.
 const QUIET: Duration = Duration::from_secs(2);
+
+/// For so long a gateway and a new configuration wait for stores that don't answer.
+pub(crate) const FIRST: Duration = Duration::from_secs(1);
+
+/// Waits until each store has taken or refused a first connection, but no longer than this: whoever
+/// asks then is looked up, and a store that's away stops nobody.
+pub(crate) fn wait(users: &[Arc<Users>], patience: Duration) {
+    let until = Time::now() + patience;
+    for one in users {
+        one.wait_for_stores(until - Time::now());
+    }
+}
 
 const REDIS: u8 = 1;
 const DATABASE: u8 = 2;
@@ -32,9 +47,13 @@ impl Said {
         }
     }
 
-    /// Says what has changed since.
-    pub(crate) fn look(&self, name: &str, counts: &Snapshot, now: Time) {
-        for line in self.changes(counts, now) {
+    /// Says what has changed since, and why.
+    pub(crate) fn look(&self, name: &str, users: &Users, now: Time) {
+        for line in users.new_causes() {
+            let said = format!("users {name}: {line}");
+            eprintln!("ringside-gateway: {}", screened(&said));
+        }
+        for line in self.changes(&users.counts(), now) {
             eprintln!("ringside-gateway: users {}: {line}", screened(name));
         }
     }

@@ -2,6 +2,22 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+/// A store and a kind of cause, for each counter of [`Snapshot::causes`].
+pub const CAUSES: [&str; 12] = [
+    "redis_login",
+    "redis_permission",
+    "redis_question",
+    "redis_unwell",
+    "redis_unreachable",
+    "redis_other",
+    "database_login",
+    "database_permission",
+    "database_question",
+    "database_unwell",
+    "database_unreachable",
+    "database_other",
+];
+
 /// Counters that all threads add to.
 #[derive(Debug, Default)]
 pub struct Counts {
@@ -15,6 +31,7 @@ pub struct Counts {
     pub(crate) database_failed: Count,
     pub(crate) nonsense: Count,
     pub(crate) revoked: Count,
+    pub(crate) overtaken: Count,
 }
 
 /// A counter.
@@ -25,6 +42,10 @@ impl Count {
     #[inline]
     pub(crate) fn add(&self) {
         self.0.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn read(&self) -> u64 {
+        self.0.load(Relaxed)
     }
 }
 
@@ -52,6 +73,10 @@ pub struct Snapshot {
     pub nonsense: u64,
     /// Users that were forgotten because the stream said so.
     pub revoked: u64,
+    /// Times that everybody was forgotten since the stream had lost entries before they were read.
+    pub overtaken: u64,
+    /// How often stores failed for which cause, in the order of [`CAUSES`].
+    pub causes: [u64; CAUSES.len()],
     /// Users in memory now.
     pub entries: u64,
     /// Tasks of the thread that asks the stores now: a few that stay, and one for each question.
@@ -70,16 +95,17 @@ impl Counts {
     /// Reads them, one by one.
     pub(crate) fn read(&self) -> Snapshot {
         Snapshot {
-            memory: self.memory.0.load(Relaxed),
-            stale: self.stale.0.load(Relaxed),
-            redis: self.redis.0.load(Relaxed),
-            database: self.database.0.load(Relaxed),
-            nobody: self.nobody.0.load(Relaxed),
-            unavailable: self.unavailable.0.load(Relaxed),
-            redis_failed: self.redis_failed.0.load(Relaxed),
-            database_failed: self.database_failed.0.load(Relaxed),
-            nonsense: self.nonsense.0.load(Relaxed),
-            revoked: self.revoked.0.load(Relaxed),
+            memory: self.memory.read(),
+            stale: self.stale.read(),
+            redis: self.redis.read(),
+            database: self.database.read(),
+            nobody: self.nobody.read(),
+            unavailable: self.unavailable.read(),
+            redis_failed: self.redis_failed.read(),
+            database_failed: self.database_failed.read(),
+            nonsense: self.nonsense.read(),
+            revoked: self.revoked.read(),
+            overtaken: self.overtaken.read(),
             ..Snapshot::default()
         }
     }

@@ -1,15 +1,17 @@
 //! The database: MySQL or MariaDB, asked with one prepared statement.
 
-use std::sync::atomic::AtomicUsize;
-use std::sync::{Mutex, PoisonError};
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use measure::time::Time;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, OptsBuilder, Row, Value};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 
+use crate::causes::{Cause, Causes, Kind, Of};
 use crate::guard::{Guard, Seat};
 use crate::settings::{Database, Place};
 
@@ -19,11 +21,19 @@ const RECENT: Duration = Duration::from_secs(30);
 /// How long a connection may take to say good-bye.
 const GOOD_BYE: Duration = Duration::from_millis(500);
 
+/// An answer that nobody waits for any more is waited for so long all the same: until it comes, the
+/// server is at work, and the connection isn't free.
+const LATE: Duration = Duration::from_secs(5);
+
 /// Errors of a server that can't serve now: too many connections or queries, a shutdown, locks, a
-/// server that only reads, a connection that was killed (MariaDB, "Error Codes").
-const UNWELL: [u16; 12] = [
-    1040, 1041, 1053, 1203, 1205, 1213, 1226, 1290, 1317, 1836, 1927, 1969,
+/// server that only reads, a connection that was killed, a query that took too long (MariaDB,
+/// "Error Codes"; MySQL, "Server Error Message Reference").
+const UNWELL: [u16; 13] = [
+    1040, 1041, 1053, 1203, 1205, 1213, 1226, 1290, 1317, 1836, 1927, 1969, 3024,
 ];
+
+/// What this user may not: a table, a column, a routine, something that takes a privilege.
+const NOT_PERMITTED: [u16; 5] = [1044, 1142, 1143, 1227, 1370];
 
 /// What the database has.
 #[derive(Debug, PartialEq)]
@@ -48,14 +58,22 @@ pub(crate) struct Store {
     opts: Opts,
     /// Connections that nobody uses, with when they were last used; the last comes first.
     idle: Mutex<Vec<(Conn, Time)>>,
-    room: Semaphore,
-    /// Those who use a connection or wait for one.
+    room: Arc<Semaphore>,
+    /// Those who wait for an answer or for a connection.
     inside: AtomicUsize,
+    /// Questions that nobody waits for any more, and that the server is still at.
+    late: AtomicUsize,
     guard: Guard,
+    causes: Arc<Causes>,
 }
 
 impl Store {
-    pub(crate) fn new(settings: Database, numeric: bool, guard: Guard) -> Store {
+    pub(crate) fn new(
+        settings: Database,
+        numeric: bool,
+        guard: Guard,
+        causes: Arc<Causes>,
+    ) -> Store {
         let builder = OptsBuilder::default()
             .user(Some(&settings.user))
             .pass(settings.password.as_ref().map(|password| &password.0))
@@ -70,44 +88,80 @@ impl Store {
         };
         Store {
             opts: builder.into(),
-            room: Semaphore::new(settings.connections),
+            room: Arc::new(Semaphore::new(settings.connections)),
             idle: Mutex::default(),
             inside: AtomicUsize::new(0),
+            late: AtomicUsize::new(0),
             numeric,
             settings,
             guard,
+            causes,
         }
     }
 
     /// Whether asking is in vain for now.
     pub(crate) fn is_shut(&self, now: Time) -> bool {
+        self.is_open(now) || self.late.load(Relaxed) >= self.settings.connections
+    }
+
+    /// Whether its breaker is open.
+    pub(crate) fn is_open(&self, now: Time) -> bool {
         self.guard.is_shut(now)
     }
 
     /// What it has of a user.
-    pub(crate) async fn find(&self, key: &str) -> Got {
+    pub(crate) async fn find(self: &Arc<Self>, key: &str) -> Got {
         let most = self.settings.connections + self.settings.waiting;
         let Some(_seat) = Seat::take(&self.inside, most) else {
             return Got::Failed;
         };
-        if !self.guard.allows(Time::now()) {
+        if self.is_shut(Time::now()) {
             return Got::Failed;
         }
+        let asking = async {
+            // Who waits in vain for a connection hasn't asked the database, which hasn't failed.
+            let permit = Arc::clone(&self.room).acquire_owned().await.ok()?;
+            let begun = Time::now();
+            if !self.guard.allows(begun) {
+                return None;
+            }
+            let (tell, told) = oneshot::channel();
+            tokio::spawn(Arc::clone(self).fetch(key.into(), begun, permit, tell));
+            told.await.ok()
+        };
+        let got = timeout(self.settings.timeout, asking).await;
+        got.ok().flatten().unwrap_or(Got::Failed)
+    }
+
+    /// Asks, and lets the next have the connection once the server is done with this.
+    async fn fetch(
+        self: Arc<Self>,
+        key: Box<str>,
+        begun: Time,
+        permit: OwnedSemaphorePermit,
+        tell: oneshot::Sender<Got>,
+    ) {
         let mut slot = None;
-        let asking = timeout(self.settings.timeout, self.find_on(&mut slot, key));
-        let got = asking.await.ok().flatten();
-        if let Some(conn) = slot {
-            // It may be in the middle of something, and the others are no better if it was late.
-            throw_away(conn);
-            self.throw_idle_away();
+        {
+            let mut asking = pin!(self.find_on(&mut slot, &key));
+            let got = timeout(self.settings.timeout, &mut asking).await;
+            let is_late = got.is_err();
+            let got = got.ok().flatten();
+            self.guard.ended(got.is_some(), begun, Time::now());
+            // Whoever has asked may have left.
+            let _ = tell.send(got.unwrap_or(Got::Failed));
+            if is_late {
+                let _late = Seat::take(&self.late, usize::MAX);
+                let _ = timeout(LATE, asking).await;
+            }
         }
-        self.guard.ended(got.is_some(), Time::now());
-        got.unwrap_or(Got::Failed)
+        // It may be in the middle of something.
+        slot.into_iter().for_each(throw_away);
+        drop(permit);
     }
 
     /// Asks on a connection, which is in the slot for as long as it's used.
     async fn find_on(&self, slot: &mut Option<Conn>, key: &str) -> Option<Got> {
-        let _permit = self.room.acquire().await.ok()?;
         if self.take_idle(slot).await {
             let conn = slot.as_mut()?;
             match self.ask(conn, key).await {
@@ -115,7 +169,7 @@ impl Store {
                     self.put_back(slot);
                     return Some(got);
                 }
-                Err(mysql_async::Error::Server(error)) => return self.refused(&error, slot),
+                Err(mysql_async::Error::Server(error)) => return self.refused(&error, key, slot),
                 // The server has closed it meanwhile, and then the others, too.
                 Err(_) => {
                     slot.take().into_iter().for_each(throw_away);
@@ -123,20 +177,83 @@ impl Store {
                 }
             }
         }
-        let conn = slot.insert(Conn::new(self.opts.clone()).await.ok()?);
+        let conn = slot.insert(self.connect().await?);
         match self.ask(conn, key).await {
             Ok(got) => {
                 self.put_back(slot);
                 Some(got)
             }
-            Err(mysql_async::Error::Server(error)) => self.refused(&error, slot),
+            Err(mysql_async::Error::Server(error)) => self.refused(&error, key, slot),
             Err(_) => None,
         }
     }
 
+    async fn connect(&self) -> Option<Conn> {
+        let mut conn = match Conn::new(self.opts.clone()).await {
+            Ok(conn) => conn,
+            Err(mysql_async::Error::Server(error)) => {
+                self.note(Kind::Login, "the login", &error, "");
+                return None;
+            }
+            Err(error) => {
+                let words = error.to_string();
+                let cause = Cause {
+                    of: Of::Database,
+                    kind: Kind::Unreachable,
+                    what: "the connection",
+                    code: "",
+                    words: &words,
+                    asked: "",
+                };
+                self.causes.note(&cause, Time::now());
+                return None;
+            }
+        };
+        // A late query is ended by the server, as far as it can: MariaDB takes the first comment
+        // for a part of the statement, and MySQL the second ("Comment Syntax", "Comments").
+        let millis = self.settings.timeout.as_millis().max(1);
+        let limit = format!(
+            "SET @ringside = 1 /*M!100101 , SESSION max_statement_time = {}.{:03} */ \
+             /*!50708 , SESSION max_execution_time = {millis} */",
+            millis / 1000,
+            millis % 1000
+        );
+        match conn.query_drop(limit).await {
+            Ok(()) | Err(mysql_async::Error::Server(_)) => Some(conn),
+            Err(_) => None,
+        }
+    }
+
+    /// Counts what the server refused, and has it said.
+    fn note(&self, kind: Kind, what: &str, error: &mysql_async::ServerError, asked: &str) {
+        let kind = match error.code {
+            code if UNWELL.contains(&code) => Kind::Unwell,
+            _ if kind == Kind::Login => kind,
+            code if NOT_PERMITTED.contains(&code) => Kind::Permission,
+            // Syntax, and names that there aren't (SQLSTATE, class 42).
+            _ if error.state.starts_with("42") => Kind::Question,
+            _ => kind,
+        };
+        let cause = Cause {
+            of: Of::Database,
+            kind,
+            what,
+            code: &error.code.to_string(),
+            words: &error.message,
+            asked,
+        };
+        self.causes.note(&cause, Time::now());
+    }
+
     /// The server has answered with an error: one of the question, which says nothing about the
     /// server and leaves the connection as it was, or one of its own.
-    fn refused(&self, error: &mysql_async::ServerError, slot: &mut Option<Conn>) -> Option<Got> {
+    fn refused(
+        &self,
+        error: &mysql_async::ServerError,
+        key: &str,
+        slot: &mut Option<Conn>,
+    ) -> Option<Got> {
+        self.note(Kind::Other, "the query", error, key);
         if UNWELL.contains(&error.code) {
             return None;
         }

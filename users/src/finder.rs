@@ -13,6 +13,7 @@ use measure::time::Time;
 use redis::cmd;
 use tokio::sync::mpsc::Receiver;
 
+use crate::causes::Causes;
 use crate::counts::{Counts, Snapshot};
 use crate::guard::Guard;
 use crate::memory::Remembered;
@@ -23,7 +24,7 @@ use crate::{Answer, Lookup, Tell, database, redis_store};
 
 /// For so long after a user was revoked the database is asked rather than Redis: another gateway
 /// may have put there what it had read just before.
-const DISTRUST: Duration = Duration::from_secs(10);
+pub(crate) const DISTRUST: Duration = Duration::from_secs(10);
 
 /// So many users are distrusted one by one; beyond that, everybody is.
 const DISTRUSTED_MAX: usize = 10_000;
@@ -83,8 +84,9 @@ pub(crate) struct Finder {
     pub(crate) settings: Settings,
     pub(crate) memory: Remembered,
     pub(crate) counts: Counts,
+    pub(crate) causes: Arc<Causes>,
     pub(crate) redis: Option<redis_store::Store>,
-    database: Option<database::Store>,
+    database: Option<Arc<database::Store>>,
     flights: Mutex<HashMap<Box<str>, Flight>>,
     distrust: Mutex<Distrust>,
     pub(crate) hears: AtomicBool,
@@ -102,14 +104,24 @@ impl fmt::Debug for Finder {
 impl Finder {
     pub(crate) fn new(settings: Settings) -> Finder {
         let guard = || Guard::new(settings.breaker);
+        let causes = Arc::new(Causes::default());
         let redis = settings.redis.clone();
-        let database = settings.database.clone();
+        let redis = redis.map(|one| redis_store::Store::new(one, guard(), Arc::clone(&causes)));
+        let database = settings.database.clone().map(|one| {
+            let numeric = settings.numeric;
+            Arc::new(database::Store::new(
+                one,
+                numeric,
+                guard(),
+                Arc::clone(&causes),
+            ))
+        });
         Finder {
             memory: Remembered::new(settings.memory.clone()),
             counts: Counts::default(),
-            redis: redis.map(|redis| redis_store::Store::new(redis, guard())),
-            database: database
-                .map(|database| database::Store::new(database, settings.numeric, guard())),
+            causes,
+            redis,
+            database,
             flights: Mutex::default(),
             distrust: Mutex::default(),
             hears: false.into(),
@@ -142,13 +154,14 @@ impl Finder {
     /// What was counted, and what is the case.
     pub(crate) fn snapshot(&self, now: Time) -> Snapshot {
         let redis_open = self.redis.as_ref().is_some_and(|redis| redis.is_open(now));
-        let database_open = self.database.as_ref().is_some_and(|one| one.is_shut(now));
+        let database_open = self.database.as_ref().is_some_and(|one| one.is_open(now));
         Snapshot {
             entries: self.memory.len() as u64,
             redis_open,
             redis_lost: self.redis.as_ref().is_some_and(|redis| redis.is_lost()),
             database_open,
             hears: self.hears.load(Relaxed),
+            causes: self.causes.counts(),
             ..self.counts.read()
         }
     }
@@ -309,16 +322,25 @@ impl Finder {
             }
         }
         drop(flights);
-        let mut distrust = self.distrust();
+        // So long it may take until it's known whether Redis has deleted them.
+        let timeout = self.redis.as_ref().map(|redis| redis.settings().timeout);
+        self.distrust(keys, DISTRUST + timeout.unwrap_or_default(), now);
+    }
+
+    /// Redis isn't believed about users for so long.
+    pub(crate) fn distrust(&self, keys: &[&str], length: Duration, now: Time) {
+        let mut distrust = self.distrusted();
         if distrust.users.len() >= DISTRUSTED_MAX {
             distrust.users.retain(|_, until| now < *until);
         }
-        let until = now + DISTRUST;
+        let until = now + length;
         match distrust.users.len() >= DISTRUSTED_MAX {
             true => distrust.everybody_until = distrust.everybody_until.max(until),
             false => {
-                let keys = keys.iter().map(|key| ((*key).into(), until));
-                distrust.users.extend(keys);
+                for key in keys {
+                    let of_one = distrust.users.entry((*key).into()).or_insert(until);
+                    *of_one = until.max(*of_one);
+                }
             }
         }
     }
@@ -329,12 +351,12 @@ impl Finder {
         for flight in self.flights().values_mut() {
             flight.revoked = true;
         }
-        let mut distrusted = self.distrust();
+        let mut distrusted = self.distrusted();
         distrusted.everybody_until = distrusted.everybody_until.max(now + distrust);
     }
 
     fn distrusts(&self, key: &str, now: Time) -> bool {
-        let distrust = self.distrust();
+        let distrust = self.distrusted();
         let one = distrust.users.get(key).is_some_and(|until| now < *until);
         one || now < distrust.everybody_until
     }
@@ -343,7 +365,7 @@ impl Finder {
         self.flights.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn distrust(&self) -> MutexGuard<'_, Distrust> {
+    fn distrusted(&self) -> MutexGuard<'_, Distrust> {
         self.distrust.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -353,7 +375,7 @@ async fn fetch(finder: Arc<Finder>, portion: Portion) {
     let given = match &finder.redis {
         Some(redis) => {
             let mut command = cmd("EVAL");
-            command.arg(BUCKET).arg(1).arg(&*portion.bucket);
+            command.arg(BUCKET).arg(1).arg(redis.key(&portion.bucket));
             command
                 .arg(portion.per_second)
                 .arg(portion.burst)
@@ -363,4 +385,29 @@ async fn fetch(finder: Arc<Finder>, portion: Portion) {
         None => None,
     };
     portion.gave(given, Time::now());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distrust_ends_no_sooner_because_of_another_revocation() {
+        let finder = Finder::new(Settings {
+            memory: crate::Memory::default(),
+            redis: None,
+            database: None,
+            numeric: false,
+            fields: Vec::new(),
+            breaker: admission::breaker::Settings::default(),
+        });
+        let at = |seconds| Time(0) + Duration::from_secs(seconds);
+        finder.revoked(&["a", "b"], at(0));
+        finder.distrust(&["a"], Duration::from_secs(142), at(1));
+        finder.revoked(&["a", "b"], at(2));
+        let distrusted = |key, seconds| finder.distrusts(key, at(seconds));
+        assert!(distrusted("a", 11) && distrusted("b", 11) && !distrusted("c", 11));
+        assert!(distrusted("a", 142) && !distrusted("b", 142));
+        assert!(!distrusted("a", 143));
+    }
 }

@@ -32,11 +32,11 @@ impl Guard {
         self.with(|breaker| breaker.allows(now))
     }
 
-    /// What came of a question.
-    pub(crate) fn ended(&self, well: bool, now: Time) {
+    /// What came of a question that was asked then.
+    pub(crate) fn ended(&self, well: bool, begun: Time, now: Time) {
         self.with(|breaker| match well {
-            true => breaker.succeeded(now),
-            false => breaker.failed(now),
+            true => breaker.succeeded(begun, now),
+            false => breaker.failed(begun, now),
         });
     }
 

@@ -10,6 +10,7 @@
 //! ([`admission::breaker`]), and what memory still has is the answer then.
 #![forbid(unsafe_code)]
 
+mod causes;
 pub mod counts;
 mod database;
 mod finder;
@@ -24,6 +25,7 @@ mod shares;
 use std::io;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use measure::time::Time;
 use tokio::runtime::{Builder, Handle};
@@ -124,6 +126,20 @@ impl Users {
         }
     }
 
+    /// Waits until the first connection to Redis stands or couldn't be made, but no longer than
+    /// this. Before that nobody can be looked up there.
+    pub fn wait_for_stores(&self, patience: Duration) {
+        if let Some(redis) = &self.finder.redis {
+            redis.wait(patience);
+        }
+    }
+
+    /// Why stores fail, a line for each cause that's new since this was last asked. It's in their
+    /// own words, without control characters and without whom they were asked about.
+    pub fn new_causes(&self) -> Vec<String> {
+        self.finder.causes.unsaid()
+    }
+
     /// Looks into memory.
     #[inline]
     pub fn find(&self, key: &str, now: Time) -> Lookup {
@@ -155,7 +171,8 @@ impl Users {
     }
 
     /// Takes one from a bucket that all share who use the same Redis: `per_second` flow into it,
-    /// and it holds `burst`. It's never waited for: portions are fetched ahead.
+    /// and it holds `burst`. Its name begins with `limit:`, which no user's does, and in
+    /// Redis it's behind their prefix. It's never waited for: portions are fetched ahead.
     pub fn take(&self, bucket: &str, per_second: f64, burst: u32, now: Time) -> Share {
         let Some(wish) = self.shares.take(bucket, per_second, burst, now) else {
             return Share::Own;

@@ -1,18 +1,19 @@
 //! Redis: what it has of a user, and what it's told.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use measure::time::Time;
 use redis::aio::MultiplexedConnection;
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, FromRedisValue, IntoConnectionInfo,
-    RedisConnectionInfo, RedisError, cmd,
+    Arg, AsyncConnectionConfig, Client, Cmd, ConnectionAddr, FromRedisValue, IntoConnectionInfo,
+    RedisError, cmd,
 };
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
+use crate::causes::{Cause, Causes, Kind, Of};
 use crate::guard::{Guard, Seat};
 use crate::settings::{Place, Redis};
 
@@ -24,6 +25,10 @@ const AGAIN_MAX: Duration = Duration::from_secs(1);
 
 /// So often an idle connection is asked whether it's still there.
 const PING: Duration = Duration::from_secs(1);
+
+/// What was written to a connection that broke may still be executed for so long: Linux sends what
+/// a closed socket has left for about 100 s (`tcp_orphan_retries` in tcp(7)).
+const ORPHANED: Duration = Duration::from_secs(120);
 
 /// Commands that may wait in the connection for being written.
 const PIPELINE: usize = 1024;
@@ -37,6 +42,16 @@ const UNWELL: [&str; 6] = [
     "TRYAGAIN",
     "NOAUTH",
 ];
+
+impl Slot {
+    /// Whether what was written to an earlier connection may come after what is written to this.
+    fn may_be_overtaken(&self, now: Time) -> bool {
+        self.number > 1 && now < self.made + ORPHANED
+    }
+}
+
+/// What is refused where it doesn't let the gateway in.
+const LOGIN: &str = "the login";
 
 /// What Redis has.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,24 +70,36 @@ pub(crate) enum Got {
 #[derive(Debug)]
 pub(crate) struct Store {
     settings: Redis,
-    /// With its number.
-    connection: Mutex<(u64, Option<MultiplexedConnection>)>,
+    slot: Mutex<Slot>,
     /// The connection is broken.
     broken: Notify,
     is_connected: AtomicBool,
+    /// A connection was made, or couldn't be.
+    tried: (Mutex<bool>, Condvar),
     under_way: AtomicUsize,
     guard: Guard,
+    causes: Arc<Causes>,
+}
+
+/// The connection, and which it is.
+#[derive(Clone, Debug, Default)]
+struct Slot {
+    number: u64,
+    made: Time,
+    connection: Option<MultiplexedConnection>,
 }
 
 impl Store {
-    pub(crate) fn new(settings: Redis, guard: Guard) -> Store {
+    pub(crate) fn new(settings: Redis, guard: Guard, causes: Arc<Causes>) -> Store {
         Store {
             settings,
-            connection: Mutex::default(),
+            slot: Mutex::default(),
             broken: Notify::new(),
             is_connected: AtomicBool::new(false),
+            tried: Default::default(),
             under_way: AtomicUsize::new(0),
             guard,
+            causes,
         }
     }
 
@@ -96,17 +123,33 @@ impl Store {
         self.guard.is_shut(now)
     }
 
+    /// Waits until a connection was made or couldn't be, but no longer than this.
+    pub(crate) fn wait(&self, patience: Duration) {
+        let (tried, news) = &self.tried;
+        let tried = tried.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whether it was or not, there's nothing more to wait for.
+        drop(news.wait_timeout_while(tried, patience, |tried| !*tried));
+    }
+
     /// Has a connection for as long as it's polled.
     pub(crate) async fn stay_connected(&self) {
         let mut wait = AGAIN_MIN;
         loop {
-            match self.connect(self.settings.timeout).await {
-                Ok(connection) => {
-                    {
-                        let mut slot = self.slot();
-                        *slot = (slot.0 + 1, Some(connection));
-                    }
-                    self.is_connected.store(true, Relaxed);
+            let connected = self.connect(self.settings.timeout).await;
+            let was_made = connected.is_ok();
+            if let Ok(connection) = connected {
+                let mut slot = self.slot();
+                *slot = Slot {
+                    number: slot.number + 1,
+                    made: Time::now(),
+                    connection: Some(connection),
+                };
+                self.is_connected.store(true, Relaxed);
+            }
+            *self.tried.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            self.tried.1.notify_all();
+            match was_made {
+                true => {
                     wait = AGAIN_MIN;
                     // A host that is gone says nothing, and one that closes says it to nobody who
                     // doesn't ask.
@@ -114,7 +157,7 @@ impl Store {
                         self.ping().await;
                     }
                 }
-                Err(_) => {
+                false => {
                     sleep(wait).await;
                     wait = (wait * 2).min(AGAIN_MAX);
                 }
@@ -131,22 +174,29 @@ impl Store {
             Place::Tcp(address) => ConnectionAddr::Tcp(address.ip().to_string(), address.port()),
             Place::Unix(path) => ConnectionAddr::Unix(path.clone()),
         };
-        let mut session = RedisConnectionInfo::default().set_db(self.settings.number);
-        if let Some(user) = &self.settings.user {
-            session = session.set_username(user);
-        }
-        if let Some(password) = &self.settings.password {
-            session = session.set_password(&password.0);
-        }
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(self.settings.timeout))
             .set_response_timeout(Some(answer))
             .set_pipeline_buffer_size(PIPELINE);
-        let info = place.into_connection_info()?.set_redis_settings(session);
-        let client = Client::open(info)?;
-        client
-            .get_multiplexed_async_connection_with_config(&config)
-            .await
+        let client = Client::open(place.into_connection_info()?)?;
+        let connecting = client.get_multiplexed_async_connection_with_config(&config);
+        let connected = connecting.await;
+        let mut connection =
+            connected.inspect_err(|error| self.note("the connection", "", error))?;
+        // The library would do that, too, and keep to itself why it's refused.
+        if let Some(password) = &self.settings.password {
+            let mut login = cmd("AUTH");
+            login.arg(self.settings.user.as_ref()).arg(&password.0);
+            let done = login.query_async::<()>(&mut connection).await;
+            done.inspect_err(|error| self.note(LOGIN, "", error))?;
+        }
+        if self.settings.number != 0 {
+            let mut select = cmd("SELECT");
+            select.arg(self.settings.number);
+            let done = select.query_async::<()>(&mut connection).await;
+            done.inspect_err(|error| self.note("SELECT", "", error))?;
+        }
+        Ok(connection)
     }
 
     /// What it has of a user.
@@ -170,20 +220,63 @@ impl Store {
         let _ = self.ask::<()>(&command).await;
     }
 
+    /// Has it delete what it has of users; says whether that's gone for good. It goes the way of
+    /// what [`Store::set`] has sent before, which doesn't come after it then.
+    pub(crate) async fn delete(&self, keys: &[&str]) -> bool {
+        let mut command = cmd("DEL");
+        for key in keys {
+            command.arg(self.key(key));
+        }
+        let done = self.ask_beside::<()>(&command).await.is_ok();
+        done && !self.slot().may_be_overtaken(Time::now())
+    }
+
+    /// Counts why it failed, and has that said.
+    pub(crate) fn note(&self, what: &str, asked: &str, error: &RedisError) {
+        let shown = error.to_string();
+        let (code, words) = match error.code() {
+            Some(code) => (code, error.detail().unwrap_or_default()),
+            None if error.is_io_error() => ("", &*shown),
+            // The library's own words may show what came.
+            None => ("", error.category()),
+        };
+        // Behind that is what an unknown command was given.
+        let words = words.split(", with args").next().unwrap_or_default();
+        let kind = match code {
+            "" if error.is_io_error() || error.is_unrecoverable_error() => Kind::Unreachable,
+            _ if what == LOGIN => Kind::Login,
+            "WRONGPASS" | "NOAUTH" => Kind::Login,
+            "NOPERM" => Kind::Permission,
+            "ERR" | "WRONGTYPE" => Kind::Question,
+            "READONLY" | "OOM" | "MISCONF" | "NOREPLICAS" => Kind::Unwell,
+            _ if UNWELL.contains(&code) => Kind::Unwell,
+            _ => Kind::Other,
+        };
+        let cause = Cause {
+            of: Of::Redis,
+            kind,
+            what,
+            code,
+            words,
+            asked,
+        };
+        self.causes.note(&cause, Time::now());
+    }
+
     /// Asks whether the connection is there, and breaks it off if it isn't.
     async fn ping(&self) {
-        let (number, connection) = self.slot().clone();
-        let Some(mut connection) = connection else {
+        let slot = self.slot().clone();
+        let Some(mut connection) = slot.connection else {
             return;
         };
         let answer = cmd("PING").query_async::<()>(&mut connection).await;
         // Redis may answer that it's busy, and has answered then.
         if answer.is_err_and(|error| error.is_io_error() || error.is_unrecoverable_error()) {
-            self.break_off(number);
+            self.break_off(slot.number);
         }
     }
 
-    /// The key of a user.
+    /// The key of a user, or of whatever else is the gateway's there.
     pub(crate) fn key(&self, key: &str) -> String {
         format!("{}{key}", self.settings.prefix)
     }
@@ -198,34 +291,45 @@ impl Store {
 
     /// Asks beside what is counted as under way, unless the breaker is open.
     pub(crate) async fn ask_beside<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Failed> {
-        let (number, connection) = self.slot().clone();
-        let Some(mut connection) = connection else {
+        let slot = self.slot().clone();
+        let Some(mut connection) = slot.connection else {
             return Err(Failed::Store);
         };
-        if !self.guard.allows(Time::now()) {
+        let begun = Time::now();
+        if !self.guard.allows(begun) {
             return Err(Failed::Store);
         }
         let answer = command.query_async(&mut connection).await;
+        if let Err(error) = &answer
+            && !error.is_timeout()
+        {
+            let mut words = command.args_iter().map(|arg| match arg {
+                Arg::Simple(bytes) => String::from_utf8_lossy(bytes),
+                _ => "".into(),
+            });
+            let (name, key) = (words.next().unwrap_or_default(), words.next());
+            self.note(&name, &key.unwrap_or_default(), error);
+        }
         let now = Time::now();
         match answer {
             Ok(value) => {
-                self.guard.ended(true, now);
+                self.guard.ended(true, begun, now);
                 Ok(value)
             }
             Err(error) if is_about_the_value(&error) => {
-                self.guard.ended(true, now);
+                self.guard.ended(true, begun, now);
                 Err(Failed::Nonsense)
             }
             // It's well, and won't: no room, no right, a replica that is only read.
             Err(error) if error.code().is_some_and(|code| !UNWELL.contains(&code)) => {
-                self.guard.ended(true, now);
+                self.guard.ended(true, begun, now);
                 Err(Failed::Store)
             }
             Err(error) => {
-                self.guard.ended(false, now);
+                self.guard.ended(false, begun, now);
                 // A late answer is thrown away when it comes, and the connection stays good.
                 if !error.is_timeout() && (error.is_unrecoverable_error() || error.is_io_error()) {
-                    self.break_off(number);
+                    self.break_off(slot.number);
                 }
                 Err(Failed::Store)
             }
@@ -235,16 +339,14 @@ impl Store {
     /// The connection of this number is broken.
     fn break_off(&self, number: u64) {
         let mut slot = self.slot();
-        if slot.0 == number && slot.1.take().is_some() {
+        if slot.number == number && slot.connection.take().is_some() {
             self.is_connected.store(false, Relaxed);
             self.broken.notify_one();
         }
     }
 
-    fn slot(&self) -> MutexGuard<'_, (u64, Option<MultiplexedConnection>)> {
-        self.connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn slot(&self) -> MutexGuard<'_, Slot> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -260,4 +362,23 @@ pub(crate) enum Failed {
 /// Whether Redis is well, and what it has is wrong.
 fn is_about_the_value(error: &RedisError) -> bool {
     error.code() == Some("WRONGTYPE") || error.kind() == redis::ErrorKind::UnexpectedReturnType
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_written_to_an_earlier_connection_comes_late() {
+        let at = |seconds| Time(0) + Duration::from_secs(seconds);
+        let mut slot = Slot {
+            number: 1,
+            made: at(1000),
+            connection: None,
+        };
+        assert!(!slot.may_be_overtaken(at(1000)));
+        slot.number = 2;
+        assert!(slot.may_be_overtaken(at(1119)));
+        assert!(!slot.may_be_overtaken(at(1120)));
+    }
 }

@@ -116,9 +116,16 @@ pub struct Database {
     pub waiting: usize,
 }
 
+/// What the names of buckets begin with, which are behind the same prefix in Redis as users.
+const BUCKETS: &str = "limit:";
+
 impl Settings {
     /// Whether a user could have this name.
     pub(crate) fn may_exist(&self, key: &str) -> bool {
+        // His key would be that of a bucket.
+        if self.redis.is_some() && key.starts_with(BUCKETS) {
+            return false;
+        }
         if !self.numeric {
             return true;
         }

@@ -33,7 +33,7 @@ impl Gateway {
         self.fetch_keys(&plan, context);
         let of_users = plan.users.iter().zip(&plan.said);
         for (one, (users, said)) in plan.config.users.iter().zip(of_users) {
-            said.look(&one.name, &users.counts(), now);
+            said.look(&one.name, users, now);
         }
         for (group, upstream) in plan.config.upstreams.iter().enumerate() {
             let Some(health) = &upstream.health else {

@@ -155,3 +155,26 @@ fn another_file_takes_effect_while_it_runs_and_a_broken_one_does_not() {
     );
     assert_eq!(running.get("/").1, "new");
 }
+
+#[test]
+fn why_a_store_of_users_is_away_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("gateway.toml");
+    let text = "[listen]\naddress = \"127.0.0.1:0\"\n[users.a]\nby = \"segment:1\"\n\
+                redis = { address = \"unix:/nowhere\" }\n\
+                [[route]]\nuser = \"a\"\nanswer = { status = 200 }\n";
+    write(&path, text);
+    let mut child = program()
+        .arg("--config")
+        .arg(&path)
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    // A worker says so, before or after the program says where it listens.
+    let lines = BufReader::new(child.stderr.take().expect("it's a pipe")).lines();
+    let said: Vec<String> = lines.take(3).map(|line| line.expect("text")).collect();
+    let _ = child.kill();
+    let _ = child.wait();
+    let begin = "ringside-gateway: users a: Redis can't be reached: ";
+    assert!(said.iter().any(|line| line.starts_with(begin)), "{said:?}");
+}

@@ -142,6 +142,33 @@ fn a_user_is_answered_as_json_and_a_body_is_no_hindrance() {
 }
 
 #[test]
+fn the_first_request_finds_its_user_in_a_redis_that_is_there() {
+    let Some(redis) = Redis::start() else {
+        return;
+    };
+    redis.say(&["SET", "user:1", "{}"]);
+    redis.say(&["SET", "new:1", "{}"]);
+    let text = |prefix: &str| {
+        let users = of_redis(&redis, "by = \"segment:1\"");
+        let route = "[[route]]\nuser = \"a\"\nanswer = { status = 200, user = true }\n";
+        format!(
+            "{}{route}",
+            users.replace("\"user:\"", &format!("\"{prefix}\""))
+        )
+    };
+    on_each_engine(|engine| {
+        for _ in 0..10 {
+            let gateway = Gateway::on(engine, &text("user:"));
+            assert_eq!(gateway.get("/1").status, 200);
+            let next = text("new:").replace("[users", "[limits]\nhead = \"16KiB\"\n[users");
+            let next = Config::of("test", &next).expect("it's in order");
+            gateway.running().exchange().put(next).expect("a thread");
+            assert_eq!(gateway.get("/1").status, 200);
+        }
+    });
+}
+
+#[test]
 fn without_stores_what_is_remembered_is_answered_and_the_rest_is_refused() {
     let Some(mut redis) = Redis::start() else {
         return;
@@ -160,6 +187,11 @@ fn without_stores_what_is_remembered_is_answered_and_the_rest_is_refused() {
     let said = gateway.running().figures().text();
     let line = "ringside_gateway_users_total{users=\"a\",outcome=\"unavailable\"} 50";
     assert!(said.lines().any(|one| one == line), "{said}");
+    let line = "ringside_gateway_users_store_errors_total{users=\"a\",error=\"redis_unreachable\"}";
+    assert!(
+        said.contains(line) && !said.contains(&format!("{line} 0\n")),
+        "{said}"
+    );
     let line = "ringside_gateway_refused_total{route=\"route-1\",why=\"user\"}";
     assert!(said.contains(line), "{said}");
     redis.0.start_again();
@@ -241,7 +273,7 @@ fn gateways_share_a_bucket() {
         for (gateway, refused) in gateways.iter().zip(&mut refused) {
             match ask(gateway, "a") {
                 200 => good += 1,
-                429 => *refused = !redis.say(&["KEYS", "limit:route-1:0:*"]).is_empty(),
+                429 => *refused = !redis.say(&["KEYS", "user:limit:route-1:0:*"]).is_empty(),
                 other => panic!("{other}"),
             }
         }

@@ -1,5 +1,7 @@
 //! Users out of real stores, which are stopped, killed and filled with nonsense on the way.
 
+mod failures;
+mod revocations;
 #[path = "../../../tests/skip.rs"]
 mod skip;
 #[path = "../../../tests/stores.rs"]

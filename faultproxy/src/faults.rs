@@ -1,5 +1,6 @@
 //! Which faults there are, and how each is written.
 
+use std::fmt;
 use std::str::FromStr;
 
 use measure::units;
@@ -159,6 +160,32 @@ impl Faults {
     }
 }
 
+/// As [`Faults::parse_line`] reads them, without what isn't broken.
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = |ns: u64| format!("{}ms", ns as f64 / 1e6);
+        let mut words = Vec::new();
+        for (name, ns) in [("delay", self.delay_ns), ("jitter", self.jitter_ns)] {
+            words.extend((ns > 0).then(|| format!("{name}={}", ms(ns))));
+        }
+        words.extend((self.refuse > 0.0).then(|| format!("refuse={}", self.refuse)));
+        words.extend(self.cut_after.map(|after| match after {
+            CutAfter::Bytes(bytes) => format!("cut-after={bytes}"),
+            CutAfter::Time(ns) => format!("cut-after={}", ms(ns)),
+        }));
+        words.extend((self.cut == Ending::Reset).then(|| "cut=reset".to_owned()));
+        let bandwidth = self.bandwidth;
+        words.extend(bandwidth.map(|bytes| format!("bandwidth={bytes}")));
+        words.extend(self.stall.then(|| "stall".to_owned()));
+        words.extend(match self.direction {
+            Direction::Up => Some("direction=up".to_owned()),
+            Direction::Down => Some("direction=down".to_owned()),
+            Direction::Both => None,
+        });
+        f.write_str(&words.join(" "))
+    }
+}
+
 impl Default for Faults {
     fn default() -> Faults {
         Faults::none()
@@ -168,8 +195,15 @@ impl Default for Faults {
 const NAMES: &str = "the faults are delay, jitter, refuse, cut-after, cut, bandwidth, stall and \
                      direction";
 
-/// `10ms`, up to a day; in nanoseconds.
-fn time(text: &str) -> Result<u64, String> {
+/// `10ms`, up to a day; in nanoseconds. A bare number would be taken for milliseconds by one, and
+/// for seconds by another.
+///
+/// # Errors
+/// Where it isn't such a time.
+pub fn time(text: &str) -> Result<u64, String> {
+    if text.parse::<f64>().is_ok_and(|number| number != 0.0) {
+        return Err(format!("is {text} {text}ms or {text}s? Write the unit"));
+    }
     let time = units::parse_duration(text).map_err(|error| error.to_string())?;
     match u64::try_from(time.as_nanos()) {
         Ok(time_ns) if time_ns <= TIME_NS_MAX => Ok(time_ns),
@@ -286,6 +320,22 @@ mod tests {
             direction: Direction::Down,
         };
         assert_eq!(Faults::parse_line(line), Ok(expected));
+    }
+
+    #[test]
+    fn faults_are_written_as_they_are_read() {
+        for line in [
+            "",
+            "delay=1.5ms jitter=2ms refuse=0.25 cut-after=2000ms cut=reset bandwidth=1024 stall \
+             direction=up",
+            "cut-after=65536 direction=down",
+        ] {
+            let faults = match line {
+                "" => Faults::none(),
+                line => Faults::parse_line(line).expect(line),
+            };
+            assert_eq!(faults.to_string(), line);
+        }
     }
 
     #[test]

@@ -22,6 +22,6 @@ mod tests;
 
 pub use connection::{HELD_BYTES_MAX, RESET_PATIENCE_NS};
 pub use counters::Counters;
-pub use faults::{CutAfter, Direction, Ending, Faults, bandwidth, share};
+pub use faults::{CutAfter, Direction, Ending, Faults, bandwidth, share, time};
 pub use order::LINE_BYTES_MAX;
 pub use proxy::{Proxy, Settings, StartError};

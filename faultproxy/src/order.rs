@@ -16,6 +16,10 @@ pub(crate) enum Order {
     ResetAll,
     /// Say what was counted.
     Counters,
+    /// Say which faults there are.
+    Status,
+    /// Say what may be said.
+    Help,
 }
 
 /// Understands a line, where the faults are `present` ones.
@@ -30,9 +34,12 @@ pub(crate) fn read(line: &str, present: Faults) -> Result<Order, String> {
         "clear" => Order::Faults(Faults::none()),
         "reset-all" => Order::ResetAll,
         "counters" => Order::Counters,
+        "status" => Order::Status,
+        "help" => Order::Help,
         _ => {
             return Err(format!(
-                "{verb:?} isn't a command; the commands are set, clear, reset-all and counters"
+                "{verb:?} isn't a command; the commands are set, clear, reset-all, counters, \
+                 status and help"
             ));
         }
     };
@@ -42,6 +49,24 @@ pub(crate) fn read(line: &str, present: Faults) -> Result<Order, String> {
             "{verb} takes nothing behind it, and there is {rest:?}"
         )),
     }
+}
+
+/// The answer to who asks what is broken, in the words of `set`.
+pub(crate) fn status(faults: Faults) -> String {
+    json!({ "faults": faults.to_string() }).to_string()
+}
+
+/// The answer to who asks what may be said.
+pub(crate) fn help() -> String {
+    let commands = [
+        "set delay=10ms jitter=2ms refuse=0.1 cut-after=64K cut=reset bandwidth=1M stall",
+        "set direction=up",
+        "clear",
+        "reset-all",
+        "counters",
+        "status",
+    ];
+    json!({ "commands": commands }).to_string()
 }
 
 /// The answer to what was done.
@@ -63,6 +88,8 @@ mod tests {
         let none = Faults::none();
         assert_eq!(read(" counters\r", none), Ok(Order::Counters));
         assert_eq!(read("reset-all", none), Ok(Order::ResetAll));
+        assert_eq!(read("status", none), Ok(Order::Status));
+        assert_eq!(read("help", none), Ok(Order::Help));
         let slow = Faults::parse_line("delay=1s").unwrap();
         assert_eq!(read("clear", slow), Ok(Order::Faults(none)));
         assert_eq!(read("set\tdelay=1s ", none), Ok(Order::Faults(slow)));
@@ -73,6 +100,7 @@ mod tests {
         let long = "x".repeat(LINE_BYTES_MAX + 1);
         for (line, part) in [
             ("stop", "\"stop\" isn't a command; the commands are set"),
+            ("set delay=50", "delay: is 50 50ms or 50s?"),
             ("counters all", "counters takes nothing behind it"),
             ("clear delay", "clear takes nothing behind it"),
             ("set", "no fault is named"),

@@ -170,6 +170,8 @@ impl<D: Driver> Proxy<D> {
                 self.reset_all();
                 order::done()
             }
+            Ok(Order::Status) => order::status(self.faults),
+            Ok(Order::Help) => order::help(),
             Ok(Order::Counters) => serde_json::to_string(&self.counters)
                 .unwrap_or_else(|error| order::refused(&error.to_string())),
         }

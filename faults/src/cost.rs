@@ -62,8 +62,8 @@ pub struct Cost {
     /// The highest of the rows from the fault's beginning on, in microseconds.
     pub p99_worst_us: Option<f64>,
     /// Seconds from the fault's beginning to the beginning of the first of three rows whose
-    /// percentile is at most 1.25 times that before: 0 if it never was above, null if it wasn't
-    /// back, or isn't known before.
+    /// percentile is at most 1.25 times that before, or at most the highest before: 0 if it never
+    /// was above, null if it wasn't back, or isn't known before.
     pub p99_back_s: Option<f64>,
     /// Requests per second that were answered within the deadline of the goodput before the first
     /// fault: the median of the rows. Null without a deadline, or a whole row before.
@@ -71,6 +71,10 @@ pub struct Cost {
     /// The same in the worst row that the fault reaches into, or that is between its end and the
     /// next.
     pub good_worst: Option<f64>,
+    /// The lowest share of the requests offered in a row that were answered within that deadline,
+    /// of the same rows; null without a deadline or an offered rate.
+    #[serde(default)]
+    pub good_share_worst: Option<f64>,
 }
 
 /// Says of each fault what it cost.
@@ -83,6 +87,8 @@ pub fn count<P>(injected: &mut [Injected], record: &Record<P>) {
     let before = || rows.iter().filter(|row| end_s(row) <= first_s);
     let p99_before_us = median_of(before(), |row| row.response_p99_us);
     let good_before = median_of(before(), good_rate);
+    let highest_us = before().filter_map(|row| row.response_p99_us);
+    let highest_us = highest_us.fold(0.0, f64::max);
     let begin: Vec<f64> = injected.iter().map(|fault| fault.began_s).collect();
     for (at, fault) in injected.iter_mut().enumerate() {
         let next_s = begin.get(at + 1).copied();
@@ -116,9 +122,16 @@ pub fn count<P>(injected: &mut [Injected], record: &Record<P>) {
             longest_gap_s,
             p99_before_us,
             p99_worst_us: worst.reduce(f64::max),
-            p99_back_s: p99_before_us.and_then(|before| back_s(&own, before, fault.began_s)),
+            p99_back_s: p99_before_us.and_then(|before| {
+                let usual_us = highest_us.max(BACK * before);
+                back_s(&own, usual_us, fault.began_s)
+            }),
             good_before,
             good_worst: own.iter().filter_map(|row| good_rate(row)).reduce(f64::min),
+            good_share_worst: own
+                .iter()
+                .filter_map(|row| good_share(row))
+                .reduce(f64::min),
         });
     }
 }
@@ -131,6 +144,13 @@ fn end_s(row: &Row) -> f64 {
 fn good_rate(row: &Row) -> Option<f64> {
     let good = row.good.filter(|_| row.seconds >= LENGTH_MIN_S)?;
     Some(good as f64 / row.seconds)
+}
+
+/// Which share of what was offered in a row was answered in time.
+fn good_share(row: &Row) -> Option<f64> {
+    good_rate(row)?;
+    let offered = row.offered.filter(|offered| *offered > 0)?;
+    Some((row.good? as f64 / offered as f64).min(1.0))
 }
 
 fn length_s(gap: &Gap) -> f64 {
@@ -155,11 +175,8 @@ fn errors_stop_s(rows: &[&Row], began_s: f64) -> Option<f64> {
 }
 
 /// A row in which nothing was answered is as bad as a slow one.
-fn back_s(rows: &[&Row], before_us: f64, began_s: f64) -> Option<f64> {
-    let is_good = |row: &&Row| {
-        row.response_p99_us
-            .is_some_and(|p99| p99 <= BACK * before_us)
-    };
+fn back_s(rows: &[&Row], usual_us: f64, began_s: f64) -> Option<f64> {
+    let is_good = |row: &&Row| row.response_p99_us.is_some_and(|p99| p99 <= usual_us);
     let Some(first_bad) = rows.iter().position(|row| !is_good(row)) else {
         return Some(0.0);
     };
@@ -253,6 +270,7 @@ mod tests {
             (found.good_before, found.good_worst),
             (Some(100.0), Some(0.0))
         );
+        assert_eq!(found.good_share_worst, Some(0.0));
         // What failed after the window, or wasn't answered at all, is an error that did not stop.
         assert_eq!(found.errors_stop_s, None);
         record.drain = None;
@@ -294,6 +312,16 @@ mod tests {
         // Nothing is known from before it.
         let found = cost(fault(0.5, 1.0), &calm);
         assert_eq!((found.p99_before_us, found.p99_back_s), (None, None));
+    }
+
+    #[test]
+    fn what_is_no_higher_than_before_is_no_fault_s_doing() {
+        let noisy = [10.0, 15.0, 10.0, 10.0, 14.0, 10.0, 10.0, 10.0];
+        let found = cost(fault(3.0, 3.5), &record(&noisy.map(|ms| (0, Some(ms)))));
+        assert_eq!(found.p99_back_s, Some(0.0));
+        let higher = [10.0, 15.0, 10.0, 10.0, 16.0, 10.0, 10.0, 10.0];
+        let found = cost(fault(3.0, 3.5), &record(&higher.map(|ms| (0, Some(ms)))));
+        assert_eq!(found.p99_back_s, Some(2.0));
     }
 
     #[test]

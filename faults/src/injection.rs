@@ -176,10 +176,6 @@ impl Hand<'_> {
 
     fn begin(&mut self, kind: Kind, whom: &Whom) -> Result<Act, String> {
         let started = &mut self.started;
-        if let Some((begin, _)) = kind.orders() {
-            started.tell_proxy(whom, &begin)?;
-            return Ok(Act::Broken);
-        }
         Ok(match kind {
             Kind::Kill => {
                 started.kill(whom)?;
@@ -200,7 +196,12 @@ impl Hand<'_> {
                     _until: started.burn(&mut joined)?,
                 }
             }
-            Kind::Delay(..) | Kind::Drop | Kind::Reset | Kind::Slow(_) => Act::Broken,
+            Kind::Delay(..) | Kind::Drop | Kind::Reset | Kind::Slow(_) => {
+                if let Some((begin, _)) = kind.orders() {
+                    started.tell_proxy(whom, &begin)?;
+                }
+                Act::Broken
+            }
         })
     }
 

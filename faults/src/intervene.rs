@@ -51,16 +51,22 @@ impl fmt::Display for Whom {
 #[serde(rename_all = "UPPERCASE")]
 pub enum Name {
     /// Mostly: read the configuration again.
+    #[serde(alias = "SIGHUP")]
     Hup,
     /// Mostly: end when what is under way has ended.
+    #[serde(alias = "SIGQUIT")]
     Quit,
     /// End.
+    #[serde(alias = "SIGTERM")]
     Term,
     /// Mostly: open log files again, or read the configuration.
+    #[serde(alias = "SIGUSR1")]
     Usr1,
     /// Mostly: start a new program in the place of this one.
+    #[serde(alias = "SIGUSR2")]
     Usr2,
     /// Mostly: let workers end.
+    #[serde(alias = "SIGWINCH")]
     Winch,
 }
 

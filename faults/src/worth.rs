@@ -4,6 +4,7 @@
 use measure::record::Record;
 
 use crate::cost::Injected;
+use crate::schedule::Kind;
 
 /// A fault that begins later than this, in seconds, isn't the one that the file asks for.
 const LATE_MAX_S: f64 = 0.25;
@@ -41,6 +42,11 @@ pub fn failed_before<P>(faults: &[Injected], record: &Record<P>) -> f64 {
         (failed + row.failed, completed + row.completed)
     });
     failed as f64 / (failed + completed).max(1) as f64
+}
+
+/// Whether one of them was that something else computes.
+pub fn computes(faults: &[Injected]) -> bool {
+    faults.iter().any(|fault| fault.kind == Kind::Cpu.name())
 }
 
 #[cfg(test)]

@@ -69,13 +69,13 @@ pub(super) fn procedure(setup: &Setup) -> Vec<(&'static str, String)> {
     let rate = setup
         .rate
         .map_or("closed loop".to_owned(), |rate| format!("{rate}/s"));
+    let rounds = match setup.rounds {
+        1 => "1 round".to_owned(),
+        rounds => format!("{rounds} rounds"),
+    };
     let window = match setup.metric {
-        Metric::Seconds => format!("one run in each of {} rounds", setup.rounds),
-        _ => format!(
-            "{} s in each of {} rounds",
-            digits(setup.window_s),
-            setup.rounds
-        ),
+        Metric::Seconds => format!("one run in each of {rounds}"),
+        _ => format!("{} s in each of {rounds}", digits(setup.window_s)),
     };
     let starts = match setup.rounds_per_start {
         Some(each) => each.to_string(),

@@ -5,7 +5,7 @@ use lab::round::Round;
 use load::Record;
 use serde::Serialize;
 use statistics::Spread;
-use statistics::format::{count, digits, time_us};
+use statistics::format::{count, digits, percent, time_us};
 
 use super::Row;
 
@@ -48,6 +48,9 @@ pub struct FaultFound {
     pub good_before: Option<Spread>,
     /// The same in the worst second since this one began.
     pub good_worst: Option<Spread>,
+    /// The lowest share of what was offered in a second that was answered in time; null in a closed
+    /// loop.
+    pub good_share_worst: Option<Spread>,
 }
 
 /// A second of a row's rounds: medians.
@@ -123,6 +126,7 @@ impl FaultFound {
             }),
             good_before: known(|cost| cost.good_before),
             good_worst: known(|cost| cost.good_worst),
+            good_share_worst: known(|cost| cost.good_share_worst),
         })
     }
 
@@ -162,31 +166,47 @@ impl FaultFound {
         }
         if let (Some(before), Some(worst)) = (self.good_before, self.good_worst) {
             let (before, worst) = (count(before.median), count(worst.median));
-            parts.push(format!("goodput {before}/s before, {worst}/s at worst"));
+            let share = self.good_share_worst.map(|share| percent(share.median));
+            let share = share.map(|share| format!(" ({share} of what was offered)"));
+            let share = share.unwrap_or_default();
+            parts.push(format!(
+                "goodput {before}/s before, {worst}/s at worst{share}"
+            ));
         }
         parts.join("; ")
     }
 
     fn errors_stopped(&self) -> String {
-        let went_on = self.errors_went_on;
-        after(self.errors_stop_s, went_on, self.rounds, "there were none")
+        let (went_on, rounds) = (self.errors_went_on, self.rounds);
+        after(
+            "within",
+            self.errors_stop_s,
+            (went_on, rounds),
+            "there were none",
+        )
     }
 
     fn back(&self) -> String {
+        let (not_back, rounds) = (self.p99_not_back, self.rounds);
         after(
+            "after",
             self.p99_back_s,
-            self.p99_not_back,
-            self.rounds,
+            (not_back, rounds),
             "it never left",
         )
     }
 }
 
-/// `after 3.00 s`, what is said of no time at all, or that it never came.
-fn after(took_s: Option<Spread>, never: usize, rounds: usize, none: &str) -> String {
+/// `after 3.00 s`, what is said of no time at all, or that it never came in some of the rounds.
+fn after(
+    word: &str,
+    took_s: Option<Spread>,
+    (never, rounds): (usize, usize),
+    none: &str,
+) -> String {
     let took = match took_s {
         Some(took) if took.median == 0.0 => format!("at once ({none})"),
-        Some(took) => format!("after {} s", digits(took.median)),
+        Some(took) => format!("{word} {} s", digits(took.median)),
         None => return "not before the next one or the end".to_owned(),
     };
     match never {
@@ -230,16 +250,23 @@ impl Second {
     }
 }
 
+/// Each fault with each row that had it: by fault, so that rows stand side by side.
+fn by_fault(rows: &[Row]) -> impl Iterator<Item = (&Row, &FaultFound)> {
+    let most = rows.iter().map(|row| row.faults.len()).max().unwrap_or(0);
+    let of_one = move |at: usize| {
+        rows.iter()
+            .filter_map(move |row| Some((row, row.faults.get(at)?)))
+    };
+    (0..most).flat_map(of_one)
+}
+
 /// What each fault cost each row, in sentences.
 pub(super) fn sentences(rows: &[Row]) -> Vec<String> {
-    let of_row = |row: &Row| -> Vec<String> {
-        let sentence = |fault: &FaultFound| {
-            let (name, what) = (&row.facts.name, fault.words());
-            format!("{name}, {what}: {}.", fault.cost_in_words())
-        };
-        row.faults.iter().map(sentence).collect()
+    let sentence = |(row, fault): (&Row, &FaultFound)| {
+        let (name, what) = (&row.facts.name, fault.words());
+        format!("{what}, {name}: {}.", fault.cost_in_words())
     };
-    rows.iter().flat_map(of_row).collect()
+    by_fault(rows).map(sentence).collect()
 }
 
 /// A table of the same, its headings first; nothing where there were no faults. Goodput stands in
@@ -264,38 +291,41 @@ pub(super) fn table(rows: &[Row]) -> Vec<Vec<String>> {
     }
     headings.extend(["errors stopped", "p99 back"]);
     let mut lines: Vec<Vec<String>> = vec![headings.into_iter().map(str::to_owned).collect()];
-    for row in rows {
-        for fault in &row.faults {
-            let cell = |figure: Option<Spread>, write: fn(f64) -> String| {
-                figure.map_or("–".to_owned(), |figure| write(figure.median))
-            };
-            let seconds = |seconds: f64| format!("{} s", digits(seconds));
-            let mut cells = vec![
-                fault.words(),
-                row.facts.name.clone(),
-                cell(fault.failed_during, count),
-                cell(fault.lost, count),
-                cell(fault.longest_gap_s, seconds),
-                cell(fault.p99_before_us, time_us),
-                cell(fault.p99_worst_us, time_us),
-            ];
-            if has_goodput {
-                let rate = |rate: f64| format!("{}/s", count(rate));
-                cells.extend([cell(fault.good_before, rate), cell(fault.good_worst, rate)]);
-            }
-            cells.push(fault.errors_stopped());
-            cells.push(match fault.p99_before_us {
-                Some(_) => fault.back(),
-                None => "–".to_owned(),
-            });
-            lines.push(cells);
+    for (row, fault) in by_fault(rows) {
+        let cell = |figure: Option<Spread>, write: fn(f64) -> String| {
+            figure.map_or("–".to_owned(), |figure| write(figure.median))
+        };
+        let seconds = |seconds: f64| format!("{} s", digits(seconds));
+        let mut cells = vec![
+            fault.words(),
+            row.facts.name.clone(),
+            cell(fault.failed_during, count),
+            cell(fault.lost, count),
+            cell(fault.longest_gap_s, seconds),
+            cell(fault.p99_before_us, time_us),
+            cell(fault.p99_worst_us, time_us),
+        ];
+        if has_goodput {
+            let rate = |rate: f64| format!("{}/s", count(rate));
+            let share = fault.good_share_worst.map(|share| percent(share.median));
+            let share = share.map_or(String::new(), |share| format!(" ({share})"));
+            let worst = cell(fault.good_worst, rate) + &share;
+            cells.extend([cell(fault.good_before, rate), worst]);
         }
+        cells.push(fault.errors_stopped());
+        cells.push(match fault.p99_before_us {
+            Some(_) => fault.back(),
+            None => "–".to_owned(),
+        });
+        lines.push(cells);
     }
     lines
 }
 
 /// How to read such a table.
 pub(super) const EXPLAINED: &str = "Medians of the rounds. Times count from the beginning of the \
-    fault, to the second. A percentile is back once it stays within 1.25 times that before the \
-    first fault for three seconds. Lost are all requests that failed from the fault to the next \
-    one or the end, and those that weren't answered by then.";
+    fault, to the second; those without answers in whole tenths of one. A percentile is back once \
+    it stays for three seconds within 1.25 times that before the first fault, or below the highest \
+    then. Behind a goodput stands its share of what was offered in that second. Lost are all \
+    requests that failed from the fault to the next one or the end, and those that weren't \
+    answered by then.";

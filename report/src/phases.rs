@@ -4,7 +4,7 @@ use lab::round::{PhaseRun, Round};
 use lab::sample::Sample;
 use serde::Serialize;
 use statistics::Spread;
-use statistics::format::{count, time_us};
+use statistics::format::{count, percent, time_us};
 
 use super::Figures;
 
@@ -57,11 +57,21 @@ impl PhaseFound {
                 .map(|p99| format!("p99 {}", time_us(p99.median)));
             words.extend(p99);
         }
-        if let Some(goodput) = &self.goodput {
-            words.push(format!("goodput {}/s", count(goodput.median)));
-        }
+        words.extend(self.goodput_in_words());
         words.extend(self.conditions.iter().map(Condition::words));
         words.join("; ")
+    }
+
+    /// What was answered in time, per second and as a share of what was asked for.
+    pub(super) fn goodput_in_words(&self) -> Option<String> {
+        let goodput = self.goodput?.median;
+        let share = self.rate.map(|rate| percent((goodput / rate).min(1.0)));
+        let share = share.map(|share| format!(", {share} of what was asked for"));
+        Some(format!(
+            "goodput {}/s{}",
+            count(goodput),
+            share.unwrap_or_default()
+        ))
     }
 
     /// What was requested.

@@ -45,7 +45,15 @@ impl Document {
         };
         match toml::from_str(&document.text) {
             Ok(value) => Ok((value, document)),
-            Err(error) => Err(document.fault(error.span(), explain(error.message()))),
+            Err(error) => {
+                let span = error.span();
+                let key = span.clone().and_then(|span| document.text.get(span));
+                let what = match (error.message().trim_end(), key) {
+                    ("duplicate key", Some(key)) => format!("`{}` stands twice", key.trim()),
+                    (message, _) => explain(message),
+                };
+                Err(document.fault(span, what))
+            }
         }
     }
 
@@ -192,31 +200,10 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     let limit = word.chars().count().div_ceil(3).max(1);
     candidates
         .into_iter()
-        .map(|candidate| (edits(word, candidate), candidate))
+        .map(|candidate| (strsim::osa_distance(word, candidate), candidate))
         .filter(|(edits, _)| *edits <= limit)
         .min_by_key(|(edits, _)| *edits)
         .map(|(_, candidate)| candidate)
-}
-
-/// How many characters must be put in, taken out, replaced or swapped with their neighbour: the
-/// Levenshtein distance with transpositions ("optimal string alignment").
-fn edits(from: &str, to: &str) -> usize {
-    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
-    let mut before: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for i in 0..from.len() {
-        let mut next = vec![i + 1];
-        for j in 0..to.len() {
-            let replaced = row[j] + usize::from(from[i] != to[j]);
-            let mut least = replaced.min(row[j + 1] + 1).min(next[j] + 1);
-            if i > 0 && j > 0 && from[i] == to[j - 1] && from[i - 1] == to[j] {
-                least = least.min(before[j - 1] + 1);
-            }
-            next.push(least);
-        }
-        before = std::mem::replace(&mut row, next);
-    }
-    row[to.len()]
 }
 
 /// Reads JSON that says which version of its schema it is, and in which every number can be a
@@ -242,8 +229,20 @@ pub fn versioned<T: DeserializeOwned>(text: &str, known: u32, what: &str) -> Res
 
 /// Reads a length of time: `"1s"`, `"200ms"`.
 pub fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-    let text = String::deserialize(from)?;
-    measure::units::parse_duration(&text).map_err(D::Error::custom)
+    match Amount::deserialize(from)? {
+        Amount::Text(text) => measure::units::parse_duration(&text).map_err(D::Error::custom),
+        Amount::Number(number) => Err(D::Error::custom(format!(
+            "a time has a unit: \"{number}s\", or perhaps \"{number}ms\""
+        ))),
+    }
+}
+
+/// What is mostly a number with a unit, in a text.
+#[derive(serde::Deserialize)]
+#[serde(untagged, expecting = "expected a text, such as \"2s\" or \"10k\"")]
+enum Amount {
+    Text(String),
+    Number(f64),
 }
 
 /// Reads a length of time that is not zero.
@@ -257,7 +256,10 @@ pub fn some_duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::
 
 /// Reads a rate a second: `"50k"`, `"100/s"`.
 pub fn rate<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
-    let text = String::deserialize(from)?;
+    let text = match Amount::deserialize(from)? {
+        Amount::Text(text) => text,
+        Amount::Number(number) => number.to_string(),
+    };
     measure::units::parse_rate(&text)
         .map(Some)
         .map_err(D::Error::custom)
@@ -298,10 +300,7 @@ mod tests {
             Some("connections")
         );
         assert_eq!(nearest("weather", ["connections", "pipeline"]), None);
-        assert_eq!(edits("kitten", "sitting"), 3);
-        assert_eq!(edits("", "abc"), 3);
-        assert_eq!(edits("rnu", "run"), 1);
-        assert_eq!(edits("abcd", "badc"), 2);
+        assert_eq!(nearest("rnu", ["run", "rates"]), Some("run"));
     }
 
     #[test]
@@ -310,6 +309,32 @@ mod tests {
         assert!(told.ends_with("did you mean `window`?"), "{told}");
         let told = explain("unknown field `duration`, expected one of `path`, `rate`");
         assert!(!told.contains("window"), "{told}");
+    }
+
+    #[test]
+    fn numbers_without_a_unit_and_keys_that_stand_twice_are_told_apart() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Read {
+            #[serde(default, deserialize_with = "rate")]
+            rate: Option<f64>,
+            #[serde(default, deserialize_with = "duration")]
+            at: Duration,
+        }
+        let read = |text: &str| Document::of::<Read>(Path::new("f"), text.to_owned());
+        let told = |text: &str| match read(text) {
+            Ok((read, _)) => panic!("{read:?}"),
+            Err(wrong) => wrong.to_string(),
+        };
+        for text in ["rate = 1000", "rate = 1e3", "rate = \"1k\""] {
+            let (found, _) = read(text).expect("a rate");
+            assert_eq!((found.rate, found.at), (Some(1000.0), Duration::ZERO));
+        }
+        let bare = told("at = 3");
+        let what = "a time has a unit: \"3s\", or perhaps \"3ms\"";
+        assert!(bare.contains("f:1:6") && bare.contains(what), "{bare}");
+        let twice = told("at = \"1s\"\nat = \"2s\"");
+        let what = "`at` stands twice";
+        assert!(twice.contains("f:2:1") && twice.contains(what), "{twice}");
     }
 
     #[test]

@@ -18,8 +18,11 @@ and answers each with a line of JSON on stdout, {\"ok\":true} or {\"error\":\"..
   reset-all                   reset every connection
   counters                    {\"accepted\":3,\"refused\":1,\"cut\":0,\"upstream_failed\":0,
                               \"bytes_up\":144,\"bytes_down\":2048,\"open\":2}
-The names are those of the flags. Changes apply to open connections, too, and to bytes that are
-held. The end of stdin changes nothing.
+  status                      {\"faults\":\"delay=10ms jitter=2ms\"}
+  help                        what may be said
+The names are those of the flags. In comparisons, kind 'drop' is a stall, 'slow' a bandwidth, and
+'reset' a refusal of all with reset-all. Changes apply to open connections, too, and to bytes that
+are held. The end of stdin changes nothing.
 Without faults, bytes, half-closes and resets pass unchanged, and a side that doesn't read stops the
 other. A connection whose upstream can't be reached is reset. Each direction of a connection holds
 up to 1 MiB, which bounds its throughput: 10 MB/s at --delay 100ms.
@@ -38,12 +41,12 @@ pub(crate) struct FaultProxy {
     #[arg(long, value_name = "A")]
     pub(crate) to: String,
 
-    /// Delay bytes, ends and resets by TIME
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    /// Delay bytes, ends and resets by TIME, such as 10ms
+    #[arg(long, value_name = "TIME", value_parser = delay)]
     pub(crate) delay: Option<Duration>,
 
     /// Delay each piece by up to TIME more, at random; the order stays
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    #[arg(long, value_name = "TIME", value_parser = delay)]
     pub(crate) jitter: Option<Duration>,
 
     /// Reset this share of new connections right after accepting them, such as 0.1
@@ -77,6 +80,11 @@ pub(crate) struct FaultProxy {
     /// auto, uring or epoll; auto is io_uring if the kernel allows it
     #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = values::engine)]
     pub(crate) engine: EngineChoice,
+}
+
+/// `10ms`; a bare number is refused, as in what the proxy is told while it runs.
+fn delay(text: &str) -> Result<Duration, String> {
+    faultproxy::time(text).map(Duration::from_nanos)
 }
 
 /// `64K` or `2s`.

@@ -155,10 +155,13 @@ fn beside_faults(check: Check, looked: Looked, round: Seen<'_>) -> Looked {
         | Check::LittlesLaw
         | Check::Lateness
         | Check::OfferedRate
-        | Check::Unattributed
-        | Check::Pressure
         | Check::Retransmits
         | Check::ListenDrops => passed(format!("{sentence}; faults were injected")),
+        Check::Unattributed | Check::Pressure if worth::computes(round.faults) => {
+            passed(format!("{sentence}; a fault was to compute"))
+        }
+        // What is started again is a reason for some of it, and no excuse for all.
+        Check::Unattributed | Check::Pressure => caution(sentence.clone()),
         Check::Record | Check::Generator => {
             caution(format!("{sentence}, which may come of the injected faults"))
         }

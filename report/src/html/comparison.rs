@@ -416,9 +416,7 @@ fn phase_cell(phase: &PhaseFound) -> Cell {
         (badge(tone, word))
         div { (figure(rate, count)) "/s, mean " (figure(mean, time_us)) ", p99 "
             (figure(p99, time_us)) }
-        @if let Some(goodput) = &phase.goodput {
-            div { "goodput " (count(goodput.median)) "/s" }
-        }
+        @if let Some(goodput) = phase.goodput_in_words() { div { (goodput) } }
         @for condition in &phase.conditions { small { (condition.words()) } }
     })
 }

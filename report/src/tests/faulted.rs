@@ -48,6 +48,7 @@ fn killed(phase: bool) -> Report {
                 p99_back_s: (!is_last).then_some(3.0),
                 good_before: Some(990.0),
                 good_worst: Some(0.0),
+                good_share_worst: Some(0.0),
             }),
         }];
         let record = round.record.as_mut().expect("every round has one");
@@ -87,14 +88,15 @@ fn what_a_fault_cost_is_in_every_format() {
         width: 1000,
     };
     let text = terminal(&report, look);
-    let sentence = "ours, SIGKILL to the subject at 2 s, for 1 s: 703 requests failed while it \
-                    lasted, 1.20 k were lost in all; errors stopped after 2.00 s in 4 of 5 \
+    let sentence = "SIGKILL to the subject at 2 s, for 1 s, ours: 703 requests failed while it \
+                    lasted, 1.20 k were lost in all; errors stopped within 2.00 s in 4 of 5 \
                     rounds; no answers for 1.20 s; p99 1.00 ms before, 41.0 ms at worst, back \
-                    after 3.00 s in 4 of 5 rounds; goodput 990/s before, 0/s at worst.";
+                    after 3.00 s in 4 of 5 rounds; goodput 990/s before, 0/s at worst (0 % of what \
+                    was offered).";
     assert!(text.contains(sentence), "{text}");
     let text = markdown(&report);
     let line = "| SIGKILL to the subject at 2 s, for 1 s | ours | 703 | 1.20 k | 1.20 s | 1.00 ms \
-                | 41.0 ms | 990/s | 0/s | after 2.00 s in 4";
+                | 41.0 ms | 990/s | 0/s (0 %) | within 2.00 s in 4";
     assert!(
         text.contains("## Faults\n\n| fault | subject | failed during"),
         "{text}"

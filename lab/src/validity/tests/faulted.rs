@@ -79,3 +79,23 @@ fn a_fault_that_came_late_or_not_at_all_voids_its_round() {
     round.faults[0].missed = true;
     assert_eq!(found(&round), void);
 }
+
+#[test]
+fn only_a_fault_that_computes_excuses_that_others_do() {
+    let seen = |kind: &str| {
+        after(|round| {
+            round.watched.host.unattributed = Some(0.3);
+            round.watched.host.pressure = Some(0.4);
+            round.faults = vec![Injected {
+                kind: kind.into(),
+                ..Injected::default()
+            }];
+        })
+    };
+    assert_eq!(seen("cpu"), []);
+    let others = [
+        (Check::Unattributed, Severity::Caution),
+        (Check::Pressure, Severity::Caution),
+    ];
+    assert_eq!(seen("kill"), others);
+}

@@ -446,9 +446,9 @@ fn key_of(
     address: impl FnOnce() -> Option<IpAddr>,
 ) -> u64 {
     let key = match balance {
+        Balance::RoundRobin | Balance::LeastRequests => return 0,
         Balance::Hash(HashKey::Field(name)) => request.field(name).map(balance::hash),
         Balance::Hash(HashKey::Address) => None,
-        _ => Some(0),
     };
     key.unwrap_or_else(|| match address() {
         Some(IpAddr::V4(address)) => balance::hash(&address.octets()),

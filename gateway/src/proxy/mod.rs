@@ -21,7 +21,6 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use admission::limit::Outcome;
 use measure::time::Time;
 
 use server::upstream::{Exchange, Protocol};
@@ -405,6 +404,7 @@ impl Service for Gateway {
                 if let Some(copied) = passing.mirror.take() {
                     context.ask_end(copied.exchange);
                 }
+                self.take_back(ticket, context.now());
             }
             Event::Writable => {
                 passing.ahead_bytes = 0;
@@ -414,7 +414,6 @@ impl Service for Gateway {
             }
             // Who sends no more before he has an answer has left, with few exceptions.
             Event::PeerEnded => {
-                passing.outcome = Outcome::Void;
                 context.ask_cancel(exchange);
                 context.abort(ticket);
                 self.finish(ticket, context);

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use admission::gate::Arrival;
+use admission::gate::{Arrival, Gate, Slot};
+use admission::limit::Outcome;
 use admission::queue::Priority;
 use measure::time::Time;
 use server::{Context, Event, Response, Ticket};
@@ -29,7 +30,7 @@ impl Gateway {
         match gate.arrive(priority, ticket, now) {
             Arrival::Begins(_) => {
                 if let Some(passing) = self.places.of(ticket) {
-                    passing.let_in = Some(now);
+                    passing.slot = Slot::Held(now);
                 }
                 self.begin(ticket, context).inspect_err(|response| {
                     self.forget(ticket, response.status, context);
@@ -136,6 +137,46 @@ impl Gateway {
         (passing.generation == generation).then_some(passing.group)
     }
 
+    /// A request waits for its client to send more: it takes up no room meanwhile, so that slow
+    /// clients don't keep out those that the upstream could answer.
+    pub(super) fn lend(&mut self, ticket: Ticket, context: &mut Context<'_>) {
+        let Some((gate, slot)) = self.slot_of(ticket) else {
+            return;
+        };
+        gate.lend(slot);
+        if gate.waiting() > 0 {
+            // Not at once: most bodies have come with the head, and this one is through then.
+            self.look_again(Some(context.now()), context);
+        }
+    }
+
+    /// All of a request has come: from now on its upstream is waited for.
+    pub(super) fn take_back(&mut self, ticket: Ticket, now: Time) {
+        if let Some((gate, slot)) = self.slot_of(ticket) {
+            gate.take_back(slot, now);
+        }
+    }
+
+    /// A request takes up no room any more.
+    pub(super) fn leave(&mut self, ticket: Ticket, outcome: Outcome, now: Time) {
+        let Some((gate, slot)) = self.slot_of(ticket) else {
+            return;
+        };
+        gate.end(slot, now, outcome);
+        let group = self.group_of(ticket);
+        self.freed.extend(group);
+    }
+
+    /// The gate that has let a request in, and the room that it takes up there.
+    fn slot_of(&mut self, ticket: Ticket) -> Option<(&mut Gate<Ticket>, &mut Slot)> {
+        let passing = self.places.of(ticket)?;
+        if passing.slot == Slot::None {
+            return None;
+        }
+        let gate = self.servers.groups[passing.group].gate.as_mut();
+        Some((gate?, &mut passing.slot))
+    }
+
     /// Has those begin that may since others have ended.
     #[inline]
     pub(super) fn admit_all(&mut self, context: &mut Context<'_>) {
@@ -176,7 +217,7 @@ impl Gateway {
                 return self.look_again(at, context);
             };
             if let Some(passing) = self.places.of(next) {
-                passing.let_in = Some(now);
+                passing.slot = Slot::Held(now);
             }
             if let Err(response) = self.begin(next, context) {
                 self.answer(next, response, context);
@@ -263,12 +304,12 @@ impl Gateway {
                     passing.group = moved.to;
                     passing.generation = generation;
                     if moved.other_gate {
-                        passing.let_in = None;
+                        passing.slot = Slot::None;
                         to_begin.extend(waits.then_some(passing.ticket));
                     }
                 }
                 None => {
-                    passing.let_in = None;
+                    passing.slot = Slot::None;
                     to_end.extend(waits.then_some(passing.ticket));
                 }
             }

@@ -1,5 +1,6 @@
 //! Rates, and what happens to requests that are too many at once.
 
+use std::io::Read;
 use std::sync::{Condvar, Mutex};
 
 use super::support::{Client, Do, Gateway, Origin, PATIENCE, in_front_of, on_each_engine};
@@ -160,4 +161,45 @@ fn who_waits_too_long_is_refused_and_who_leaves_frees_his_place() {
     barrier.open();
     assert_eq!(first.answer(false).text(), "ok");
     assert!((0..5).all(|_| gateway.get("/").status == 200));
+}
+
+#[test]
+fn clients_that_send_or_read_slowly_keep_nobody_out() {
+    on_each_engine(|engine| {
+        // More than all buffers on the way take.
+        let long = 32 << 20;
+        let origin = Origin::new(move |seen| match seen.line().starts_with("GET /long ") {
+            true => Do::answer(&"x".repeat(long)),
+            false => Do::answer("ok"),
+        });
+        let more = "overload = { min = 2, max = 2, queue = 9, target = \"20ms\", \
+                    interval = \"20ms\" }";
+        let gateway = Gateway::on(engine, &in_front_of(&[origin.address], more));
+        let mut sending: Vec<Client> = (0..4).map(|_| gateway.connect()).collect();
+        for client in &mut sending {
+            let head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n";
+            client.write(format!("{head}Expect: 100-continue\r\n\r\n").as_bytes());
+            // It's with the upstream, which has room for the body.
+            assert_eq!(client.next(false).status, 100);
+            client.write(b"bo");
+        }
+        assert!((0..5).all(|_| gateway.get("/").text() == "ok"));
+        let mut reading: Vec<Client> = (0..4).map(|_| gateway.connect()).collect();
+        for client in &mut reading {
+            client.write(b"GET /long HTTP/1.1\r\nHost: a\r\n\r\n");
+            // The answer comes, and isn't read any further.
+            assert_eq!(client.next(true).status, 200);
+        }
+        assert!((0..5).all(|_| gateway.get("/").text() == "ok"));
+        for client in &mut sending {
+            client.write(b"dy");
+            assert_eq!(client.answer(false).text(), "ok");
+        }
+        for client in &mut reading {
+            let mut read = Vec::new();
+            let took = (&client.0).take(long as u64).read_to_end(&mut read);
+            assert!(took.is_ok_and(|bytes| bytes == long));
+        }
+        assert!((0..5).all(|_| gateway.get("/").text() == "ok"));
+    });
 }

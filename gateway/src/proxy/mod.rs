@@ -9,6 +9,7 @@
 mod copies;
 mod course;
 mod fields;
+mod forwarded;
 mod passing;
 mod rates;
 mod servers;

@@ -67,15 +67,54 @@ fn who_is_behind_a_trusted_proxy_has_a_rate_of_his_own() {
     );
 }
 
+#[test]
+fn who_is_behind_a_proxy_is_read_from_the_field_that_the_configuration_names() {
+    let origin = Origin::named("ok");
+    let rates = "rates = [{ key = \"address\", per_second = 0.001, burst = 1 }]";
+    let statuses = |fields: &str, asked: &[&str]| -> Vec<u16> {
+        let rules = format!("[forward]\ntrusted_proxies = [\"127.0.0.1\"]\nfields = \"{fields}\"");
+        let config = format!("{rules}\n{}{rates}\n", in_front_of(&[origin.address], ""));
+        let gateway = Gateway::start(&config);
+        let ask = |said: &&str| {
+            let request = format!("GET / HTTP/1.1\r\nHost: a\r\n{said}\r\n\r\n");
+            gateway.ask(&request).status
+        };
+        asked.iter().map(ask).collect()
+    };
+    let asked = [
+        "Forwarded: for=1.2.3.4;proto=https",
+        "X-Forwarded-For: 9.9.9.9\r\nForwarded: for=\"1.2.3.4:80\"",
+        "X-Forwarded-For: 1.2.3.4\r\nForwarded: for=8.8.8.8, For=1.2.3.5",
+        "Forwarded: for=1.2.3.6\r\nForwarded: for=127.0.0.1",
+        "Forwarded: for=1.2.3.6",
+        "Forwarded: for=\"[2001:db8::1]\"",
+        "Forwarded: for=\"[2001:db8::2]:80\"",
+        // The proxy itself, of which nothing else can be read.
+        "Forwarded: for=\"7.7.7.7, for=1.2.3.7",
+        "Forwarded: for=7.7.7.8, for=_hidden",
+    ];
+    let expected = [200, 429, 200, 200, 429, 200, 429, 200, 429];
+    assert_eq!(statuses("forwarded", &asked), expected);
+    // Where both are written, or the other one alone, that one counts.
+    for fields in ["both", "x-forwarded"] {
+        let asked = [
+            "X-Forwarded-For: 1.2.3.4\r\nForwarded: for=1.2.3.5",
+            "X-Forwarded-For: 1.2.3.4\r\nForwarded: for=1.2.3.6",
+            "X-Forwarded-For: 1.2.3.5\r\nForwarded: for=1.2.3.5",
+        ];
+        assert_eq!(statuses(fields, &asked), [200, 429, 200], "{fields}");
+    }
+}
+
 /// Holds answers back until it's opened.
 #[derive(Default)]
-struct Barrier {
+pub(crate) struct Barrier {
     open: Mutex<bool>,
     opened: Condvar,
 }
 
 impl Barrier {
-    fn pass(&self) {
+    pub(crate) fn pass(&self) {
         let open = self.open.lock().expect("no panic");
         let waited = self
             .opened
@@ -83,7 +122,7 @@ impl Barrier {
         assert!(!waited.expect("no panic").1.timed_out(), "nobody opened it");
     }
 
-    fn open(&self) {
+    pub(crate) fn open(&self) {
         *self.open.lock().expect("no panic") = true;
         self.opened.notify_all();
     }

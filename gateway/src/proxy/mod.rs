@@ -96,6 +96,8 @@ enum Nobodys {
         group: usize,
         generation: u64,
         of: Option<Ticket>,
+        /// When the mirror last said something, once it has begun to answer.
+        heard: Option<Time>,
     },
 }
 

@@ -11,6 +11,7 @@ use server::{Context, Event, Response, Ticket};
 
 use super::{Gateway, Nobodys, too_long};
 use crate::metrics::Refusal;
+use crate::plan::Plan;
 
 impl Gateway {
     /// A request arrives at its upstream: it begins, or waits, or is refused.
@@ -272,35 +273,31 @@ impl Gateway {
         let old = std::mem::replace(&mut self.generation, generation);
         self.figures = self.shared.metrics.figures(self.worker, &self.plan.config);
         let moved = self.servers.adopt(&self.plan, context);
-        let (were, are) = (&before.config.tokens, &self.plan.config.tokens);
-        let mut pairs = were.iter().zip(are);
-        let same = were.len() == are.len() && pairs.all(|(was, is)| Arc::ptr_eq(was, is));
-        // Where only names of servers lead elsewhere, nothing is to be learned about tokens anew.
-        if !same || self.checkers.len() != are.len() {
-            self.checkers = self.checkers_of(&self.plan);
-            // Keys that were on their way are asked for again by those who need them.
-            self.nobodys
-                .retain(|_, what| !matches!(what, Nobodys::Keys(_)));
-        }
+        self.adopt_tokens(&before);
         let routes = before.config.routes.iter();
         let now = &self.plan.config.routes;
         let routes: Vec<Option<usize>> = routes
             .map(|route| now.iter().position(|one| one.name == route.name))
             .collect();
-        let checks_alike = before.config.looks_users_up_like(&self.plan.config);
         let (mut to_begin, mut to_end) = (Vec::new(), Vec::new());
         for passing in self.places.iter_mut() {
             let was = passing.route.map(|was| &before.config.routes[was]);
             passing.route = passing.route.and_then(|route| *routes.get(route)?);
-            // What it's held to, or what was taken out of it, may be something else now.
-            let same = checks_alike && passing.route.map(|is| &now[is]) == was;
-            to_end.extend((passing.awaits && !same).then_some(passing.ticket));
+            if passing.awaits {
+                // What it's held to, or what was taken out of it, may be something else now.
+                let next = &self.plan.config;
+                let pair = was.zip(passing.route.map(|is| &now[is]));
+                let same = pair.is_some_and(|(was, is)| before.config.waits_alike(was, next, is));
+                to_end.extend((!same).then_some(passing.ticket));
+            }
             if passing.generation != old {
                 continue;
             }
             let waits = passing.exchange.is_none() && !passing.awaits;
-            match moved.get(passing.group).copied().flatten() {
+            match moved.get(passing.group).and_then(Option::as_ref) {
                 Some(moved) => {
+                    let are = &self.servers.groups[moved.to].servers;
+                    passing.tried = moved.tried(passing.tried, are);
                     passing.group = moved.to;
                     passing.generation = generation;
                     if moved.other_gate {
@@ -321,7 +318,7 @@ impl Gateway {
                 ..
             } = nobodys
                 && *of == old
-                && let Some(moved) = moved.get(*group).copied().flatten()
+                && let Some(moved) = moved.get(*group).and_then(Option::as_ref)
             {
                 *group = moved.to;
                 *of = generation;
@@ -335,6 +332,20 @@ impl Gateway {
         for ticket in to_end {
             let response = Response::sentence(503, "where this request was to go has changed\n");
             self.answer(ticket, response.with_field("Retry-After", "1"), context);
+        }
+    }
+
+    /// Begins anew with tokens, unless they're the same as in the plan before: where only names of
+    /// servers lead elsewhere, nothing is to be learned about them.
+    fn adopt_tokens(&mut self, before: &Plan) {
+        let (were, are) = (&before.config.tokens, &self.plan.config.tokens);
+        let mut pairs = were.iter().zip(are);
+        let same = were.len() == are.len() && pairs.all(|(was, is)| Arc::ptr_eq(was, is));
+        if !same || self.checkers.len() != are.len() {
+            self.checkers = self.checkers_of(&self.plan);
+            // Keys that were on their way are asked for again by those who need them.
+            self.nobodys
+                .retain(|_, what| !matches!(what, Nobodys::Keys(_)));
         }
     }
 }

@@ -242,3 +242,34 @@ fn clients_that_send_or_read_slowly_keep_nobody_out() {
         assert!((0..5).all(|_| gateway.get("/").text() == "ok"));
     });
 }
+
+#[test]
+fn bodies_that_come_with_their_heads_are_no_way_around_the_limit() {
+    on_each_engine(|engine| {
+        let barrier = std::sync::Arc::new(Barrier::default());
+        let of_origin = std::sync::Arc::clone(&barrier);
+        let origin = Origin::new(move |_| {
+            of_origin.pass();
+            Do::answer("ok")
+        });
+        let more = "overload = { min = 2, max = 2, target = \"20ms\", interval = \"20ms\" }";
+        let gateway = Gateway::on(engine, &in_front_of(&[origin.address], more));
+        let mut clients: Vec<Client> = (0..40).map(|_| gateway.connect()).collect();
+        clients.iter_mut().for_each(|client| post(client, "/"));
+        let (sender, statuses) = std::sync::mpsc::channel();
+        let asking: Vec<_> = clients
+            .into_iter()
+            .map(|mut client| {
+                let sender = sender.clone();
+                std::thread::spawn(move || sender.send(client.answer(false).status))
+            })
+            .collect();
+        drop(sender);
+        origin.wait_for(2);
+        assert!(statuses.iter().take(38).all(|status| status == 503));
+        assert_eq!(origin.seen().len(), 2);
+        barrier.open();
+        assert!(statuses.iter().take(2).all(|status| status == 200));
+        asking.into_iter().for_each(|thread| drop(thread.join()));
+    });
+}

@@ -146,7 +146,7 @@ impl Gateway {
         };
         gate.lend(slot);
         if gate.waiting() > 0 {
-            // Not at once: most bodies have come with the head, and this one is through then.
+            // Not at once: what of its body has come by now is read in this turn, and may be all.
             self.look_again(Some(context.now()), context);
         }
     }

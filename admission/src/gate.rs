@@ -22,7 +22,7 @@ pub struct Settings {
 /// [`Gate::next`] says who goes on.
 ///
 /// ```
-/// use admission::gate::{Arrival, Gate, Settings};
+/// use admission::gate::{Arrival, Gate, Settings, Slot};
 /// use admission::limit::{self, Outcome};
 /// use admission::queue::Priority;
 /// use measure::time::Time;
@@ -31,7 +31,7 @@ pub struct Settings {
 /// let mut gate = Gate::new(Settings { limit, ..Settings::default() }, Time(0));
 /// assert_eq!(gate.arrive(Priority::Normal, "first", Time(0)), Arrival::Begins("first"));
 /// assert_eq!(gate.arrive(Priority::Normal, "second", Time(1)), Arrival::Waits(None));
-/// gate.end(Time(0), Time(2), Outcome::Answered);
+/// gate.end(&mut Slot::Held(Time(0)), Time(2), Outcome::Answered);
 /// assert_eq!(gate.next(Time(2)), Some("second"));
 /// ```
 #[derive(Clone, Debug)]
@@ -39,6 +39,18 @@ pub struct Gate<T> {
     limit: Limit,
     queue: Queue<T>,
     counts: Counts,
+}
+
+/// The room that one takes up who was let in. Whoever lets him in keeps it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Slot {
+    /// None: he wasn't let in, or is over.
+    #[default]
+    None,
+    /// One, since then.
+    Held(Time),
+    /// None for as long as his client is waited for.
+    Lent,
 }
 
 /// What comes of one that arrives.
@@ -98,9 +110,34 @@ impl<T> Gate<T> {
         self.begin();
     }
 
-    /// One that began at `began` is over.
-    pub fn end(&mut self, began: Time, now: Time, outcome: Outcome) {
-        self.limit.end(began, now, outcome);
+    /// One that was let in waits for its client, and takes up no room meanwhile.
+    pub fn lend(&mut self, slot: &mut Slot) {
+        if let Slot::Held(_) = slot {
+            self.limit.lend();
+            *slot = Slot::Lent;
+        }
+    }
+
+    /// Its client has done what was waited for: it goes on, with or without room.
+    pub fn take_back(&mut self, slot: &mut Slot, now: Time) {
+        if let Slot::Lent = slot {
+            self.limit.begin();
+            *slot = Slot::Held(now);
+        }
+    }
+
+    /// One is over, as far as this is about it: see [`crate::limit`].
+    pub fn end(&mut self, slot: &mut Slot, now: Time, outcome: Outcome) {
+        match (std::mem::take(slot), outcome) {
+            (Slot::Held(since), outcome) => self.limit.end(since, now, outcome),
+            // It was refused before its client was through. How long the server takes for an
+            // answer isn't known of such.
+            (Slot::Lent, Outcome::Overloaded) => {
+                self.limit.begin();
+                self.limit.end(now, now, outcome);
+            }
+            (Slot::Lent, Outcome::Answered | Outcome::Void) | (Slot::None, _) => {}
+        }
     }
 
     /// Takes one that may begin now, if there is one. To be asked until there is none.
@@ -159,5 +196,86 @@ impl<T> Gate<T> {
     fn begin(&mut self) {
         self.limit.begin();
         self.counts.begun += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn clients_that_send_for_minutes_take_no_room_and_are_not_measured() {
+        let mut gate = Gate::new(Settings::default(), Time(0));
+        let mut now = Time(1);
+        let mut slow = Vec::new();
+        for at in 0..1000 {
+            let arrived = gate.arrive(Priority::Normal, at, now);
+            assert_eq!(arrived, Arrival::Begins(at));
+            let mut slot = Slot::Held(now);
+            gate.lend(&mut slot);
+            slow.push(slot);
+        }
+        // One of them is through every 60 ms, beside others of which 10 are under way at once.
+        for slot in &mut slow {
+            for _ in 0..20 {
+                let mut others = [Slot::Held(now); 10];
+                for at in 0..others.len() {
+                    let arrived = gate.arrive(Priority::Normal, at, now);
+                    assert_eq!(arrived, Arrival::Begins(at));
+                }
+                now = now.plus(3 * MS);
+                for slot in &mut others {
+                    gate.end(slot, now, Outcome::Answered);
+                }
+            }
+            gate.take_back(slot, now);
+            assert_eq!(*slot, Slot::Held(now));
+            now = now.plus(MS);
+            gate.end(slot, now, Outcome::Answered);
+        }
+        assert_eq!(gate.base(), Some(Duration::from_millis(3)));
+        assert_eq!((gate.in_flight(), gate.waiting()), (0, 0));
+        assert!(gate.allowed() >= 10, "{}", gate.allowed());
+    }
+
+    #[test]
+    fn who_is_through_goes_on_without_room_and_nobody_else_begins() {
+        let limit = limit::Settings {
+            max: 1,
+            ..limit::Settings::default()
+        };
+        let settings = Settings {
+            limit: limit::Settings { min: 1, ..limit },
+            ..Settings::default()
+        };
+        let now = Time(1);
+        let mut gate = Gate::new(settings, now);
+        let mut slow = Slot::Held(now);
+        assert_eq!(
+            gate.arrive(Priority::Normal, "slow", now),
+            Arrival::Begins("slow")
+        );
+        gate.lend(&mut slow);
+        let mut other = Slot::Held(now);
+        assert_eq!(
+            gate.arrive(Priority::Normal, "other", now),
+            Arrival::Begins("other")
+        );
+        gate.take_back(&mut slow, now);
+        assert_eq!(gate.in_flight(), 2);
+        assert_eq!(
+            gate.arrive(Priority::Normal, "third", now),
+            Arrival::Waits(None)
+        );
+        gate.end(&mut other, now, Outcome::Answered);
+        assert_eq!(gate.next(now), None);
+        gate.end(&mut slow, now, Outcome::Answered);
+        assert_eq!(gate.next(now), Some("third"));
+        // What was lent and is over has nothing to give back.
+        let mut gone = Slot::Lent;
+        gate.end(&mut gone, now, Outcome::Void);
+        assert_eq!((gate.in_flight(), gone), (1, Slot::None));
     }
 }

@@ -10,7 +10,21 @@
 //! limit with it (Netflix/concurrency-limits issues 37 and 88). So the base is measured again every
 //! few seconds, as Envoy's adaptive concurrency filter does: the limit is halved for a moment, the
 //! queue goes, and the median of what was begun then is the new base, be it higher or lower. Where
-//! the limit is far from reached, nothing has to be halved for that.
+//! the limit is far from reached, nothing has to be halved for that. Where nothing can be measured,
+//! since the server refuses or nobody waits for its answers, the limit isn't left halved: the base
+//! stays what it was until the next time.
+//!
+//! # What counts as under way
+//!
+//! What the server has to do: from when it has all of a request to the head of its answer. A client
+//! that sends a body for minutes, or reads an answer for minutes, says nothing of the server; if it
+//! counted, twenty slow clients would be all that is under way, and their time would move the limit
+//! to its lowest. So whoever calls this ends a request at the head of its answer, and lets it take
+//! up no room while its client is waited for ([`Limit::lend`]).
+//!
+//! The price: requests that come whole at the same moment are under way at once beyond the limit,
+//! though nobody else begins then; and what a server still computes while it sends its answer isn't
+//! limited. Both need a connection each, of which there are only so many.
 
 use std::time::Duration;
 
@@ -155,6 +169,11 @@ impl Limit {
         self.window.in_flight_max = self.window.in_flight_max.max(self.in_flight);
     }
 
+    /// One that has begun takes up no room until it begins again: it waits for its client.
+    pub fn lend(&mut self) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+    }
+
     /// One that began at `began` has ended.
     pub fn end(&mut self, began: Time, now: Time, outcome: Outcome) {
         debug_assert!(self.in_flight > 0, "more ends than began");
@@ -182,6 +201,7 @@ impl Limit {
     fn turn(&mut self, now: Time) {
         if self.window.overloaded as f64 > REFUSED_SHARE * f64::from(self.window.ended) {
             self.set(self.limit * BACK_OFF);
+            self.measure_later(now);
         } else if let Some(median_ns) = self.window.median() {
             match self.measuring.take() {
                 Some(_) => {
@@ -191,9 +211,22 @@ impl Limit {
                 None => self.follow(median_ns, now),
             }
         } else {
+            let since = self.measuring.map_or(now, |measuring| measuring.since);
+            let for_long = now.since(since) >= self.settings.base_every.as_nanos() as u64;
+            if for_long && self.window.took_ns.is_empty() {
+                self.measure_later(now);
+            }
             return; // It goes on until there are enough.
         }
         self.window.begin_again(now, self.in_flight);
+    }
+
+    /// The limit isn't halved any longer for a base that can't be measured now.
+    fn measure_later(&mut self, now: Time) {
+        if self.measuring.is_some_and(|measuring| measuring.halved) {
+            self.measuring = None;
+            self.base_at = now;
+        }
     }
 
     /// Moves the limit by how long requests took.
@@ -325,6 +358,51 @@ mod tests {
         assert_eq!(limit.base(), Some(Duration::from_millis(3)));
         fill(&mut limit, &mut now, 30, 40);
         assert_eq!(limit.base(), Some(Duration::from_millis(30)));
+    }
+
+    /// A limit that is halved, as it is every few seconds.
+    fn halved(now: &mut Time) -> Limit {
+        let mut limit = Limit::new(Settings::default(), *now);
+        while !limit.measuring.is_some_and(|measuring| measuring.halved) {
+            fill(&mut limit, now, 3, 1);
+            assert!(now.0 < 60_000 * MS, "it's never measured again");
+        }
+        assert_eq!(limit.allowed(), (limit.limit / 2.0) as u32);
+        limit
+    }
+
+    /// So many windows in which requests end like this.
+    fn windows(limit: &mut Limit, now: &mut Time, count: u32, outcome: Outcome) {
+        for _ in 0..count * 10 {
+            let began = *now;
+            limit.begin();
+            *now = now.plus(5 * MS);
+            limit.end(began, *now, outcome);
+        }
+    }
+
+    #[test]
+    fn a_limit_is_not_left_halved_while_everything_is_refused() {
+        let mut now = Time(1);
+        let mut limit = halved(&mut now);
+        let (before, base) = (limit.limit, limit.base());
+        windows(&mut limit, &mut now, 2, Outcome::Overloaded);
+        assert!(limit.limit < before);
+        assert_eq!(limit.allowed(), limit.limit as u32);
+        // It's measured once that is over.
+        assert_eq!(limit.base(), base);
+        windows(&mut limit, &mut now, 110, Outcome::Answered);
+        assert_eq!(limit.base(), Some(Duration::from_millis(5)));
+    }
+
+    #[test]
+    fn a_limit_is_not_left_halved_while_nobody_waits_for_answers() {
+        let mut now = Time(1);
+        let mut limit = halved(&mut now);
+        windows(&mut limit, &mut now, 90, Outcome::Void);
+        assert_eq!(limit.allowed(), (limit.limit / 2.0) as u32);
+        windows(&mut limit, &mut now, 20, Outcome::Void);
+        assert_eq!(limit.allowed(), limit.limit as u32);
     }
 
     #[test]

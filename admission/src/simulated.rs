@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use measure::random::Random;
 use measure::time::Time;
 
-use crate::gate::{Arrival, Gate, Settings};
+use crate::gate::{Arrival, Gate, Settings, Slot};
 use crate::limit::Outcome;
 use crate::queue::Priority;
 
@@ -101,7 +101,7 @@ fn run(
                 seen.in_time[(now / (SECOND / 10)) as usize] +=
                     u32::from(now - came <= DEADLINE_NS);
                 if let Some(gate) = &mut gate {
-                    gate.end(Time(began), Time(now), Outcome::Answered);
+                    gate.end(&mut Slot::Held(Time(began)), Time(now), Outcome::Answered);
                 }
             }
         }

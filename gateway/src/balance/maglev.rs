@@ -59,8 +59,8 @@ impl Maglev {
     pub(crate) fn from(&self, key: u64) -> impl Iterator<Item = usize> + '_ {
         let count = self.places.len();
         let start = (key % count.max(1) as u64) as usize;
-        // Where many servers can't be used, so many places in a row are as good as sure to have one
-        // that can.
+        // Where many servers of like weights can't be used, so many places in a row are as good as
+        // sure to have one that can.
         let looks = count.min(64 * self.servers.max(1));
         (0..looks).map(move |at| usize::from(self.places[(start + at) % count]))
     }

@@ -41,10 +41,11 @@ impl Balancer {
         maglev: Option<&Maglev>,
         key: u64,
     ) -> Option<usize> {
-        match (how, maglev) {
-            (Balance::LeastRequests, _) => self.least(servers),
-            (Balance::Hash(_), Some(maglev)) => by_key(servers, maglev, key),
-            _ => self.round_robin(servers),
+        match how {
+            Balance::RoundRobin => self.round_robin(servers),
+            Balance::LeastRequests => self.least(servers),
+            // A plan has a table for each upstream that is balanced by keys.
+            Balance::Hash(_) => by_key(servers, maglev?, key),
         }
     }
 
@@ -91,7 +92,10 @@ impl Balancer {
     }
 }
 
-/// The server of a key, or of the next one in the table if that isn't usable or has too much to do.
+/// The server of a key, or the next one in the table if that isn't usable or has too much to do.
+/// Those that are usable may have few places in the table, or none, beside one with a far greater
+/// weight that is down: so behind the part of the table that is looked at come all servers,
+/// beginning with the one that the key falls to where usable servers alone share by weight.
 fn by_key(servers: &[Candidate], maglev: &Maglev, key: u64) -> Option<usize> {
     let usable = || servers.iter().filter(|one| one.usable && one.weight > 0);
     let weights: u64 = usable().map(|one| u64::from(one.weight)).sum();
@@ -100,8 +104,17 @@ fn by_key(servers: &[Candidate], maglev: &Maglev, key: u64) -> Option<usize> {
         let share = under_way * u64::from(server.weight) * BOUND_PERCENT;
         u64::from(server.in_flight) < share.div_ceil(weights.max(1) * 100)
     };
+    let mut drawn = key % weights.max(1);
+    let first = servers.iter().position(|server| {
+        let weight = u64::from(server.weight) * u64::from(server.usable);
+        let is_it = drawn < weight;
+        drawn = drawn.saturating_sub(weight);
+        is_it
+    });
+    let (first, count) = (first.unwrap_or(0), servers.len());
+    let others = (0..count).map(|at| (first + at) % count);
     let mut fallback = None;
-    for at in maglev.from(key) {
+    for at in maglev.from(key).chain(others) {
         let server = &servers[at];
         if !server.usable || server.weight == 0 {
             continue;
@@ -188,6 +201,35 @@ mod tests {
         servers[2].usable = false;
         for (was, is) in before.iter().zip(all(&servers)) {
             assert!(is != 2 && (*was == 2 || *was == is), "{was} became {is}");
+        }
+    }
+
+    #[test]
+    fn whoever_is_usable_is_found_beside_a_heavy_server_that_is_down() {
+        // The light ones have a place in a thousand, and then none at all.
+        for weights in [[1000, 1, 1], [u32::MAX, 1, 1]] {
+            let how = Balance::Hash(HashKey::Address);
+            let mut servers = of(&weights);
+            let names = ["a", "b", "c"].map(str::to_owned);
+            let named: Vec<_> = names.into_iter().zip(weights).collect();
+            let maglev = Maglev::new(&named);
+            let mut balancer = Balancer::default();
+            let mut all = |servers: &[Candidate]| -> Vec<Option<usize>> {
+                let keys = (0..1000u64).map(|at| hash(&at.to_be_bytes()));
+                keys.map(|key| balancer.choose(&how, servers, Some(&maglev), key))
+                    .collect()
+            };
+            servers[0].usable = false;
+            let chosen = all(&servers);
+            assert_eq!(chosen, all(&servers), "a key stays where it is");
+            for light in [1, 2] {
+                let count = chosen.iter().filter(|&&at| at == Some(light)).count();
+                assert!((400..=600).contains(&count), "{weights:?}: {count}");
+            }
+            servers[2].usable = false;
+            assert!(all(&servers).iter().all(|&at| at == Some(1)));
+            servers[1].usable = false;
+            assert!(all(&servers).iter().all(Option::is_none));
         }
     }
 

@@ -263,21 +263,25 @@ impl Judge<'_> {
     }
 
     fn balance(&self, written: &written::Upstream) -> Result<Balance, BadConfig> {
-        let words = [("round-robin", 0), ("least-requests", 1), ("hash", 2)];
-        let word = self.word(written.balance.as_ref(), &words)?.unwrap_or(0);
-        match (word, &written.hash) {
-            (0, None) => Ok(Balance::RoundRobin),
-            (1, None) => Ok(Balance::LeastRequests),
-            (2, None) => Ok(Balance::Hash(HashKey::Address)),
-            (2, Some(key)) => match key.get_ref().strip_prefix("header:") {
+        let words = [
+            ("round-robin", &Balance::RoundRobin),
+            ("least-requests", &Balance::LeastRequests),
+            ("hash", &Balance::Hash(HashKey::Address)),
+        ];
+        let word = self.word(written.balance.as_ref(), &words)?;
+        let balance = word.unwrap_or(&Balance::RoundRobin);
+        match (balance, &written.hash) {
+            (_, None) => Ok(balance.clone()),
+            (Balance::Hash(_), Some(key)) => match key.get_ref().strip_prefix("header:") {
                 Some(name) if is_token(name) => {
                     Ok(Balance::Hash(HashKey::Field(name.to_ascii_lowercase())))
                 }
                 None if key.get_ref() == "address" => Ok(Balance::Hash(HashKey::Address)),
                 _ => self.bad(key.span(), "expected \"address\" or \"header:NAME\""),
             },
-            (_, Some(key)) => self.bad(key.span(), "`hash` needs `balance = \"hash\"`"),
-            _ => Ok(Balance::RoundRobin),
+            (Balance::RoundRobin | Balance::LeastRequests, Some(key)) => {
+                self.bad(key.span(), "`hash` needs `balance = \"hash\"`")
+            }
         }
     }
 

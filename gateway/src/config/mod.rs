@@ -491,16 +491,51 @@ impl Config {
         config
     }
 
-    /// Whether requests that wait for their user may go on under `next`, if their routes are the
-    /// same: users are looked up alike, and the same fields are only the gateway's.
-    pub(crate) fn looks_users_up_like(&self, next: &Config) -> bool {
-        // Routes name upstreams and tokens by their places.
-        let upstreams = self.upstreams.iter().map(|one| &one.name);
-        let tokens = self.tokens.iter().map(|one| &one.name);
-        self.users == next.users
+    /// Whether a request of the route `was` that waits for its user may go on as one of `next`'s
+    /// route `is`: they say the same, users are looked up alike, and the same fields are only the
+    /// gateway's.
+    pub(crate) fn waits_alike(&self, was: &Route, next: &Config, is: &Route) -> bool {
+        let looked_up = was.user.map(|at| &self.users[at]);
+        looked_up == is.user.map(|at| &next.users[at])
             && self.identity_fields == next.identity_fields
-            && upstreams.eq(next.upstreams.iter().map(|one| &one.name))
-            && tokens.eq(next.tokens.iter().map(|one| &one.name))
+            && self.in_places_of(next, was).as_ref() == Some(is)
+    }
+
+    /// A route of this configuration with the places that what it names has in `next`, if it's all
+    /// there.
+    fn in_places_of(&self, next: &Config, route: &Route) -> Option<Route> {
+        let upstream = |at: usize| {
+            let name = &self.upstreams[at].name;
+            next.upstreams.iter().position(|one| one.name == *name)
+        };
+        let users = |at: usize| {
+            let name = &self.users[at].name;
+            next.users.iter().position(|one| one.name == *name)
+        };
+        let mut route = route.clone();
+        if let Action::Forward(parts) = &mut route.action {
+            for (at, _) in parts {
+                *at = upstream(*at)?;
+            }
+        }
+        if let Some(mirror) = &mut route.mirror {
+            mirror.upstream = upstream(mirror.upstream)?;
+        }
+        if let Some(at) = &mut route.token {
+            let name = &self.tokens[*at].name;
+            *at = next.tokens.iter().position(|one| one.name == *name)?;
+        }
+        if let Some(at) = &mut route.user {
+            *at = users(*at)?;
+        }
+        for shared in route
+            .rates
+            .iter_mut()
+            .filter_map(|rule| rule.shared.as_mut())
+        {
+            shared.users = users(shared.users)?;
+        }
+        Some(route)
     }
 
     /// What of `next` takes a restart, by the names in the file. Everything else can be exchanged

@@ -68,6 +68,7 @@ impl Gateway {
             group: mirror.upstream,
             generation: self.generation,
             of,
+            heard: None,
         };
         self.nobodys.insert(exchange, copy);
         has_body.then_some(Copied {
@@ -89,11 +90,10 @@ impl Gateway {
         if copied.ahead_bytes <= AHEAD_BYTES {
             return context.ask_send(exchange, bytes);
         }
-        passing.mirror = None;
         self.drop_copy(exchange, context);
     }
 
-    /// Gives a copy up, if it's still under way and its body isn't through.
+    /// Gives a copy up, if it's still under way.
     pub(super) fn drop_copy(&mut self, exchange: Exchange, context: &mut Context<'_>) {
         if self.forget_copy(exchange) {
             context.ask_cancel(exchange);
@@ -102,11 +102,17 @@ impl Gateway {
 
     fn forget_copy(&mut self, exchange: Exchange) -> bool {
         let Some(Nobodys::Copy {
-            group, generation, ..
+            group,
+            generation,
+            of,
+            ..
         }) = self.nobodys.remove(&exchange)
         else {
             return false;
         };
+        if let Some(passing) = of.and_then(|ticket| self.places.of(ticket)) {
+            passing.mirror = None;
+        }
         if generation == self.generation {
             self.servers.groups[group].copies -= 1;
         }
@@ -121,6 +127,11 @@ impl Gateway {
         context: &mut Context<'_>,
     ) {
         let plan = Arc::clone(&self.plan);
+        if let Some(Nobodys::Copy { heard, .. }) = self.nobodys.get_mut(&exchange)
+            && matches!(event, Event::Head(_) | Event::Data(_))
+        {
+            *heard = Some(context.now());
+        }
         match self.nobodys.get(&exchange).copied() {
             Some(Nobodys::Check(server)) => match event {
                 Event::Head(head) => {
@@ -139,13 +150,7 @@ impl Gateway {
                         copied.ahead_bytes = 0;
                     }
                 }
-                Event::End | Event::Failed(_) => {
-                    let passing = of.and_then(|ticket| self.places.of(ticket));
-                    if let Some(passing) = passing {
-                        passing.mirror = None;
-                    }
-                    self.forget_copy(exchange);
-                }
+                Event::End | Event::Failed(_) => drop(self.forget_copy(exchange)),
                 _ => {}
             },
             None => {}

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use admission::gate::Slot;
 use admission::limit::Outcome;
 use server::upstream::{Error, Event, Head, Kind};
 use server::{Context, Response, Ticket};
@@ -35,7 +36,12 @@ impl Gateway {
                 }
             }
             Event::Trailers(trailers) => passing.trailers = fields::trailers(trailers),
-            Event::Writable => context.resume(ticket),
+            Event::Writable => {
+                context.resume(ticket);
+                if !passing.ended {
+                    self.lend(ticket, context);
+                }
+            }
             Event::End => {
                 let trailers = std::mem::take(&mut passing.trailers);
                 context.end_with(ticket, trailers);
@@ -60,14 +66,15 @@ impl Gateway {
         if retried && self.is_idempotent(ticket) && self.send_again(ticket, again, context) {
             return;
         }
+        let outcome = match status {
+            // What a server says that has too much to do (RFC 9110 §15.6.4).
+            503 => Outcome::Overloaded,
+            _ => Outcome::Answered,
+        };
+        self.leave(ticket, outcome, context.now());
         if let Some(passing) = self.places.of(ticket) {
             passing.answered = true;
             passing.status = status;
-            passing.outcome = match status {
-                // What a server says that has too much to do (RFC 9110 §15.6.4).
-                503 => Outcome::Overloaded,
-                _ => Outcome::Answered,
-            };
             passing.again = None;
             passing.heard = context.now();
             context.complete(ticket, head.forward());
@@ -89,14 +96,13 @@ impl Gateway {
         if helps && self.send_again(ticket, again, context) {
             return;
         }
-        if let Some(passing) = self.places.of(ticket) {
-            passing.outcome = match error.kind() {
-                Kind::HeadTimeout | Kind::ConnectTimeout | Kind::Deadline | Kind::Full => {
-                    Outcome::Overloaded
-                }
-                _ => Outcome::Void,
-            };
-        }
+        let outcome = match error.kind() {
+            Kind::HeadTimeout | Kind::ConnectTimeout | Kind::Deadline | Kind::Full => {
+                Outcome::Overloaded
+            }
+            _ => Outcome::Void,
+        };
+        self.leave(ticket, outcome, context.now());
         match error.answered() {
             true => context.abort(ticket), // The client sees that the answer isn't whole.
             false => {
@@ -202,6 +208,9 @@ impl Gateway {
             server.in_flight -= 1;
         }
         if let Some(passing) = self.places.of(ticket) {
+            if let Slot::Held(since) = &mut passing.slot {
+                *since = now; // What the server before has taken isn't this one's time.
+            }
             passing.exchange = Some(next);
             passing.retries = passing.retries.saturating_add(1);
             passing.server = server;
@@ -216,10 +225,11 @@ impl Gateway {
 
     /// A request is over, whatever came of it.
     pub(super) fn finish(&mut self, ticket: Ticket, context: &mut Context<'_>) {
+        let now = context.now();
+        self.leave(ticket, Outcome::Void, now);
         let Some(passing) = self.places.take(ticket) else {
             return;
         };
-        let now = context.now();
         let micros = (now - passing.began).as_micros() as u64;
         let server = passing
             .exchange
@@ -244,10 +254,6 @@ impl Gateway {
             let group = &mut self.servers.groups[passing.group];
             group.active -= 1;
             group.retrying -= u32::from(passing.repeated);
-            if let (Some(gate), Some(began)) = (&mut group.gate, passing.let_in) {
-                gate.end(began, now, passing.outcome);
-                self.freed.push(passing.group);
-            }
         }
         // A copy whose body stays unfinished is no use.
         if let Some(copied) = passing.mirror {

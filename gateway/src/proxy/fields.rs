@@ -7,6 +7,7 @@ use std::net::IpAddr;
 
 use server::{Peer, Request, Version, upstream};
 
+use super::forwarded;
 use crate::config::Forward;
 use crate::identity::{Identities, is_identity, is_traceparent};
 use crate::tokens::Who;
@@ -43,34 +44,43 @@ impl Client {
         }
     }
 
-    /// The address of the client itself: of those in `X-Forwarded-For` the last that no trusted
-    /// proxy has.
+    /// The address of the client itself: of those in the field that the configuration names the
+    /// last that no trusted proxy has. That is `X-Forwarded-For`, unless only `Forwarded` is
+    /// written: who doesn't write a field passes on what a stranger has said in it.
     pub(super) fn address(&self, request: &Request<'_>, rules: &Forward) -> Option<IpAddr> {
         if !self.trusted {
             return self.peer;
         }
         let mut found = self.peer;
-        let lines: Vec<&[u8]> = all(request, b"x-forwarded-for").collect();
-        for entry in lines
-            .iter()
-            .rev()
-            .flat_map(|line| line.rsplit(|byte| *byte == b','))
-        {
-            let Some(address) = entry_address(entry) else {
-                break;
-            };
-            found = Some(address);
-            if !rules.trusts(address) {
-                break;
-            }
+        // Whether the entry before this one is to be believed, too.
+        let mut believe = |address: Option<IpAddr>| {
+            found = address.or(found);
+            address.is_some_and(|address| rules.trusts(address))
+        };
+        if rules.forwarded && !rules.x_forwarded {
+            let lines: Vec<&[u8]> = all(request, b"forwarded").collect();
+            let mut elements = lines.iter().rev().flat_map(|line| {
+                let nodes = forwarded::nodes(line).unwrap_or_else(|| vec![None]);
+                nodes.into_iter().rev()
+            });
+            elements.all(|node| believe(node.and_then(entry_address)));
+        } else {
+            let lines: Vec<&[u8]> = all(request, b"x-forwarded-for").collect();
+            let lines = lines.iter().rev();
+            let mut entries = lines.flat_map(|line| line.rsplit(|byte| *byte == b','));
+            entries.all(|entry| believe(entry_address(entry)));
         }
         found
     }
 }
 
-/// An entry of `X-Forwarded-For`, with or without a port.
+/// An address with or without a port; one of IPv6 may be in brackets without, too.
 fn entry_address(entry: &[u8]) -> Option<IpAddr> {
-    let text = std::str::from_utf8(entry.trim_ascii()).ok()?;
+    let entry = entry.trim_ascii();
+    let bare = entry
+        .strip_prefix(b"[")
+        .and_then(|rest| rest.strip_suffix(b"]"));
+    let text = std::str::from_utf8(bare.unwrap_or(entry)).ok()?;
     let address = text.parse().ok().or_else(|| {
         let with_port: Result<std::net::SocketAddr, _> = text.parse();
         with_port.ok().map(|address| address.ip())

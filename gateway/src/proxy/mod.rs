@@ -9,6 +9,7 @@
 mod copies;
 mod course;
 mod fields;
+mod forwarded;
 mod passing;
 mod rates;
 mod servers;
@@ -21,7 +22,6 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use admission::limit::Outcome;
 use measure::time::Time;
 
 use server::upstream::{Exchange, Protocol};
@@ -96,6 +96,8 @@ enum Nobodys {
         group: usize,
         generation: u64,
         of: Option<Ticket>,
+        /// When the mirror last said something, once it has begun to answer.
+        heard: Option<Time>,
     },
 }
 
@@ -410,6 +412,7 @@ impl Service for Gateway {
                 if let Some(copied) = passing.mirror.take() {
                     context.ask_end(copied.exchange);
                 }
+                self.take_back(ticket, context.now());
             }
             Event::Writable => {
                 passing.ahead_bytes = 0;
@@ -419,7 +422,6 @@ impl Service for Gateway {
             }
             // Who sends no more before he has an answer has left, with few exceptions.
             Event::PeerEnded => {
-                passing.outcome = Outcome::Void;
                 context.ask_cancel(exchange);
                 context.abort(ticket);
                 self.finish(ticket, context);
@@ -451,9 +453,9 @@ fn key_of(
     address: impl FnOnce() -> Option<IpAddr>,
 ) -> u64 {
     let key = match balance {
+        Balance::RoundRobin | Balance::LeastRequests => return 0,
         Balance::Hash(HashKey::Field(name)) => request.field(name).map(balance::hash),
         Balance::Hash(HashKey::Address) => None,
-        _ => Some(0),
     };
     key.unwrap_or_else(|| match address() {
         Some(IpAddr::V4(address)) => balance::hash(&address.octets()),

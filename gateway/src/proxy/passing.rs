@@ -1,6 +1,6 @@
 //! The requests that are on their way, each in a place that its ticket is tagged with.
 
-use admission::limit::Outcome;
+use admission::gate::Slot;
 use measure::time::Time;
 use server::upstream::{self, Exchange};
 use server::{Field, Ticket};
@@ -36,8 +36,8 @@ pub(super) struct Passing {
     pub(super) attempts: u8,
     /// … and so often it was.
     pub(super) retries: u8,
-    /// It's one of those that the gate of its upstream has let in, and since when.
-    pub(super) let_in: Option<Time>,
+    /// The room that it takes up behind the gate of its upstream; none if that is of another plan.
+    pub(super) slot: Slot,
     /// What of its body came while it waited, and whether that was all.
     pub(super) early: Vec<u8>,
     pub(super) ended: bool,
@@ -47,8 +47,6 @@ pub(super) struct Passing {
     pub(super) answer_bytes: u64,
     /// Its line in the access log.
     pub(super) entry: Option<Box<Entry>>,
-    /// It says how much its upstream can take.
-    pub(super) outcome: Outcome,
     /// This is not the first time.
     pub(super) repeated: bool,
     /// A piece of its body was sent: nobody has that any more.
@@ -95,14 +93,13 @@ impl Passing {
             key: 0,
             attempts: 0,
             retries: 0,
-            let_in: None,
+            slot: Slot::None,
             early: Vec::new(),
             ended: false,
             began: now,
             status: 0,
             answer_bytes: 0,
             entry: None,
-            outcome: Outcome::Void,
             repeated: false,
             body_began: false,
             body_bytes: 0,

@@ -48,11 +48,28 @@ pub(super) struct Group {
 }
 
 /// Where an upstream of the plan before is in this one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Moved {
     pub(super) to: usize,
     /// Those that its gate has let in, or has wait, are none of the gate that it has now.
     pub(super) other_gate: bool,
+    /// What servers it had, among all.
+    were: Vec<usize>,
+}
+
+impl Moved {
+    /// The servers that were tried, by the places that they have among those of now.
+    pub(super) fn tried(&self, tried: u64, are: &[usize]) -> u64 {
+        if self.were == are {
+            return tried;
+        }
+        let tried = |server| {
+            let mut were = (0..64).zip(&self.were);
+            were.any(|(place, was)| was == server && tried & (1 << place) != 0)
+        };
+        let places = (0..64).zip(are).filter(|(_, server)| tried(*server));
+        places.fold(0, |all, (place, _)| all | (1 << place))
+    }
 }
 
 /// See the module.
@@ -92,14 +109,18 @@ impl Servers {
                     gate: None,
                     rule: None,
                 });
-            group.servers = servers;
+            let were = std::mem::replace(&mut group.servers, servers);
             let other_gate = group.rule != upstream.overload;
             if other_gate {
                 group.rule = upstream.overload;
                 group.gate = group.rule.map(|rule| Gate::new(rule, context.now()));
             }
             if let Some(was) = was {
-                moved[was] = Some(Moved { to: at, other_gate });
+                moved[was] = Some(Moved {
+                    to: at,
+                    other_gate,
+                    were,
+                });
             }
             self.groups.push(group);
         }

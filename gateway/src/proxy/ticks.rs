@@ -113,25 +113,39 @@ impl Gateway {
         }
     }
 
-    /// Ends answers whose upstream has sent nothing for too long, though their clients wait.
+    /// Ends answers whose upstream has sent nothing for too long, though their clients wait, and
+    /// those to copies, for which nobody does.
     fn end_the_silent(&mut self, plan: &Plan, context: &mut Context<'_>) {
+        let (now, generation) = (context.now(), self.generation);
+        let silent = |heard: Time, (group, of): (usize, u64)| {
+            let limit = match of == generation {
+                true => plan.config.upstreams[group].piece_timeout,
+                false => Duration::from_secs(60),
+            };
+            now >= heard + limit
+        };
+        let copies = self.nobodys.iter().filter(|(_, what)| match **what {
+            Nobodys::Copy {
+                group,
+                generation,
+                heard,
+                ..
+            } => heard.is_some_and(|heard| silent(heard, (group, generation))),
+            // These have a time for all of it.
+            Nobodys::Check(_) | Nobodys::Keys(_) => false,
+        });
+        let copies: Vec<Exchange> = copies.map(|(exchange, _)| *exchange).collect();
+        for exchange in copies {
+            self.drop_copy(exchange, context);
+        }
         if self.places.is_empty() {
             return;
         }
-        let now = context.now();
-        let silent = |passing: &&super::passing::Passing| {
-            let limit = match passing.generation == self.generation {
-                true => plan.config.upstreams[passing.group].piece_timeout,
-                false => Duration::from_secs(60),
-            };
-            passing.answered && !passing.paused && now >= passing.heard + limit
-        };
-        let ended: Vec<Ticket> = self
-            .places
-            .iter()
-            .filter(silent)
-            .map(|one| one.ticket)
-            .collect();
+        let ended = self.places.iter().filter(|passing| {
+            let waited_for = passing.answered && !passing.paused;
+            waited_for && silent(passing.heard, (passing.group, passing.generation))
+        });
+        let ended: Vec<Ticket> = ended.map(|one| one.ticket).collect();
         for ticket in ended {
             if let Some(passing) = self.places.of(ticket)
                 && let Some(exchange) = passing.exchange

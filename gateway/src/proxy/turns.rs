@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 
-use admission::gate::Arrival;
+use admission::gate::{Arrival, Gate, Slot};
+use admission::limit::Outcome;
 use admission::queue::Priority;
 use measure::time::Time;
 use server::{Context, Event, Response, Ticket};
 
 use super::{Gateway, Nobodys, too_long};
 use crate::metrics::Refusal;
+use crate::plan::Plan;
 
 impl Gateway {
     /// A request arrives at its upstream: it begins, or waits, or is refused.
@@ -29,7 +31,7 @@ impl Gateway {
         match gate.arrive(priority, ticket, now) {
             Arrival::Begins(_) => {
                 if let Some(passing) = self.places.of(ticket) {
-                    passing.let_in = Some(now);
+                    passing.slot = Slot::Held(now);
                 }
                 self.begin(ticket, context).inspect_err(|response| {
                     self.forget(ticket, response.status, context);
@@ -136,6 +138,46 @@ impl Gateway {
         (passing.generation == generation).then_some(passing.group)
     }
 
+    /// A request waits for its client to send more: it takes up no room meanwhile, so that slow
+    /// clients don't keep out those that the upstream could answer.
+    pub(super) fn lend(&mut self, ticket: Ticket, context: &mut Context<'_>) {
+        let Some((gate, slot)) = self.slot_of(ticket) else {
+            return;
+        };
+        gate.lend(slot);
+        if gate.waiting() > 0 {
+            // Not at once: what of its body has come by now is read in this turn, and may be all.
+            self.look_again(Some(context.now()), context);
+        }
+    }
+
+    /// All of a request has come: from now on its upstream is waited for.
+    pub(super) fn take_back(&mut self, ticket: Ticket, now: Time) {
+        if let Some((gate, slot)) = self.slot_of(ticket) {
+            gate.take_back(slot, now);
+        }
+    }
+
+    /// A request takes up no room any more.
+    pub(super) fn leave(&mut self, ticket: Ticket, outcome: Outcome, now: Time) {
+        let Some((gate, slot)) = self.slot_of(ticket) else {
+            return;
+        };
+        gate.end(slot, now, outcome);
+        let group = self.group_of(ticket);
+        self.freed.extend(group);
+    }
+
+    /// The gate that has let a request in, and the room that it takes up there.
+    fn slot_of(&mut self, ticket: Ticket) -> Option<(&mut Gate<Ticket>, &mut Slot)> {
+        let passing = self.places.of(ticket)?;
+        if passing.slot == Slot::None {
+            return None;
+        }
+        let gate = self.servers.groups[passing.group].gate.as_mut();
+        Some((gate?, &mut passing.slot))
+    }
+
     /// Has those begin that may since others have ended.
     #[inline]
     pub(super) fn admit_all(&mut self, context: &mut Context<'_>) {
@@ -176,7 +218,7 @@ impl Gateway {
                 return self.look_again(at, context);
             };
             if let Some(passing) = self.places.of(next) {
-                passing.let_in = Some(now);
+                passing.slot = Slot::Held(now);
             }
             if let Err(response) = self.begin(next, context) {
                 self.answer(next, response, context);
@@ -231,44 +273,40 @@ impl Gateway {
         let old = std::mem::replace(&mut self.generation, generation);
         self.figures = self.shared.metrics.figures(self.worker, &self.plan.config);
         let moved = self.servers.adopt(&self.plan, context);
-        let (were, are) = (&before.config.tokens, &self.plan.config.tokens);
-        let mut pairs = were.iter().zip(are);
-        let same = were.len() == are.len() && pairs.all(|(was, is)| Arc::ptr_eq(was, is));
-        // Where only names of servers lead elsewhere, nothing is to be learned about tokens anew.
-        if !same || self.checkers.len() != are.len() {
-            self.checkers = self.checkers_of(&before, &self.plan);
-            // Keys that were on their way are asked for again by those who need them.
-            self.nobodys
-                .retain(|_, what| !matches!(what, Nobodys::Keys(_)));
-        }
+        self.adopt_tokens(&before);
         let routes = before.config.routes.iter();
         let now = &self.plan.config.routes;
         let routes: Vec<Option<usize>> = routes
             .map(|route| now.iter().position(|one| one.name == route.name))
             .collect();
-        let checks_alike = before.config.looks_users_up_like(&self.plan.config);
         let (mut to_begin, mut to_end) = (Vec::new(), Vec::new());
         for passing in self.places.iter_mut() {
             let was = passing.route.map(|was| &before.config.routes[was]);
             passing.route = passing.route.and_then(|route| *routes.get(route)?);
-            // What it's held to, or what was taken out of it, may be something else now.
-            let same = checks_alike && passing.route.map(|is| &now[is]) == was;
-            to_end.extend((passing.awaits && !same).then_some(passing.ticket));
+            if passing.awaits {
+                // What it's held to, or what was taken out of it, may be something else now.
+                let next = &self.plan.config;
+                let pair = was.zip(passing.route.map(|is| &now[is]));
+                let same = pair.is_some_and(|(was, is)| before.config.waits_alike(was, next, is));
+                to_end.extend((!same).then_some(passing.ticket));
+            }
             if passing.generation != old {
                 continue;
             }
             let waits = passing.exchange.is_none() && !passing.awaits;
-            match moved.get(passing.group).copied().flatten() {
+            match moved.get(passing.group).and_then(Option::as_ref) {
                 Some(moved) => {
+                    let are = &self.servers.groups[moved.to].servers;
+                    passing.tried = moved.tried(passing.tried, are);
                     passing.group = moved.to;
                     passing.generation = generation;
                     if moved.other_gate {
-                        passing.let_in = None;
+                        passing.slot = Slot::None;
                         to_begin.extend(waits.then_some(passing.ticket));
                     }
                 }
                 None => {
-                    passing.let_in = None;
+                    passing.slot = Slot::None;
                     to_end.extend(waits.then_some(passing.ticket));
                 }
             }
@@ -280,7 +318,7 @@ impl Gateway {
                 ..
             } = nobodys
                 && *of == old
-                && let Some(moved) = moved.get(*group).copied().flatten()
+                && let Some(moved) = moved.get(*group).and_then(Option::as_ref)
             {
                 *group = moved.to;
                 *of = generation;
@@ -294,6 +332,20 @@ impl Gateway {
         for ticket in to_end {
             let response = Response::sentence(503, "where this request was to go has changed\n");
             self.answer(ticket, response.with_field("Retry-After", "1"), context);
+        }
+    }
+
+    /// Begins anew with tokens, unless they're the same as in the plan before: where only names of
+    /// servers lead elsewhere, nothing is to be learned about them.
+    fn adopt_tokens(&mut self, before: &Plan) {
+        let (were, are) = (&before.config.tokens, &self.plan.config.tokens);
+        let mut pairs = were.iter().zip(are);
+        let same = were.len() == are.len() && pairs.all(|(was, is)| Arc::ptr_eq(was, is));
+        if !same || self.checkers.len() != are.len() {
+            self.checkers = self.checkers_of(before, &self.plan);
+            // Keys that were on their way are asked for again by those who need them.
+            self.nobodys
+                .retain(|_, what| !matches!(what, Nobodys::Keys(_)));
         }
     }
 }

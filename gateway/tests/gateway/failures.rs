@@ -4,6 +4,7 @@ use std::net::TcpListener;
 use std::sync::Mutex;
 
 use super::frames::{END_HEADERS, END_STREAM, GOAWAY, HEADERS, Peer, RST_STREAM, block};
+use super::master::until;
 use super::support::{Do, Gateway, Origin, in_front_of, nobody, on_each_engine};
 
 const POST: &str = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody";
@@ -254,6 +255,29 @@ fn a_mirror_gets_a_copy_and_its_answer_nobody() {
         assert_eq!(gateway.get("/away").status, 200);
         assert_eq!(gateway.get("/none").status, 200);
         assert_eq!((origin.seen().len(), shadow.seen().len()), (4, 2));
+    });
+}
+
+#[test]
+fn a_mirror_that_falls_silent_gets_copies_again() {
+    on_each_engine(|engine| {
+        let origin = Origin::named("ok");
+        let silent = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc";
+        let shadow = Origin::new(move |_| Do::SayAndHang(silent.to_vec()));
+        let config = format!(
+            "[upstream.a]\nservers = [\"{}\"]\n[upstream.shadow]\nservers = [\"{}\"]\n\
+             timeouts = {{ piece = \"100ms\" }}\n\
+             [[route]]\nupstream = \"a\"\nmirror = {{ upstream = \"shadow\", limit = 1 }}\n",
+            origin.address, shadow.address,
+        );
+        let gateway = Gateway::on(engine, &config);
+        for copies in 1..=3 {
+            until("there is room for a copy", || {
+                let said = gateway.ask(POST);
+                assert_eq!(said.text(), "ok");
+                shadow.seen().len() >= copies
+            });
+        }
     });
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use gateway::Config;
 use server::Address;
 
+use super::limits::Barrier;
 use super::support::{Client, Do, Gateway, Origin, PATIENCE, in_front_of, on_each_engine};
 
 const ADMIN: &str = "[admin]\naddress = \"127.0.0.1:0\"\n";
@@ -65,6 +66,38 @@ fn health_and_metrics_are_for_operators_alone() {
             429,
             "clients see routes alone"
         );
+    });
+}
+
+#[test]
+fn a_server_that_was_tried_is_not_tried_again_wherever_another_configuration_has_it() {
+    on_each_engine(|engine| {
+        let barrier = std::sync::Arc::new(Barrier::default());
+        let of_origin = std::sync::Arc::clone(&barrier);
+        let dying = Origin::new(move |_| {
+            of_origin.pass();
+            Do::SayAndClose(Vec::new())
+        });
+        let well = Origin::named("well");
+        let own = "[[route]]\npath = \"/own\"\nanswer = { status = 204 }\n";
+        let text = |servers: [&Origin; 2]| {
+            let servers = servers.map(|one| one.address);
+            format!("{}{own}", in_front_of(&servers, ""))
+        };
+        let gateway = Gateway::on(engine, &text([&dying, &well]));
+        let mut client = gateway.connect();
+        client.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        dying.wait_for(1);
+        // The upstream has another place, too.
+        let first = format!("[upstream.0]\nservers = [\"{}\"]\n", well.address);
+        let next = format!("{first}{}", text([&well, &dying]));
+        let next = Config::of("test", &next).expect("it's in order");
+        gateway.running().exchange().put(next).expect("a thread");
+        // Whoever answers this has taken it up.
+        assert_eq!(gateway.get("/own").status, 204);
+        barrier.open();
+        assert_eq!(client.answer(false).text(), "well");
+        assert_eq!((dying.seen().len(), well.seen().len()), (1, 1));
     });
 }
 

@@ -199,6 +199,14 @@ fn without_stores_what_is_remembered_is_answered_and_the_rest_is_refused() {
     wait_for_stores(&gateway, "/2", 200);
 }
 
+/// How many requests have come: whoever has an answer finds it counted.
+fn requests(gateway: &Gateway) -> u32 {
+    let said = gateway.running().figures().text();
+    let mut lines = said.lines();
+    let line = lines.find_map(|line| line.strip_prefix("ringside_gateway_http_requests_total "));
+    line.and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
 #[test]
 fn who_waits_for_a_user_may_leave_and_another_configuration_may_come() {
     let Some(redis) = Redis::start() else {
@@ -227,13 +235,7 @@ fn who_waits_for_a_user_may_leave_and_another_configuration_may_come() {
         leaves.write(request);
         drop(leaves);
         stays.write(request);
-        until("both have come", || {
-            let said = gateway.running().figures().text();
-            let mut lines = said.lines();
-            let line =
-                lines.find_map(|line| line.strip_prefix("ringside_gateway_http_requests_total "));
-            line.is_some_and(|count| count.parse::<u32>().is_ok_and(|count| count >= 3))
-        });
+        until("both have come", || requests(&gateway) >= 3);
         let next = text("new:", "plan").replace("[users", "[limits]\nhead = \"16KiB\"\n[users");
         let next = Config::of("test", &next).expect("it's in order");
         gateway.running().exchange().put(next).expect("a thread");
@@ -246,6 +248,42 @@ fn who_waits_for_a_user_may_leave_and_another_configuration_may_come() {
             assert_eq!(seen.field("x-field"), Some("new"), "{}", seen.head);
         }
     });
+}
+
+#[test]
+fn who_waits_for_a_user_goes_on_where_upstreams_have_other_places() {
+    let Some(redis) = Redis::start() else {
+        return;
+    };
+    redis.say(&["SET", "user:1", r#"{"name":"one"}"#]);
+    let (origin, other) = (Origin::named("ok"), Origin::named("other"));
+    let users = of_redis(
+        &redis,
+        "by = \"segment:1\"\nfields = { x-field = \"name\" }",
+    );
+    let text = format!(
+        "{users}[upstream.a]\nservers = [\"{}\"]\n[[route]]\nname = \"own\"\npath = \"/own\"\n\
+         answer = {{ status = 204 }}\n[[route]]\nname = \"r\"\nuser = \"a\"\nupstream = \"a\"\n\
+         mirror = {{ upstream = \"a\", share = \"0%\" }}\n",
+        origin.address
+    );
+    on_each_engine(|engine| {
+        let gateway = Gateway::on(engine, &text);
+        wait_for_stores(&gateway, "/0", 404);
+        let before = requests(&gateway);
+        redis.0.signal("STOP");
+        let mut stays = gateway.connect();
+        stays.write(b"GET /1 HTTP/1.1\r\nHost: a\r\n\r\n");
+        until("it has come", || requests(&gateway) > before);
+        let first = format!("[upstream.0]\nservers = [\"{}\"]\n{text}", other.address);
+        let next = Config::of("test", &first).expect("it's in order");
+        gateway.running().exchange().put(next).expect("a thread");
+        assert_eq!(gateway.get("/own").status, 204);
+        redis.0.signal("CONT");
+        let said = stays.answer(false);
+        assert_eq!((said.status, &*said.text()), (200, "ok"), "{}", said.head);
+    });
+    assert!(other.seen().is_empty());
 }
 
 #[test]

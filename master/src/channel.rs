@@ -23,6 +23,8 @@ pub(crate) struct Channel(OwnedFd);
 pub(crate) enum Message {
     /// By a worker: it serves. By a new master: all of its workers do.
     Ready,
+    /// By a worker: it isn't stuck.
+    Alive,
     /// By a worker: what it has counted.
     Counts(Counts),
     /// To a worker: others accept on its socket, it's to end when its clients have been served.
@@ -54,6 +56,7 @@ impl Message {
     fn text(self) -> String {
         match self {
             Message::Ready => "ready".into(),
+            Message::Alive => "alive".into(),
             Message::Retire => "retire".into(),
             Message::Stop => "stop".into(),
             Message::Counts(counts) => format!(
@@ -68,6 +71,7 @@ impl Message {
         let mut words = std::str::from_utf8(text).ok()?.split(' ');
         match words.next()? {
             "ready" => Some(Message::Ready),
+            "alive" => Some(Message::Alive),
             "retire" => Some(Message::Retire),
             "stop" => Some(Message::Stop),
             "counts" => {
@@ -148,6 +152,7 @@ mod tests {
         };
         for message in [
             Message::Ready,
+            Message::Alive,
             Message::Counts(counts),
             Message::Retire,
             Message::Stop,
@@ -155,6 +160,7 @@ mod tests {
             one.say(message);
         }
         assert_eq!(other.hear(), Heard::Said(Message::Ready));
+        assert_eq!(other.hear(), Heard::Said(Message::Alive));
         assert_eq!(other.hear(), Heard::Said(Message::Counts(counts)));
         assert_eq!(other.hear(), Heard::Said(Message::Retire));
         drop(one);

@@ -1,8 +1,9 @@
 //! What a server has counted, read from outside while it runs.
 //!
 //! Each worker posts its figures where everybody may read them, a tenth of a second after something
-//! has changed at the latest. It locks nothing for that and waits for nobody, and a server that
-//! has no place for its figures posts none.
+//! has changed at the latest, and once a second otherwise, which shows that it isn't stuck. It
+//! locks nothing for that and waits for nobody, and a server that has no place for its figures
+//! posts none.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -85,7 +86,11 @@ const FIGURES: usize = COUNTS + OTHERS;
 /// What one worker has posted. On cache lines of its own, so that no worker slows another down.
 #[derive(Debug)]
 #[repr(align(128))]
-pub struct Posted([AtomicU64; FIGURES]);
+pub struct Posted {
+    figures: [AtomicU64; FIGURES],
+    /// How often it has posted.
+    beats: AtomicU64,
+}
 
 impl LiveCounts {
     /// One that no server has been given yet.
@@ -98,7 +103,7 @@ impl LiveCounts {
         let workers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = Live::default();
         for posted in &*workers {
-            let figures = posted.0.each_ref().map(|figure| figure.load(Relaxed));
+            let figures = posted.figures.each_ref().map(|figure| figure.load(Relaxed));
             let [counts @ .., connections, held_bytes, handshakes_failed] = figures;
             all.counts += Counts::of_figures(counts);
             all.connections += connections;
@@ -108,10 +113,20 @@ impl LiveCounts {
         all
     }
 
+    /// How often each worker has posted: a worker whose number stays the same for seconds is stuck.
+    pub fn beats(&self) -> Vec<u64> {
+        let workers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let beats = workers.iter().map(|posted| posted.beats.load(Relaxed));
+        beats.collect()
+    }
+
     /// A place for the figures of another worker.
     #[doc(hidden)]
     pub fn place(&self) -> Arc<Posted> {
-        let posted = Arc::new(Posted(std::array::from_fn(|_| AtomicU64::new(0))));
+        let posted = Arc::new(Posted {
+            figures: std::array::from_fn(|_| AtomicU64::new(0)),
+            beats: AtomicU64::new(0),
+        });
         let mut workers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         workers.push(Arc::clone(&posted));
         posted
@@ -124,9 +139,10 @@ impl Posted {
         let counts = live.counts.figures();
         let others = [live.connections, live.held_bytes, live.handshakes_failed];
         let figures = counts.into_iter().chain(others);
-        for (place, figure) in self.0.iter().zip(figures) {
+        for (place, figure) in self.figures.iter().zip(figures) {
             place.store(figure, Relaxed);
         }
+        self.beats.fetch_add(1, Relaxed);
     }
 }
 

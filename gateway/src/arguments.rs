@@ -11,7 +11,7 @@ pub(crate) const HELP: &str = "\
 A reverse proxy and gateway
 
 Usage: ringside-gateway --config FILE [--processes N]
-       ringside-gateway --config FILE --check
+       ringside-gateway --config FILE [--processes N] --check
        ringside-gateway --example [--listen IP:PORT]
 
 Options:
@@ -76,8 +76,8 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>) -> Result<Arguments, 
         (Verb::Serve(_) | Verb::Check(_), Some(_)) => {
             Err("--listen is for --example; a file says it under [listen]".into())
         }
-        (Verb::Check(_) | Verb::Example, _) if processes.is_some() => {
-            Err("--processes is for serving a file of --config".into())
+        (Verb::Example, _) if processes.is_some() => {
+            Err("--processes is for a file of --config".into())
         }
         _ => Ok(Arguments {
             verb,
@@ -126,12 +126,15 @@ mod tests {
             parsed(&["-c", "a.toml", "--processes", "4"]),
             Ok(Verb::Serve(file()))
         );
-        let wrong: [&[&str]; 12] = [
+        assert_eq!(
+            parsed(&["-c", "a.toml", "--processes", "2", "--check"]),
+            Ok(Verb::Check(file()))
+        );
+        let wrong: [&[&str]; 11] = [
             &["-c", "a", "--processes"],
             &["-c", "a", "--processes", "0"],
             &["-c", "a", "--processes", "-1"],
             &["-c", "a", "--processes", "1025"],
-            &["-c", "a", "--processes", "2", "--check"],
             &["--example", "--processes", "2"],
             &[],
             &["--config"],

@@ -112,6 +112,7 @@ pub fn start_on(
     let log = writing.as_ref().map(Writing::log);
     of_server.upstream_tls = config.asks_over_tls();
     let rate_keys = config.rate_keys;
+    let begun_with = config.clone();
     let has_names = config.upstreams.iter().any(|one| !one.names.is_empty());
     let plan = Plan::new(config.clone(), None).map_err(Failure::Users)?;
     let plans = Arc::new(Plans::new(plan));
@@ -126,6 +127,7 @@ pub fn start_on(
         asks_over_tls: of_server.upstream_tls || of_server.tls.is_some(),
         metrics: Metrics::default(),
         log,
+        begun: begun_with,
         begins: Begins::now(takes_over),
     });
     let of_workers = Arc::clone(&shared);
@@ -145,6 +147,8 @@ pub fn start_on(
 pub(crate) struct Shared {
     pub(crate) plans: Arc<Plans>,
     resolver: Resolver,
+    /// What it has begun with, and what of that takes a restart.
+    begun: Config,
     /// Its driver can secure connections to upstreams.
     asks_over_tls: bool,
     pub(crate) rates: Rates,
@@ -310,7 +314,7 @@ impl Exchange {
             let what = "servers of `https://` take a restart, since there were none before";
             return Err(std::io::Error::other(what));
         }
-        let left = self.0.plans.current().config.needs_restart(&next);
+        let left = self.0.begun.needs_restart(&next);
         self.0.resolver.put(next)?;
         if let Some(log) = &self.0.log {
             log.reopen();

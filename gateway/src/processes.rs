@@ -22,15 +22,26 @@ pub(crate) fn serve(path: &Path, processes: usize) -> Result<(), Box<dyn Error>>
 }
 
 fn lead(path: &Path, processes: usize) -> Result<(), Box<dyn Error>> {
-    let config = of_processes(Config::read(path))?;
+    let config = read(path)?;
     let settings = Settings {
-        admin: config.admin,
+        admin: config.admin.clone(),
         input: Some(path.to_owned()),
         retire: config.timeouts.drain + RETIRED_WITHIN,
-        ..Settings::new(config.listen.address, processes)
+        silence: config.silence,
+        ..Settings::new(config.listen.address.clone(), processes)
     };
-    master::run(&settings, &|text| {
-        eprintln!("ringside-gateway: {}", screened(text));
+    let say = |text: &str| eprintln!("ringside-gateway: {}", screened(text));
+    master::run_with(&settings, &say, &|text| {
+        let text = String::from_utf8_lossy(text);
+        let next = Config::of(&path.display().to_string(), &text);
+        // Workers have read it already, and said what's wrong with it.
+        let left = next.map_or_else(|_| Vec::new(), |next| config.of_master(&next));
+        if !left.is_empty() {
+            say(&format!(
+                "what changed in {} takes a restart",
+                left.join(", ")
+            ));
+        }
     })?;
     Ok(())
 }
@@ -45,6 +56,11 @@ fn work(path: &Path, worker: &Worker) -> Result<(), Box<dyn Error>> {
     running.join()?;
     telling.end();
     Ok(())
+}
+
+/// Reads a file for several processes.
+pub(crate) fn read(path: &Path) -> Result<Config, Box<dyn Error>> {
+    of_processes(Config::read(path))
 }
 
 /// A configuration, if several processes can have it.

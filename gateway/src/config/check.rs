@@ -9,8 +9,9 @@ use admission::queue::Priority;
 use admission::rate::Rate;
 use admission::{gate, limit, queue};
 use ipnet::IpNet;
+use measure::units;
 use server::upstream;
-use server::{Certificate, EngineChoice};
+use server::{Address, Certificate, EngineChoice};
 use toml::Spanned;
 
 use super::document::{BadConfig, Document};
@@ -28,6 +29,10 @@ const ADDRESS: &str = "127.0.0.1:8080";
 
 /// What `whole` is if nothing is said: answers may be as long as they like.
 const WHOLE: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// After how long without a sign of life a worker process is replaced, if nothing is said.
+const SILENCE: Duration = Duration::from_secs(10);
+const SILENCE_MIN: Duration = Duration::from_secs(3);
 
 /// How important the requests of a route are.
 const PRIORITIES: [(&str, Priority); 3] = [
@@ -59,17 +64,26 @@ pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
         tokens: &tokens,
         users: &users,
     };
-    let mut routes = Vec::with_capacity(file.route.len());
+    let mut routes: Vec<Route> = Vec::with_capacity(file.route.len());
     for (at, written) in file.route.into_iter().enumerate() {
         let span = written.span();
-        routes.push(of.route(at, written.into_inner(), span, &named)?);
+        let route = of.route(at, written.into_inner(), span.clone(), &named)?;
+        if let Some(before) = routes.iter().find(|before| takes_all(before, &route)) {
+            let what = format!(
+                "`{}` can't be reached: `{}` before it takes all of its requests",
+                route.name, before.name
+            );
+            return of.bad(span, what);
+        }
+        routes.push(route);
     }
     if routes.is_empty() {
         let what = "has no route: add a [[route]] with `upstream = \"NAME\"`";
         return Err(document.fault(None, what));
     }
+    let listen = of.listen(file.listen)?;
     let admin = match &file.admin {
-        Some(admin) => Some(of.address(admin.address.get_ref(), admin.address.span())?),
+        Some(admin) => Some(of.admin(&admin.address, &listen)?),
         None => None,
     };
     let log = file.log.map(|log| LogRule {
@@ -77,12 +91,13 @@ pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
         sample: log.sample.map_or(1.0, |share| share.0),
     });
     Ok(Config {
-        listen: of.listen(file.listen)?,
+        listen,
         admin,
         log,
         rate_keys: of.rate_keys(file.limits.rate_keys.as_ref())?,
         limits: limits(&file.limits),
         timeouts: timeouts(&file.timeouts),
+        silence: of.silence(file.timeouts.silence.as_ref())?,
         forward: of.forward(file.forward)?,
         upstreams,
         identity_fields: trust::identity_fields(&tokens, &users),
@@ -90,6 +105,37 @@ pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
         users,
         routes,
     })
+}
+
+/// Whether a route, which stands in front of another, leaves nothing to it: see
+/// [`routing`](crate::routing) for which of them a request would take.
+fn takes_all(before: &Route, other: &Route) -> bool {
+    let hosts = match (before.hosts.is_empty(), other.hosts.is_empty()) {
+        (true, true) => true,
+        (false, false) => other.hosts.iter().all(|host| before.hosts.contains(host)),
+        _ => false, // Routes of a host come before those of all.
+    };
+    let methods = match (before.methods.is_empty(), other.methods.is_empty()) {
+        (true, true) => true,
+        (false, false) => other.methods.iter().all(|one| before.methods.contains(one)),
+        _ => false, // One with methods comes before one without.
+    };
+    let same = |one: &Route, two: &Route| one.header.iter().all(|of| two.header.contains(of));
+    let headers = same(before, other) && same(other, before);
+    before.path == other.path && hosts && methods && headers
+}
+
+/// Whether both addresses can't be listened on at once.
+fn collide(one: &Address, other: &Address) -> bool {
+    match (one, other) {
+        (Address::Tcp(one), Address::Tcp(other)) => {
+            let (ip, other_ip) = (one.ip(), other.ip());
+            let same = ip == other_ip || ip.is_unspecified() || other_ip.is_unspecified();
+            // The kernel chooses another port for each that asks for any.
+            one.port() == other.port() && one.port() != 0 && same
+        }
+        (one, other) => one == other,
+    }
 }
 
 fn limits(written: &written::Limits) -> server::Limits {
@@ -157,6 +203,33 @@ impl Judge<'_> {
                 .unwrap_or(EngineChoice::Auto),
             certificate,
         })
+    }
+
+    fn admin(&self, written: &Spanned<String>, listen: &Listen) -> Result<Address, BadConfig> {
+        let address = self.address(written.get_ref(), written.span())?;
+        match collide(&address, &listen.address) {
+            true => {
+                let what = "[listen] has this address, too: operators need one of their own, such \
+                            as \"127.0.0.1:9900\"";
+                self.bad(written.span(), what)
+            }
+            false => Ok(address),
+        }
+    }
+
+    fn silence(&self, written: Option<&Spanned<String>>) -> Result<Duration, BadConfig> {
+        let Some(written) = written else {
+            return Ok(SILENCE);
+        };
+        match units::parse_duration(written.get_ref()) {
+            Ok(length) if length.is_zero() || length >= SILENCE_MIN => Ok(length),
+            Ok(_) => self.bad(
+                written.span(),
+                "expected at least \"3s\", since workers give a sign of life each second, or \
+                 \"0s\" for never",
+            ),
+            Err(wrong) => self.bad(written.span(), wrong.to_string()),
+        }
     }
 
     fn forward(&self, written: written::Forward) -> Result<Forward, BadConfig> {
@@ -462,6 +535,11 @@ impl Judge<'_> {
             None => Vec::new(),
         };
         let mirror = match &written.mirror {
+            Some(mirror) if written.answer.is_some() => {
+                let what = "a route that answers by itself has nothing to copy: a `mirror` \
+                            needs an `upstream` or a `split`";
+                return self.bad(mirror.span(), what);
+            }
             Some(mirror) => {
                 let mirror = mirror.get_ref();
                 Some(Mirror {
@@ -501,6 +579,14 @@ impl Judge<'_> {
                 );
             }
         };
+        if text.ends_with('*') {
+            let what = format!(
+                "`*` stands for itself in a path: for all that begins alike, write `prefix = \
+                 \"{}\"`",
+                text.trim_end_matches('*')
+            );
+            return self.bad(span, what);
+        }
         let judged = crate::paths::judge(text.as_bytes(), true);
         if !text.starts_with('/') || text.contains(['?', '#']) || judged.is_err() {
             let what = "expected a path that begins with `/`, without a query, dot segments and \

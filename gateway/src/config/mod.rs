@@ -47,6 +47,9 @@ pub struct Config {
     pub limits: server::Limits,
     /// How long clients may take.
     pub timeouts: Timeouts,
+    /// How long a worker process may give its master no sign of life until it's replaced; zero is
+    /// for ever.
+    pub silence: Duration,
     /// What requests are given on their way.
     pub forward: Forward,
     /// Where requests go, in the order of their names.
@@ -510,12 +513,41 @@ impl Config {
             ("log", self.log != next.log),
             (
                 "limits",
-                (self.limits, self.rate_keys) != (next.limits, next.rate_keys),
+                (self.server_limits(), self.rate_keys) != (next.server_limits(), next.rate_keys),
             ),
             ("timeouts", self.timeouts != next.timeouts),
         ];
         let changed = parts.into_iter().filter(|(_, changed)| *changed);
         changed.map(|(name, _)| name).collect()
+    }
+
+    /// What of `next` a master of worker processes doesn't take up, by the names in the file: new
+    /// workers have all the rest.
+    pub fn of_master(&self, next: &Config) -> Vec<&'static str> {
+        let drain = |config: &Config| (config.timeouts.drain, config.silence);
+        let engine = self.listen.engine != next.listen.engine;
+        let parts = [
+            (
+                "`address` in [listen]",
+                self.listen.address != next.listen.address,
+            ),
+            ("`engine` in [listen]", engine),
+            ("[admin]", self.admin != next.admin),
+            (
+                "`drain` and `silence` in [timeouts]",
+                drain(self) != drain(next),
+            ),
+        ];
+        let changed = parts.into_iter().filter(|(_, changed)| *changed);
+        changed.map(|(name, _)| name).collect()
+    }
+
+    /// Those that the server looks after, and not the gateway, as after the size of bodies.
+    fn server_limits(&self) -> server::Limits {
+        server::Limits {
+            body_bytes: u64::MAX,
+            ..self.limits
+        }
     }
 }
 

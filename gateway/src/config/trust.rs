@@ -71,6 +71,11 @@ impl Judge<'_> {
             Some(cookie) if !is_token(cookie.get_ref()) => {
                 return self.bad(cookie.span(), "this isn't the name of a cookie");
             }
+            Some(cookie) if written.pass_on == Some(false) => {
+                let what = "`pass_on = false` takes the field of a bearer token out, and leaves \
+                            cookies as they are: remove it, or take the token from `Authorization`";
+                return self.bad(cookie.span(), what);
+            }
             Some(cookie) => Source::Cookie(cookie.get_ref().clone()),
             None => Source::Bearer,
         };

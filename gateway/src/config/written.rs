@@ -75,6 +75,7 @@ pub(super) struct Timeouts {
     pub(super) body: Option<Length>,
     pub(super) idle: Option<Length>,
     pub(super) drain: Option<Length>,
+    pub(super) silence: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

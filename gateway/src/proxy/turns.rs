@@ -23,7 +23,7 @@ impl Gateway {
         let now = context.now();
         let Some(gate) = &mut self.servers.groups[group].gate else {
             return self.begin(ticket, context).inspect_err(|response| {
-                self.forget(ticket, response.status, context);
+                self.forget(ticket, response, context);
             });
         };
         match gate.arrive(priority, ticket, now) {
@@ -32,7 +32,7 @@ impl Gateway {
                     passing.let_in = Some(now);
                 }
                 self.begin(ticket, context).inspect_err(|response| {
-                    self.forget(ticket, response.status, context);
+                    self.forget(ticket, response, context);
                 })
             }
             Arrival::Waits(other) => {
@@ -45,7 +45,7 @@ impl Gateway {
             }
             Arrival::Refused(_) => {
                 let response = self.too_much(ticket);
-                self.forget(ticket, response.status, context);
+                self.forget(ticket, &response, context);
                 Err(response)
             }
         }
@@ -107,7 +107,7 @@ impl Gateway {
                 if passing.body_bytes <= limit {
                     return self.copy_piece(ticket, bytes, context);
                 }
-                passing.status = 413;
+                passing.answered_by_us(&too_long());
                 context.complete(ticket, too_long());
             }
             Event::End => {
@@ -202,9 +202,11 @@ impl Gateway {
 
     /// Answers a request that has not begun, which is over then.
     pub(super) fn answer(&mut self, ticket: Ticket, response: Response, context: &mut Context<'_>) {
-        let status = response.status;
+        if let Some(passing) = self.places.of(ticket) {
+            passing.answered_by_us(&response);
+        }
         context.complete(ticket, response);
-        self.forget(ticket, status, context);
+        self.finish(ticket, context);
     }
 
     fn too_much(&mut self, ticket: Ticket) -> Response {
@@ -217,9 +219,14 @@ impl Gateway {
     }
 
     /// A request that has not begun is over, with this answer.
-    pub(super) fn forget(&mut self, ticket: Ticket, status: u16, context: &mut Context<'_>) {
+    pub(super) fn forget(
+        &mut self,
+        ticket: Ticket,
+        response: &Response,
+        context: &mut Context<'_>,
+    ) {
         if let Some(passing) = self.places.of(ticket) {
-            passing.status = status;
+            passing.answered_by_us(response);
         }
         self.finish(ticket, context);
     }

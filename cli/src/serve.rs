@@ -18,9 +18,6 @@ use crate::run::addresses;
 /// silent first.
 const RETIRED_WITHIN: Duration = Duration::from_secs(5);
 
-/// A worker can't be told to hang earlier: it says each second that it goes on.
-const HANG_AFTER_MIN: Duration = Duration::from_secs(2);
-
 /// How long the name in `--addr` may take.
 const RESOLVED_WITHIN: Duration = Duration::from_secs(30);
 
@@ -94,7 +91,7 @@ fn in_processes(arguments: &Serve, processes: u32) -> Result<Exit, Failure> {
                 backlog: arguments.backlog,
                 admin: admin.map(|(address, _)| address),
                 retire: arguments.drain_timeout + RETIRED_WITHIN,
-                hang: hang(arguments.hang_after)?,
+                silence: arguments.silence,
                 ..master::Settings::new(config.address, processes as usize)
             };
             master::run(&settings, &terminal::say).map_err(Failure::running)?;
@@ -111,18 +108,6 @@ fn in_processes(arguments: &Serve, processes: u32) -> Result<Exit, Failure> {
     worker.serves(&stop, live);
     running.join().map_err(Failure::running)?;
     Ok(Exit::Ok)
-}
-
-/// How long a worker may be silent, if that is looked at.
-fn hang(after: Duration) -> Result<Option<Duration>, Failure> {
-    match after {
-        Duration::ZERO => Ok(None),
-        after if after < HANG_AFTER_MIN => Err(Failure::usage(
-            "--hang-after takes at least 2s, as workers say each second that they go on, or 0s"
-                .to_string(),
-        )),
-        after => Ok(Some(after)),
-    }
 }
 
 /// That a thread takes no more connections, which wait in the backlog and then time out.

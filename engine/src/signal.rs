@@ -127,11 +127,6 @@ impl Stop {
         self.shared.wake();
     }
 
-    /// Wakes everybody registered and asks for nothing: whoever goes on takes a turn.
-    pub fn nudge(&self) {
-        self.shared.wake();
-    }
-
     /// Whether [`Stop::retire`] was called.
     pub fn is_retiring(&self) -> bool {
         self.shared.retiring.load(SeqCst)

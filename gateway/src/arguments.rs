@@ -119,16 +119,16 @@ mod tests {
             Ok(Verb::Check(file()))
         );
         assert_eq!(
-            parsed(&["-c", "a.toml", "--processes", "2", "--check"]),
-            Ok(Verb::Check(file()))
-        );
-        assert_eq!(
             parsed(&["--example", "--listen", "127.0.0.1:1"]),
             Ok(Verb::Example)
         );
         assert_eq!(
             parsed(&["-c", "a.toml", "--processes", "4"]),
             Ok(Verb::Serve(file()))
+        );
+        assert_eq!(
+            parsed(&["-c", "a.toml", "--processes", "2", "--check"]),
+            Ok(Verb::Check(file()))
         );
         let wrong: [&[&str]; 11] = [
             &["-c", "a", "--processes"],

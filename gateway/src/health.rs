@@ -44,7 +44,8 @@ impl Condition {
     }
 
     /// Whether checks say that it's well.
-    pub(crate) fn is_well(&self) -> bool {
+    #[cfg(test)]
+    fn is_well(&self) -> bool {
         self.well
     }
 

@@ -14,6 +14,7 @@ use std::thread::{self, JoinHandle};
 
 use measure::time;
 use serde::Serialize;
+use server::{Body, Response};
 
 /// Entries that may wait to be written.
 const WAITING_MAX: usize = 8192;
@@ -35,13 +36,15 @@ pub(crate) struct Entry {
     pub(crate) route: Option<String>,
     /// What the client was told; 0 if it left before.
     pub(crate) status: u16,
-    /// Bytes of the body of an upstream's answer.
+    /// Bytes of the body of the answer.
     pub(crate) bytes: u64,
     pub(crate) duration_us: u64,
     pub(crate) upstream: Option<String>,
     /// So often was it sent again.
     pub(crate) retries: u8,
     pub(crate) request_id: String,
+    /// Why the gateway answered with an error by itself, as the client was told.
+    why: Option<String>,
 }
 
 impl Entry {
@@ -64,6 +67,26 @@ impl Entry {
             upstream: None,
             retries: 0,
             request_id: String::new(),
+            why: None,
+        }
+    }
+
+    /// The gateway answers by itself.
+    pub(crate) fn answered(&mut self, response: &Response) {
+        self.status = response.status;
+        let body = match &response.body {
+            Body::Static(bytes) => bytes,
+            Body::Bytes(bytes) => &bytes[..],
+            _ => &[],
+        };
+        self.bytes = if self.method == "HEAD" {
+            0
+        } else {
+            body.len() as u64
+        };
+        if response.status >= 400 {
+            let cut = &body.trim_ascii()[..body.trim_ascii().len().min(TEXT_BYTES_MAX)];
+            self.why = Some(cut.escape_ascii().to_string());
         }
     }
 }

@@ -32,7 +32,7 @@ fn main() -> ExitCode {
             println!("ringside-gateway {}", env!("CARGO_PKG_VERSION"));
             Ok(())
         }
-        Verb::Check(path) => check(path, arguments.processes.is_some()),
+        Verb::Check(path) => check(path, arguments.processes),
         Verb::Serve(path) => match arguments.processes {
             Some(processes) => processes::serve(path, processes),
             None => serve(path),
@@ -49,11 +49,11 @@ fn main() -> ExitCode {
 }
 
 /// Says whether a configuration is in order.
-fn check(path: &Path, in_processes: bool) -> Result<(), Box<dyn Error>> {
-    let config = Config::read(path)?;
-    if in_processes {
-        processes::check(&config)?;
-    }
+fn check(path: &Path, processes: Option<usize>) -> Result<(), Box<dyn Error>> {
+    let config = match processes {
+        Some(_) => processes::read(path)?,
+        None => Config::read(path)?,
+    };
     let (routes, upstreams) = (config.routes.len(), config.upstreams.len());
     let text = format!(
         "{} is fine: {routes} routes, {upstreams} upstreams",

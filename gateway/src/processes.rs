@@ -22,27 +22,27 @@ pub(crate) fn serve(path: &Path, processes: usize) -> Result<(), Box<dyn Error>>
 }
 
 fn lead(path: &Path, processes: usize) -> Result<(), Box<dyn Error>> {
-    let config = of_processes(Config::read(path))?;
+    let config = read(path)?;
     let settings = Settings {
         admin: config.admin.clone(),
         input: Some(path.to_owned()),
         retire: config.timeouts.drain + RETIRED_WITHIN,
-        hang: config.listen.hang_after,
+        silence: config.silence,
         ..Settings::new(config.listen.address.clone(), processes)
     };
     let say = |text: &str| eprintln!("ringside-gateway: {}", screened(text));
-    let reloaded = |text: &[u8]| {
+    master::run_with(&settings, &say, &|text| {
         let text = String::from_utf8_lossy(text);
-        // Workers serve by it, so it's in order.
-        if let Ok(next) = Config::of(&path.display().to_string(), &text) {
-            let left = config.needs_another_master(&next);
-            if !left.is_empty() {
-                let left = left.join("], [");
-                say(&format!("what changed in [{left}] takes a restart"));
-            }
+        let next = Config::of(&path.display().to_string(), &text);
+        // Workers have read it already, and said what's wrong with it.
+        let left = next.map_or_else(|_| Vec::new(), |next| config.of_master(&next));
+        if !left.is_empty() {
+            say(&format!(
+                "what changed in {} takes a restart",
+                left.join(", ")
+            ));
         }
-    };
-    master::run_telling(&settings, &say, &reloaded)?;
+    })?;
     Ok(())
 }
 
@@ -58,21 +58,20 @@ fn work(path: &Path, worker: &Worker) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Reads a file for several processes.
+pub(crate) fn read(path: &Path) -> Result<Config, Box<dyn Error>> {
+    of_processes(Config::read(path))
+}
+
 /// A configuration, if several processes can have it.
 fn of_processes(config: Result<Config, BadConfig>) -> Result<Config, Box<dyn Error>> {
     let config = config?;
-    check(&config)?;
-    Ok(config)
-}
-
-/// Whether several processes can have a configuration.
-pub(crate) fn check(config: &Config) -> Result<(), Box<dyn Error>> {
     match config.listen.certificate {
         Some(Certificate::SelfSigned { .. }) => {
             let what = "--processes needs a `certificate` and a `key` in [listen]: with \
                         `self_signed`, each process would make a certificate of its own";
             Err(what.into())
         }
-        _ => Ok(()),
+        _ => Ok(config),
     }
 }

@@ -30,6 +30,7 @@ pub(crate) struct Row {
     pub(crate) pid: u32,
     pub(crate) ready: bool,
     pub(crate) ending: bool,
+    pub(crate) silent: bool,
     pub(crate) counts: Counts,
     pub(crate) figures: Figures,
 }
@@ -90,14 +91,15 @@ impl Shown {
         };
         let mut text = format!(
             "{{\"status\":\"{status}\",\"pid\":{},\"processes\":{},\"serving\":{},\
-             \"backing_off\":{},\"restarts\":{},\"hung\":{},\"reloads\":{},\"failed_reloads\":{},\
-             \"reloading\":{},\"workers\":[",
+             \"silent\":{},\"backing_off\":{},\"restarts\":{},\"silent_kills\":{},\"reloads\":{},\
+             \"failed_reloads\":{},\"reloading\":{},\"workers\":[",
             std::process::id(),
             standing.places,
             standing.serving,
+            standing.silent,
             standing.backing_off,
             standing.restarts,
-            standing.hung,
+            standing.silent_kills,
             standing.reloads,
             standing.failed_reloads,
             standing.reloading
@@ -106,6 +108,7 @@ impl Shown {
             let comma = if at > 0 { "," } else { "" };
             let state = match (row.ending, row.ready) {
                 (true, _) => "ending",
+                (false, true) if row.silent => "silent",
                 (false, true) => "serving",
                 (false, false) => "starting",
             };
@@ -143,20 +146,19 @@ impl Shown {
             );
         };
         let places = standing.places as u64;
-        tell(
-            "processes",
-            "gauge",
-            "Workers that there should be.",
-            places,
-        );
-        let serving = standing.serving as u64;
-        tell("processes_serving", "gauge", "Workers that serve.", serving);
+        let help = "Workers that there should be.";
+        tell("processes", "gauge", help, places);
+        let (serving, help) = (standing.serving as u64, "Workers that serve.");
+        tell("processes_serving", "gauge", help, serving);
+        let silent = standing.silent as u64;
+        let help = "Workers that give no sign of life.";
+        tell("processes_silent", "gauge", help, silent);
         let ending = standing.ending as u64;
         tell("processes_ending", "gauge", "Workers that end.", ending);
         let help = "Workers that died and were replaced.";
         tell("restarts_total", "counter", help, standing.restarts);
-        let help = "Workers that were killed since they went on no more.";
-        tell("hung_total", "counter", help, standing.hung);
+        let help = "Workers that were killed since they gave no sign of life.";
+        tell("silent_kills_total", "counter", help, standing.silent_kills);
         let help = "Reloads that took over.";
         tell("reloads_total", "counter", help, standing.reloads);
         let help = "Reloads that were given up.";
@@ -210,6 +212,7 @@ mod tests {
                 pid: 100,
                 ready: true,
                 ending: false,
+                silent: false,
                 counts,
                 figures: Figures::of(Shared::create().expect("memory")),
             };

@@ -23,10 +23,10 @@ pub(crate) struct Channel(OwnedFd);
 pub(crate) enum Message {
     /// By a worker: it serves. By a new master: all of its workers do.
     Ready,
+    /// By a worker: it isn't stuck.
+    Alive,
     /// By a worker: what it has counted.
     Counts(Counts),
-    /// By a worker, each second: all of its threads go on.
-    Alive,
     /// To a worker: others accept on its socket, it's to end when its clients have been served.
     Retire,
     /// To a worker: it's to end now, but for what's under way.
@@ -152,16 +152,16 @@ mod tests {
         };
         for message in [
             Message::Ready,
-            Message::Counts(counts),
             Message::Alive,
+            Message::Counts(counts),
             Message::Retire,
             Message::Stop,
         ] {
             one.say(message);
         }
         assert_eq!(other.hear(), Heard::Said(Message::Ready));
-        assert_eq!(other.hear(), Heard::Said(Message::Counts(counts)));
         assert_eq!(other.hear(), Heard::Said(Message::Alive));
+        assert_eq!(other.hear(), Heard::Said(Message::Counts(counts)));
         assert_eq!(other.hear(), Heard::Said(Message::Retire));
         drop(one);
         assert_eq!(other.hear(), Heard::Said(Message::Stop));

@@ -41,11 +41,6 @@ impl Input {
         Ok(self.next.as_ref())
     }
 
-    /// What workers serve by.
-    pub(crate) fn current(&self) -> Option<Vec<u8>> {
-        self.current.as_ref()?.read()
-    }
-
     /// A reload is over: the new workers have taken over, or they haven't.
     pub(crate) fn decided(&mut self, taken_over: bool) {
         let next = self.next.take();

@@ -78,6 +78,6 @@ mod voice;
 mod worker;
 
 pub use role::{Role, role};
-pub use running::{run, run_telling};
+pub use running::{run, run_with};
 pub use settings::{Error, Settings};
 pub use worker::{Telling, Worker};

@@ -67,7 +67,7 @@ impl Program {
     pub(crate) fn master(&self, channel: &Channel, sockets: &Sockets) -> io::Result<Child> {
         let channel = handed(channel)?;
         let admin = sockets.admin.as_ref().map(handed).transpose()?;
-        let all: Vec<OwnedFd> = sockets.all.iter().map(handed).collect::<Result<_, _>>()?;
+        let all: Vec<OwnedFd> = sockets.attached().map(handed).collect::<Result<_, _>>()?;
         let whose = if sockets.systemds { "systemd" } else { "own" };
         let admin_text = admin
             .as_ref()

@@ -14,8 +14,12 @@ const GOOD_LIFE: Duration = Duration::from_secs(1);
 /// How long to wait after the first worker that wasn't, and at most; doubled each time.
 const BACK_OFF: Duration = Duration::from_millis(100);
 const BACK_OFF_MAX: Duration = Duration::from_secs(10);
-/// After so many workers in a row that weren't, their place shares the socket of another.
-const FAILURES_ALONE: u32 = 3;
+
+/// So many failures in a row, and a place's clients wait for more than its next worker.
+const FAILURES_DETACHED: u32 = 3;
+
+/// Signs of life come each second: fewer than two that are missing say nothing.
+const SILENCE_MIN: Duration = Duration::from_secs(3);
 
 /// Names a worker among all that ever were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,10 +36,12 @@ pub(crate) enum Action {
     Stop(Id),
     /// Kill one.
     Kill(Id),
-    /// Kill one that goes on no more.
-    End(Id),
-    /// Have a place share the listening socket of another: nobody accepts on its own.
-    Share(usize, usize),
+    /// Kill one that has given no sign of life.
+    KillSilent(Id),
+    /// Nobody is to connect to this place's socket: nobody accepts there, and others do on theirs.
+    Detach(usize),
+    /// Everybody may again.
+    Attach(usize),
     /// Say that a reload is over.
     Reloaded,
     /// Say that a reload was given up.
@@ -56,7 +62,9 @@ pub(crate) enum Why {
 pub(crate) struct Roster {
     start: Duration,
     retire: Duration,
-    hang: Option<Duration>,
+    silence: Option<Duration>,
+    /// When it last looked who is silent.
+    looked: Time,
     places: Vec<Place>,
     ending: Vec<Ending>,
     state: State,
@@ -64,7 +72,7 @@ pub(crate) struct Roster {
     again: bool,
     next: u64,
     restarts: u64,
-    hung: u64,
+    silent_kills: u64,
     reloads: u64,
     failed_reloads: u64,
 }
@@ -75,6 +83,8 @@ struct Place {
     coming: Option<Member>,
     /// Workers in a row that died soon.
     failures: u32,
+    /// Its socket was taken from clients: its workers share that of another place.
+    detached: bool,
     /// When the next is to be started, if one is.
     start_at: Option<Time>,
 }
@@ -84,8 +94,9 @@ struct Member {
     id: Id,
     since: Time,
     ready: bool,
-    /// When it was said last that it goes on, if it ever was.
-    alive_at: Option<Time>,
+    /// Its last sign of life, if it gives any: workers of other versions may not.
+    heard: Option<Time>,
+    silent: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -108,11 +119,13 @@ pub(crate) struct Standing {
     pub(crate) places: usize,
     /// Places in which somebody serves.
     pub(crate) serving: usize,
+    /// Places whose worker gives no sign of life.
+    pub(crate) silent: usize,
     pub(crate) ending: usize,
     /// Workers that died without having been told to end.
     pub(crate) restarts: u64,
-    /// Those of them that were killed since they hung.
-    pub(crate) hung: u64,
+    /// Those of them that were killed since they gave no sign of life.
+    pub(crate) silent_kills: u64,
     pub(crate) reloads: u64,
     pub(crate) failed_reloads: u64,
     pub(crate) reloading: bool,
@@ -122,28 +135,24 @@ pub(crate) struct Standing {
 
 impl Roster {
     /// With so many places, in which nobody is yet.
-    pub(crate) fn new(places: usize, settings: &Settings, now: Time) -> Roster {
-        let Settings {
-            start,
-            retire,
-            hang,
-            ..
-        } = *settings;
+    pub(crate) fn new(settings: &Settings, now: Time) -> Roster {
+        let silence = settings.silence;
         let empty = || Place {
             start_at: Some(now),
             ..Place::default()
         };
         Roster {
-            start,
-            retire,
-            hang,
-            places: (0..places).map(|_| empty()).collect(),
+            start: settings.start,
+            retire: settings.retire,
+            silence: (!silence.is_zero()).then(|| silence.max(SILENCE_MIN)),
+            looked: now,
+            places: (0..settings.processes).map(|_| empty()).collect(),
             ending: Vec::new(),
             state: State::Serving,
             again: false,
             next: 0,
             restarts: 0,
-            hung: 0,
+            silent_kills: 0,
             reloads: 0,
             failed_reloads: 0,
         }
@@ -160,7 +169,7 @@ impl Roster {
                 actions.push(Action::Start(index, member.id));
             }
         }
-        self.end_the_hanging(now, &mut actions);
+        self.look_for_silent(now, &mut actions);
         for ending in &mut self.ending {
             if ending.kill_at <= now {
                 ending.kill_at = Time::NEVER;
@@ -174,34 +183,6 @@ impl Roster {
         actions
     }
 
-    /// One says that it goes on.
-    pub(crate) fn alive(&mut self, id: Id, now: Time) {
-        for place in &mut self.places {
-            for member in place.serving.iter_mut().chain(&mut place.coming) {
-                if member.id == id {
-                    member.alive_at = Some(now);
-                }
-            }
-        }
-    }
-
-    /// Those who serve and go on no more are killed; the others notice when they have ended.
-    fn end_the_hanging(&mut self, now: Time, actions: &mut Vec<Action>) {
-        let Some(hang) = self.hang else {
-            return;
-        };
-        for place in &mut self.places {
-            if let Some(member) = &mut place.serving
-                && member.alive_at.is_some_and(|at| at + hang <= now)
-            {
-                // Once is enough, and one of another version says nothing ever.
-                member.alive_at = None;
-                self.hung += 1;
-                actions.push(Action::End(member.id));
-            }
-        }
-    }
-
     /// When something is due, if nothing happens.
     pub(crate) fn next_due(&self) -> Option<Time> {
         let starts = self.places.iter().filter_map(|place| place.start_at);
@@ -210,12 +191,54 @@ impl Roster {
             State::Reloading(until) => Some(until),
             _ => None,
         };
-        let serving = self.places.iter().filter_map(|place| place.serving);
-        let hang = self.hang.unwrap_or_default();
-        let silent = serving.filter_map(|member| Some(member.alive_at? + hang));
-        let silent = silent.filter(|_| self.hang.is_some());
-        let all = starts.chain(kills).chain(reload).chain(silent);
+        let looks = self.silence.map(|silence| self.looked + silence / 4);
+        let looks = looks.filter(|_| self.state != State::Over);
+        let all = starts.chain(kills).chain(reload).chain(looks);
         all.filter(|at| *at != Time::NEVER).min()
+    }
+
+    /// Who serves and gave no sign of life for long enough is killed; that it has ended is told as
+    /// of any other.
+    fn look_for_silent(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let Some(silence) = self.silence else {
+            return;
+        };
+        // A master that was stopped itself, perhaps with its whole machine, has heard nobody.
+        let was_away = now - self.looked > silence / 2;
+        self.looked = now;
+        let members = self.places.iter_mut().flat_map(|place| &mut place.serving);
+        for member in members.filter(|member| member.ready) {
+            let Some(heard) = &mut member.heard else {
+                continue;
+            };
+            if was_away {
+                *heard = now;
+            }
+            member.silent = now - *heard >= silence / 2;
+            if now - *heard >= silence {
+                *heard = now; // Being killed may take a while.
+                self.silent_kills += 1;
+                actions.push(Action::KillSilent(member.id));
+            }
+        }
+    }
+
+    /// One has given a sign of life.
+    pub(crate) fn alive(&mut self, id: Id, now: Time) {
+        for place in &mut self.places {
+            for member in place.serving.iter_mut().chain(&mut place.coming) {
+                if member.id == id {
+                    member.heard = Some(now);
+                    member.silent = false;
+                }
+            }
+        }
+    }
+
+    /// Whether one gives no sign of life.
+    pub(crate) fn is_silent(&self, id: Id) -> bool {
+        let mut serving = self.places.iter().filter_map(|place| place.serving);
+        serving.any(|member| member.id == id && member.silent)
     }
 
     /// One serves.
@@ -254,8 +277,7 @@ impl Roster {
         let mut actions = Vec::new();
         self.ending.retain(|ending| ending.id != id);
         let is = |member: &Option<Member>| member.is_some_and(|member| member.id == id);
-        let index = self.places.iter().position(|place| is(&place.serving));
-        if let Some((index, place)) = index.map(|index| (index, &mut self.places[index])) {
+        if let Some(place) = self.places.iter_mut().find(|place| is(&place.serving)) {
             let good = place
                 .serving
                 .take()
@@ -268,9 +290,7 @@ impl Roster {
             if self.state != State::Over {
                 place.start_at = Some(now + wait.min(BACK_OFF_MAX));
                 self.restarts += 1;
-                if place.failures == FAILURES_ALONE {
-                    self.share(index, &mut actions);
-                }
+                self.detach(&mut actions);
             }
         } else if let Some(place) = self.places.iter_mut().find(|place| is(&place.coming)) {
             place.coming = None;
@@ -279,12 +299,18 @@ impl Roster {
         actions
     }
 
-    /// A place whose workers keep dying takes no connections of its own any more, if somebody
-    /// serves to whom they can go.
-    fn share(&mut self, index: usize, actions: &mut Vec<Action>) {
-        let serves = |place: &Place| place.serving.is_some_and(|member| member.ready);
-        if let Some(other) = self.places.iter().position(serves) {
-            actions.push(Action::Share(index, other));
+    /// Takes the sockets of places that keep failing from clients, if others serve. It's said at
+    /// each failure: until then, a worker of another place may have shared the socket.
+    fn detach(&mut self, actions: &mut Vec<Action>) {
+        if matches!(self.state, State::Reloading(_)) || self.standing().serving == 0 {
+            return; // Somebody comes to each place, or there's nowhere else.
+        }
+        for (index, place) in self.places.iter_mut().enumerate() {
+            let fails = place.serving.is_none() && place.failures >= FAILURES_DETACHED;
+            if fails {
+                place.detached = true;
+                actions.push(Action::Detach(index));
+            }
         }
     }
 
@@ -301,6 +327,9 @@ impl Roster {
         self.state = State::Reloading(now + self.start);
         let mut actions = Vec::new();
         for index in 0..self.places.len() {
+            if std::mem::take(&mut self.places[index].detached) {
+                actions.push(Action::Attach(index));
+            }
             let member = self.member(now);
             self.places[index].coming = Some(member);
             actions.push(Action::Start(index, member.id));
@@ -350,14 +379,20 @@ impl Roster {
 
     /// How things stand.
     pub(crate) fn standing(&self) -> Standing {
-        let serves = |place: &&Place| place.serving.is_some_and(|member| member.ready);
+        let serves = |place: &&Place| {
+            place
+                .serving
+                .is_some_and(|member| member.ready && !member.silent)
+        };
+        let silent = |place: &&Place| place.serving.is_some_and(|member| member.silent);
         let waits = |place: &&Place| place.start_at.is_some() && place.failures > 0;
         Standing {
             places: self.places.len(),
             serving: self.places.iter().filter(serves).count(),
+            silent: self.places.iter().filter(silent).count(),
             ending: self.ending.len(),
             restarts: self.restarts,
-            hung: self.hung,
+            silent_kills: self.silent_kills,
             reloads: self.reloads,
             failed_reloads: self.failed_reloads,
             reloading: matches!(self.state, State::Reloading(_)),
@@ -384,7 +419,8 @@ impl Roster {
             id: Id(self.next),
             since: now,
             ready: false,
-            alive_at: None,
+            heard: None,
+            silent: false,
         }
     }
 
@@ -408,6 +444,7 @@ impl Roster {
                 self.let_end(member.id, now);
             }
         }
+        self.detach(actions);
         if std::mem::take(&mut self.again) {
             actions.extend(self.reload(now));
         }
@@ -416,8 +453,6 @@ impl Roster {
 
 #[cfg(test)]
 mod tests {
-    use ringside_server::Address;
-
     use super::*;
 
     fn at(ms: u64) -> Time {
@@ -425,24 +460,112 @@ mod tests {
     }
 
     fn roster(places: usize) -> Roster {
+        with_silence(places, Duration::ZERO)
+    }
+
+    fn with_silence(places: usize, silence: Duration) -> Roster {
+        let address = ringside_server::Address::Tcp(([127, 0, 0, 1], 0).into());
         let settings = Settings {
-            hang: Some(Duration::from_secs(10)),
-            ..Settings::new(Address::Unix("/nowhere".into()), places)
+            silence,
+            ..Settings::new(address, places)
         };
-        Roster::new(places, &settings, at(0))
+        Roster::new(&settings, at(0))
     }
 
     /// One whose workers, numbered from 1, all serve.
     fn serving(places: usize) -> Roster {
-        let mut roster = roster(places);
+        all_serve(roster(places))
+    }
+
+    fn all_serve(mut roster: Roster) -> Roster {
+        let places = roster.places.len();
         for action in roster.due(at(0)) {
             let Action::Start(_, id) = action else {
                 panic!("{action:?}");
             };
             assert_eq!(roster.ready(id, at(0)), []);
+            roster.alive(id, at(0));
         }
         assert_eq!(roster.standing().serving, places);
         roster
+    }
+
+    #[test]
+    fn one_that_gives_no_sign_of_life_is_killed_once_and_replaced() {
+        let mut roster = all_serve(with_silence(2, Duration::from_secs(10)));
+        let mut killed = Vec::new();
+        while killed.is_empty() {
+            let now = roster.next_due().expect("it looks again");
+            assert!(now <= at(10_000), "{now:?}");
+            roster.alive(Id(1), now);
+            killed = roster.due(now);
+            let standing = roster.standing();
+            let silent = usize::from((at(5000)..at(10_000)).contains(&now) || now == at(10_000));
+            assert_eq!(
+                (standing.serving, standing.silent),
+                (2 - silent, silent),
+                "{now:?}"
+            );
+        }
+        assert_eq!(killed, [Action::KillSilent(Id(2))]);
+        assert!(roster.is_silent(Id(2)) && !roster.is_silent(Id(1)));
+        assert_eq!(roster.due(at(10_001)), [], "once is enough");
+        assert_eq!(roster.ended(Id(2), at(10_002)), []);
+        assert_eq!(roster.due(at(10_002)), [Action::Start(1, Id(3))]);
+        assert_eq!(roster.standing().silent_kills, 1);
+    }
+
+    #[test]
+    fn nobody_is_killed_for_what_a_master_that_was_stopped_has_not_heard() {
+        let mut roster = all_serve(with_silence(1, Duration::from_secs(10)));
+        assert_eq!(roster.due(at(60_000)), []);
+        assert_eq!(roster.standing().serving, 1);
+        // Without a limit, or of workers that give no signs, nobody is silent.
+        let mut roster = serving(1);
+        assert_eq!((roster.due(at(60_000)), roster.next_due()), (vec![], None));
+        let mut roster = with_silence(1, Duration::from_secs(10));
+        roster.due(at(0));
+        roster.ready(Id(1), at(0));
+        for second in 1..60 {
+            assert_eq!(roster.due(at(second * 1000)), []);
+        }
+    }
+
+    #[test]
+    fn a_place_that_keeps_failing_is_left_out_until_a_reload() {
+        let mut roster = serving(2);
+        let mut now = at(5000);
+        let fail = |roster: &mut Roster, now: &mut Time| {
+            let id = roster.places[1].serving.expect("it was started").id;
+            let actions = roster.ended(id, *now);
+            *now = roster.next_due().expect("somebody will be started");
+            let started = roster.due(*now);
+            assert!(matches!(started[..], [Action::Start(1, _)]), "{started:?}");
+            actions
+        };
+        for _ in 0..3 {
+            assert_eq!(fail(&mut roster, &mut now), [], "a quick restart");
+        }
+        assert_eq!(fail(&mut roster, &mut now), [Action::Detach(1)]);
+        assert_eq!(fail(&mut roster, &mut now), [Action::Detach(1)]);
+        let actions = roster.reload(now);
+        assert!(matches!(
+            actions[..],
+            [Action::Start(0, _), Action::Attach(1), Action::Start(1, _)]
+        ));
+        // The reload fails, and so does the place.
+        let coming = roster.places[1].coming.expect("it was started").id;
+        roster.ended(coming, now);
+        assert_eq!(fail(&mut roster, &mut now), [Action::Detach(1)]);
+        // With nobody else, clients wait for whoever comes first.
+        let mut roster = self::roster(1);
+        for _ in 0..5 {
+            let Some(Action::Start(0, id)) = roster.due(now).pop() else {
+                panic!("nobody is started");
+            };
+            assert_eq!(roster.ended(id, now), []);
+            now = roster.next_due().expect("somebody will be started");
+        }
     }
 
     #[test]
@@ -479,49 +602,6 @@ mod tests {
         let expected = [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 10_000];
         assert_eq!(waits, expected);
         assert_eq!(roster.standing().backing_off, 1);
-    }
-
-    #[test]
-    fn one_that_goes_on_no_more_is_killed_once_and_replaced() {
-        let mut roster = serving(2);
-        roster.alive(Id(1), at(1000));
-        roster.alive(Id(2), at(1000));
-        roster.alive(Id(1), at(9000));
-        assert_eq!(roster.next_due(), Some(at(11_000)));
-        assert_eq!(roster.due(at(10_999)), []);
-        assert_eq!(roster.due(at(11_000)), [Action::End(Id(2))]);
-        assert_eq!(roster.due(at(12_000)), [], "once is enough");
-        roster.ended(Id(2), at(12_000));
-        assert_eq!(roster.due(at(12_000)), [Action::Start(1, Id(3))]);
-        assert_eq!(roster.standing().hung, 1);
-        // One that never said so is of another version, and left alone.
-        roster.ready(Id(3), at(12_000));
-        roster.alive(Id(1), at(12_000));
-        assert_eq!(roster.due(at(21_999)), []);
-    }
-
-    #[test]
-    fn a_place_whose_workers_keep_dying_shares_the_socket_of_one_who_serves() {
-        let mut roster = serving(2);
-        let mut now = at(5000);
-        let mut shared = Vec::new();
-        let mut id = Id(2);
-        for _ in 0..5 {
-            shared.extend(roster.ended(id, now));
-            now = roster.next_due().expect("somebody will be started");
-            let Some(Action::Start(1, next)) = roster.due(now).pop() else {
-                panic!("nobody is started");
-            };
-            id = next;
-        }
-        assert_eq!(shared, [Action::Share(1, 0)]);
-        let mut alone = serving(1);
-        let mut now = at(5000);
-        for number in 1..6 {
-            assert_eq!(alone.ended(Id(number), now), [], "nobody else serves");
-            now = alone.next_due().expect("somebody will be started");
-            alone.due(now);
-        }
     }
 
     #[test]

@@ -29,15 +29,15 @@ use crate::voice::Voice;
 /// # Errors
 /// It can't listen, or the system gives it no signals.
 pub fn run(settings: &Settings, say: &dyn Fn(&str)) -> Result<(), Error> {
-    run_telling(settings, say, &|_| {})
+    run_with(settings, say, &|_| {})
 }
 
-/// The same, and `reloaded` is given the copy of [`Settings::input`] that new workers serve by,
-/// when they have taken over: whoever calls this knows what of it takes another master.
+/// The same, where `reloaded` is told the [input](Settings::input) of workers that have taken over:
+/// what of it only a master could do, it doesn't.
 ///
 /// # Errors
-/// As [`run`].
-pub fn run_telling(
+/// As of [`run`].
+pub fn run_with(
     settings: &Settings,
     say: &dyn Fn(&str),
     reloaded: &dyn Fn(&[u8]),
@@ -52,13 +52,11 @@ pub fn run_telling(
     let input = Input::read(settings.input.as_deref());
     let input = input.map_err(|error| Error::new(error.to_string()))?;
     let (sockets, predecessor) = Sockets::obtain(settings)?;
-    let workers = sockets.workers(settings);
-    if workers > settings.processes {
-        say(&format!(
-            "keeping {workers} worker processes, one for each socket that was handed over: fewer \
-             take a restart"
-        ));
-    }
+    // Each socket that was handed over has clients, who wait for a worker.
+    let settings = &Settings {
+        processes: settings.processes.max(sockets.all.len()),
+        ..settings.clone()
+    };
     let now = Time::now();
     let mut master = Master {
         settings,
@@ -66,7 +64,7 @@ pub fn run_telling(
         reloaded,
         program,
         input,
-        roster: Roster::new(workers, settings, now),
+        roster: Roster::new(settings, now),
         voice: Voice::of_environment(predecessor.is_some(), now),
         board: Board::default(),
         members: BTreeMap::new(),
@@ -134,6 +132,8 @@ struct Successor {
 struct Member {
     child: Child,
     channel: Channel,
+    /// The number of the socket that it accepts on.
+    socket: usize,
 }
 
 impl Master<'_> {
@@ -153,7 +153,7 @@ impl Master<'_> {
         let mut text = format!(
             "listening on {} with {} worker processes",
             socket.address(),
-            self.roster.standing().places
+            self.settings.processes
         );
         if let Some(admin) = &self.sockets.admin {
             text.push_str(&format!("; /health and /metrics at {}", admin.address()));
@@ -323,12 +323,12 @@ impl Master<'_> {
                     self.carry_out(actions);
                     self.begin();
                 }
+                Message::Alive => self.roster.alive(id, Time::now()),
                 Message::Counts(counts) => {
                     if let Some(row) = self.board.shown().workers.get_mut(&id) {
                         row.counts = counts;
                     }
                 }
-                Message::Alive => self.roster.alive(id, Time::now()),
                 Message::Retire | Message::Stop => {}
             }
         }
@@ -382,25 +382,25 @@ impl Master<'_> {
                         let _ = member.child.kill();
                     }
                 }
-                Action::End(id) => {
+                Action::KillSilent(id) => {
                     if let Some(member) = self.members.get_mut(&id) {
                         let pid = member.child.id();
-                        (self.say)(&format!("killing worker {pid}, which goes on no more"));
+                        let text = "which gives no sign of life, to start another";
+                        (self.say)(&format!("killing worker {pid}, {text}"));
                         let _ = member.child.kill();
                     }
                 }
-                Action::Share(place, other) => {
-                    if self.sockets.share(place, other) {
-                        (self.say)(
-                            "a worker can't be kept running: connections go to the others until \
-                             it can",
-                        );
+                Action::Detach(place) => self.detach(place),
+                Action::Attach(place) => {
+                    if let Err(error) = self.sockets.attach(place, self.settings.backlog) {
+                        (self.say)(&format!("worker {place} shares a socket: {error}"));
                     }
                 }
                 Action::Reloaded => {
                     self.input.decided(true);
                     (self.say)("reloaded: new workers serve, the old ones end");
-                    if let Some(text) = self.input.current() {
+                    let input = self.input.for_worker(false);
+                    if let Some(text) = input.ok().flatten().and_then(Shared::read) {
                         (self.reloaded)(&text);
                     }
                     self.voice.ready();
@@ -414,6 +414,16 @@ impl Master<'_> {
                     self.voice.ready();
                 }
             }
+        }
+    }
+
+    /// A place has no worker for longer: its clients go to the others.
+    fn detach(&mut self, place: usize) {
+        let number = place % self.sockets.all.len();
+        let is_used = self.members.values().any(|one| one.socket == number);
+        if !is_used && self.sockets.detach(number) {
+            let text = "can't be started: the others get its clients until the next reload";
+            (self.say)(&format!("worker {place} {text}"));
         }
     }
 
@@ -439,11 +449,18 @@ impl Master<'_> {
                     pid: child.id(),
                     ready: false,
                     ending: false,
+                    silent: false,
                     counts: Default::default(),
                     figures: Figures::of(memory),
                 };
                 self.board.shown().workers.insert(id, row);
-                self.members.insert(id, Member { child, channel });
+                let socket = self.sockets.number(place);
+                let member = Member {
+                    child,
+                    channel,
+                    socket,
+                };
+                self.members.insert(id, member);
             }
             Err(error) => {
                 (self.say)(&format!("can't start a worker: {}", explain(&error)));
@@ -467,6 +484,9 @@ impl Master<'_> {
     fn show(&self) {
         let standing = self.roster.standing();
         let mut shown = self.board.shown();
+        for (id, row) in &mut shown.workers {
+            row.silent = self.roster.is_silent(*id);
+        }
         if shown.standing != standing {
             shown.standing = standing;
             let text = format!("{} of {} workers serve", standing.serving, standing.places);

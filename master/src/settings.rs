@@ -11,8 +11,8 @@ use ringside_server::Address;
 pub struct Settings {
     /// Where to listen, unless systemd or an earlier master hands sockets over.
     pub address: Address,
-    /// Worker processes. A master that takes over from another has as many at least as that has
-    /// listening sockets: on one that nobody accepts at, clients would wait in vain.
+    /// Worker processes. A master that takes over from another has as many as that one had
+    /// sockets, if it's told fewer: clients wait on each of them.
     pub processes: usize,
     /// Connections that may wait in the queue of each listening socket.
     pub backlog: u32,
@@ -24,16 +24,18 @@ pub struct Settings {
     pub input: Option<PathBuf>,
     /// How long new workers may take until they serve. A reload that takes longer is given up.
     pub start: Duration,
-    /// A worker none of whose threads, or only some, have gone on for so long is killed and
-    /// replaced: it's blocked, stopped, or in a loop. `None` lets it be.
-    pub hang: Option<Duration>,
     /// How long a worker may take to end, from when it's told to. One that takes longer is killed.
     pub retire: Duration,
+    /// How long a worker that serves may give no sign of life, such as one that is stopped, or
+    /// whose handler is in an endless loop: it's killed, and another is started. Signs come each
+    /// second, so less than 3 s is taken for 3 s; zero has no worker killed for it.
+    pub silence: Duration,
 }
 
 impl Settings {
-    /// `processes` workers at `address`, which may take 30 s to begin, be silent for 30 s, and take
-    /// 40 s to end: more than the 10 s that a server drains for unless told otherwise.
+    /// `processes` workers at `address`, which may take 30 s to begin, and 40 s to end: more than
+    /// the 10 s that a server drains for unless told otherwise. One is replaced after 10 s of
+    /// silence.
     pub fn new(address: Address, processes: usize) -> Settings {
         Settings {
             address,
@@ -42,8 +44,8 @@ impl Settings {
             admin: None,
             input: None,
             start: Duration::from_secs(30),
-            hang: Some(Duration::from_secs(30)),
             retire: Duration::from_secs(40),
+            silence: Duration::from_secs(10),
         }
     }
 }

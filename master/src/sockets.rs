@@ -1,5 +1,6 @@
 //! The listening sockets of a master: opened, or taken over from systemd or from an earlier master.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::os::fd::{OwnedFd, RawFd};
 
@@ -21,10 +22,12 @@ const SYSTEMD_FIRST: RawFd = 3;
 const ADMIN_NAME: &str = "admin";
 
 /// What a master listens on.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Sockets {
     /// One for each worker, or fewer, which they share.
     pub(crate) all: Vec<Listening>,
+    /// Those of [`Sockets::all`] that nobody can connect to.
+    pub(crate) detached: BTreeSet<usize>,
     pub(crate) admin: Option<Listening>,
     /// They belong to systemd, which goes on listening when this service has ended.
     pub(crate) systemds: bool,
@@ -42,35 +45,50 @@ impl Sockets {
             return Ok((sockets.complete(settings)?, Some(predecessor)));
         }
         let systemd = of_systemd(settings)?;
-        let sockets = systemd.unwrap_or(Sockets {
-            all: Vec::new(),
-            admin: None,
-            systemds: false,
-        });
+        let sockets = systemd.unwrap_or_default();
         Ok((sockets.complete(settings)?, None))
-    }
-
-    /// How many workers there are: more where there are more sockets, since nobody would accept on
-    /// some.
-    pub(crate) fn workers(&self, settings: &Settings) -> usize {
-        settings.processes.max(self.all.len())
     }
 
     /// That of a worker.
     pub(crate) fn of(&self, place: usize) -> &Listening {
-        &self.all[place % self.all.len()]
+        &self.all[self.number(place)]
     }
 
-    /// Has a place share the socket of another: its own takes nobody any more, and the kernel
-    /// spreads connections over the others. False where there is nothing to be shared.
-    pub(crate) fn share(&mut self, place: usize, other: usize) -> bool {
-        let other = self.of(other).clone();
-        let is_own = !self.systemds && place < self.all.len() && self.all[place] != other;
-        if is_own {
-            let _ = rustix::net::shutdown(&self.all[place], Shutdown::Both);
-            self.all[place] = other;
+    /// Which of them is a worker's: that of the next one whose own was taken from clients.
+    pub(crate) fn number(&self, place: usize) -> usize {
+        let count = self.all.len();
+        let mut numbers = (place..place + count).map(|one| one % count);
+        let attached = numbers.find(|number| !self.detached.contains(number));
+        attached.unwrap_or(place % count)
+    }
+
+    /// Those that somebody can connect to.
+    pub(crate) fn attached(&self) -> impl Iterator<Item = &Listening> {
+        let all = self.all.iter().enumerate();
+        all.filter_map(|(number, one)| (!self.detached.contains(&number)).then_some(one))
+    }
+
+    /// Has nobody connect to a socket of which nobody accepts, so that the kernel gives all to the
+    /// others (SO_REUSEPORT in socket(7)). Those who wait there are told that it's over, unless the
+    /// kernel gives them to others, too (`tcp_migrate_req` in the kernel's ip-sysctl). Says whether
+    /// it did: not those of systemd, which may have addresses of their own, and not the last one.
+    pub(crate) fn detach(&mut self, number: usize) -> bool {
+        if self.systemds || self.attached().count() < 2 {
+            return false;
         }
-        is_own
+        let shut = rustix::net::shutdown(&self.all[number], Shutdown::Both).is_ok();
+        shut && self.detached.insert(number)
+    }
+
+    /// Gives a place its own socket again.
+    pub(crate) fn attach(&mut self, place: usize, backlog: u32) -> Result<(), Error> {
+        let number = place % self.all.len();
+        if self.detached.contains(&number) {
+            let address = self.all[number].address().clone();
+            self.all[number] = open_one(&address, Some(Share::Next), backlog)?;
+            self.detached.remove(&number);
+        }
+        Ok(())
     }
 
     /// Has nobody connect any more, whoever else has these sockets. Those of systemd go on.
@@ -137,6 +155,7 @@ fn of_master(text: &str) -> Result<(Sockets, Predecessor), Error> {
             .into_iter()
             .map(|number| listening(take(number)?))
             .collect::<Result<_, _>>()?,
+        detached: BTreeSet::new(),
         systemds,
     };
     Ok((sockets, predecessor))
@@ -169,11 +188,7 @@ fn of_systemd(settings: &Settings) -> Result<Option<Sockets>, Error> {
     let count = number("LISTEN_FDS").unwrap_or(0);
     let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
     let mut names = names.split(':');
-    let mut sockets = Sockets {
-        all: Vec::new(),
-        admin: None,
-        systemds: true,
-    };
+    let mut sockets = Sockets::default();
     for descriptor in (SYSTEMD_FIRST..).take(count as usize) {
         let socket = inherited::take(descriptor).and_then(Listening::inherited);
         let socket = socket.map_err(|error| {
@@ -187,8 +202,6 @@ fn of_systemd(settings: &Settings) -> Result<Option<Sockets>, Error> {
             _ => sockets.all.push(socket),
         }
     }
-    // With the admin's socket alone, the others are opened here.
-    sockets.systemds = !sockets.all.is_empty();
     if sockets.all.len() > settings.processes {
         return Err(Error::new(format!(
             "systemd hands {} sockets over, and there are {} processes: with fewer processes than \
@@ -197,11 +210,15 @@ fn of_systemd(settings: &Settings) -> Result<Option<Sockets>, Error> {
             settings.processes
         )));
     }
+    // One for the admin alone leaves the others to this master, which ends them, too.
+    sockets.systemds = !sockets.all.is_empty();
     Ok(Some(sockets))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpStream;
+
     use super::*;
 
     #[test]
@@ -221,6 +238,41 @@ mod tests {
         ] {
             assert_eq!(handed_over(text), None, "{text:?}");
         }
+    }
+
+    #[test]
+    fn the_others_get_the_clients_of_a_socket_that_is_taken_from_them() {
+        let address = Address::Tcp("127.0.0.1:0".parse().expect("an address"));
+        let settings = Settings::new(address, 3);
+        let mut sockets = Sockets::default().complete(&settings).expect("free");
+        let address = sockets.of(0).address().clone();
+        let Address::Tcp(to) = &address else {
+            panic!("{address}");
+        };
+        assert!(sockets.detach(1));
+        assert_eq!((sockets.number(1), sockets.number(2)), (2, 2));
+        let accepted = |sockets: &Sockets| -> Vec<usize> {
+            let clients: Vec<_> = (0..60).map(|_| TcpStream::connect(to)).collect();
+            assert!(clients.iter().all(Result::is_ok));
+            let count = |one: &Listening| {
+                rustix::io::ioctl_fionbio(one, true).expect("a socket");
+                std::iter::from_fn(|| rustix::net::accept(one).ok()).count()
+            };
+            sockets.all.iter().map(count).collect()
+        };
+        let counts = accepted(&sockets);
+        assert_eq!(
+            (counts[1], counts.iter().sum::<usize>()),
+            (0, 60),
+            "{counts:?}"
+        );
+        sockets.attach(1, 128).expect("its address is ours");
+        assert_eq!(sockets.of(1).address(), &address);
+        let counts = accepted(&sockets);
+        assert!(counts[1] > 0, "{counts:?}");
+        assert_eq!(counts.iter().sum::<usize>(), 60, "{counts:?}");
+        assert!(sockets.detach(0) && sockets.detach(1));
+        assert!(!sockets.detach(2), "the last one stays");
     }
 
     #[test]

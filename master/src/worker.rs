@@ -19,7 +19,10 @@ const COUNTS_EVERY: Timespec = Timespec {
     tv_nsec: 250_000_000,
 };
 
-/// How often it writes what it counts beside the server, and says that it goes on.
+/// How often it says that it isn't stuck.
+const ALIVE_EVERY: Duration = Duration::from_secs(1);
+
+/// How often it writes what it counts beside the server.
 const FIGURES_EVERY: Duration = Duration::from_secs(1);
 
 /// A worker process.
@@ -103,6 +106,7 @@ impl Worker {
         figures: Option<Figures>,
     ) -> Telling {
         self.channel.say(Message::Ready);
+        self.channel.say(Message::Alive);
         let telling = Telling(Arc::new(Told {
             channel: Arc::clone(&self.channel),
             live,
@@ -152,8 +156,8 @@ impl Told {
     /// Does what the master says, until it's gone.
     fn listen(&self, stop: &Stop) {
         let mut told = Counts::default();
-        let mut write_at = Time(0);
-        let mut turns = self.live.turns();
+        let (mut write_at, mut alive_at) = (Time(0), Time(0));
+        let mut beats = Vec::new();
         loop {
             match self.channel.hear() {
                 Heard::Said(Message::Retire) => stop.retire(),
@@ -171,14 +175,17 @@ impl Told {
                         told = counts;
                     }
                     let now = Time::now();
+                    if now >= alive_at {
+                        // All of its threads have to go on. A server without figures has none.
+                        let latest = self.live.beats();
+                        if latest.iter().zip(&beats).all(|(now, before)| now != before) {
+                            self.channel.say(Message::Alive);
+                            beats = latest;
+                        }
+                        alive_at = now + ALIVE_EVERY;
+                    }
                     if now >= write_at {
                         self.write();
-                        let moved = self.live.turns();
-                        if moved.all_moved(&turns) {
-                            self.channel.say(Message::Alive);
-                            turns = moved;
-                        }
-                        stop.nudge();
                         write_at = now + FIGURES_EVERY;
                     }
                     let mut ears = [PollFd::new(&*self.channel, PollFlags::IN)];

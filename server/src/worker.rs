@@ -39,6 +39,9 @@ const LISTEN_AGAIN_NS: u64 = 100_000_000;
 /// What has changed is posted after so long.
 const POST_NS: u64 = 100_000_000;
 
+/// How often it posts at least: so whoever reads sees that it isn't stuck.
+const BEAT_NS: u64 = 1_000_000_000;
+
 /// Memory of what services send in a turn is kept up to so many bytes.
 const AGENDA_BYTES_MAX: usize = 1 << 20;
 
@@ -125,6 +128,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
         stop: Stop,
     ) -> Result<Self, Refused> {
         let now = driver.now();
+        let lives = settings.live.is_some();
         let site = Site::new(now, settings.wall, settings.limits);
         service.attached(driver.waker());
         let mut serving = Serving::new(Shared::new(site), service);
@@ -144,7 +148,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
             held_bytes: 0,
             listed: Vec::new(),
             posted: Live::default(),
-            post_at: Time::NEVER,
+            post_at: if lives { Time(0) } else { Time::NEVER },
             wheel: Wheel::new(now, 64),
             alarms: Vec::new(),
             plain,
@@ -210,12 +214,12 @@ impl<D: Driver, S: Service> Worker<D, S> {
         }
     }
 
-    /// Has what was counted posted after a while, if it has changed, or now if it's time.
+    /// Has what was counted posted soon, if it has changed, or now if it's time.
     fn look_at_counts(&mut self, now: Time) {
         if now >= self.post_at {
             self.post();
-            self.post_at = Time::NEVER;
-        } else if self.post_at == Time::NEVER && self.live() != self.posted {
+            self.post_at = now.plus(BEAT_NS);
+        } else if self.post_at > now.plus(POST_NS) && self.live() != self.posted {
             self.post_at = now.plus(POST_NS);
         }
     }

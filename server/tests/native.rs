@@ -6,11 +6,13 @@ mod native;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use proto::http2::hpack::Decoder;
 use ringside_server::{
-    Address, Config, Context, Reply, Request, Response, Running, Service, StartError, Stop, Time,
+    Address, Config, Context, LiveCounts, Reply, Request, Response, Running, Service, StartError,
+    Stop, Time,
 };
 use serde_json::{Value, json};
 
@@ -212,4 +214,52 @@ fn a_service_that_cannot_begin_keeps_its_server_from_starting() {
         Err(StartError::Service(why)) => assert_eq!(why, "there are no keys"),
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn a_worker_that_is_stuck_posts_nothing_while_others_go_on() {
+    struct Blocks(mpsc::Sender<()>, Arc<Mutex<mpsc::Receiver<()>>>);
+    impl Service for Blocks {
+        fn call(&mut self, _: &Request<'_>, _: &mut Context<'_>) -> Reply {
+            self.0.send(()).expect("the test listens");
+            let release = self.1.lock().expect("no panic");
+            let _ = release.recv_timeout(PATIENCE);
+            Response::sentence(200, "released").into()
+        }
+    }
+    let live = LiveCounts::new();
+    let config = Config {
+        threads: 2,
+        live: Some(live.clone()),
+        ..Config::new(Address::Tcp(([127, 0, 0, 1], 0).into()))
+    };
+    let (entered, enters) = mpsc::channel();
+    let (release, releases) = mpsc::channel();
+    let releases = Arc::new(Mutex::new(releases));
+    let make = move |_| Blocks(entered.clone(), Arc::clone(&releases));
+    let running = ringside_server::start(config, make, &Stop::new()).expect("it starts");
+    let mut client = connect(&running);
+    let request = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    client.write_all(request).expect("it reads");
+    enters.recv_timeout(PATIENCE).expect("it's called");
+    let before = live.beats();
+    let began = Time::now();
+    let mut after = before.clone();
+    while !after
+        .iter()
+        .zip(&before)
+        .any(|(now, then)| *now >= then + 3)
+    {
+        assert!(Time::now() - began < PATIENCE, "{before:?} {after:?}");
+        std::thread::park_timeout(Duration::from_millis(5));
+        after = live.beats();
+    }
+    let stuck = after.iter().zip(&before).filter(|(now, then)| now == then);
+    assert_eq!((after.len(), stuck.count()), (2, 1), "{before:?} {after:?}");
+    release.send(()).expect("it waits");
+    let mut text = String::new();
+    client.read_to_string(&mut text).expect("it answers");
+    assert!(text.ends_with("released"), "{text}");
+    running.stop();
+    running.join().expect("its driver works");
 }

@@ -1,8 +1,9 @@
 //! What a server has counted, read from outside while it runs.
 //!
 //! Each worker posts its figures where everybody may read them, a tenth of a second after something
-//! has changed at the latest. It locks nothing for that and waits for nobody, and a server that
-//! has no place for its figures posts none.
+//! has changed at the latest, and once a second otherwise, which shows that it isn't stuck. It
+//! locks nothing for that and waits for nobody, and a server that has no place for its figures
+//! posts none.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -48,17 +49,6 @@ use crate::summary::{COUNTS, Counts};
 #[derive(Clone, Default)]
 pub struct LiveCounts(Arc<Mutex<Vec<Arc<Posted>>>>);
 
-/// How many turns each worker has taken: see [`LiveCounts::turns`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TurnCounts(Vec<u64>);
-
-impl TurnCounts {
-    /// Whether each worker has taken a turn since `before` was read.
-    pub fn all_moved(&self, before: &TurnCounts) -> bool {
-        self.0.len() == before.0.len() && self.0.iter().zip(&before.0).all(|(now, then)| now > then)
-    }
-}
-
 /// What all workers of a server have posted, added up: see [`LiveCounts::read`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -98,7 +88,8 @@ const FIGURES: usize = COUNTS + OTHERS;
 #[repr(align(128))]
 pub struct Posted {
     figures: [AtomicU64; FIGURES],
-    turns: AtomicU64,
+    /// How often it has posted.
+    beats: AtomicU64,
 }
 
 impl LiveCounts {
@@ -122,12 +113,11 @@ impl LiveCounts {
         all
     }
 
-    /// How many turns each worker has taken. One that takes none when it's woken
-    /// (`Stop::nudge`) hangs: in a handler that blocks, or doesn't end.
-    pub fn turns(&self) -> TurnCounts {
+    /// How often each worker has posted: a worker whose number stays the same for seconds is stuck.
+    pub fn beats(&self) -> Vec<u64> {
         let workers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let turns = workers.iter().map(|posted| posted.turns.load(Relaxed));
-        TurnCounts(turns.collect())
+        let beats = workers.iter().map(|posted| posted.beats.load(Relaxed));
+        beats.collect()
     }
 
     /// A place for the figures of another worker.
@@ -135,7 +125,7 @@ impl LiveCounts {
     pub fn place(&self) -> Arc<Posted> {
         let posted = Arc::new(Posted {
             figures: std::array::from_fn(|_| AtomicU64::new(0)),
-            turns: AtomicU64::new(0),
+            beats: AtomicU64::new(0),
         });
         let mut workers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         workers.push(Arc::clone(&posted));
@@ -152,12 +142,7 @@ impl Posted {
         for (place, figure) in self.figures.iter().zip(figures) {
             place.store(figure, Relaxed);
         }
-    }
-
-    /// Its worker takes a turn. Nobody else writes here.
-    #[inline]
-    pub fn turned(&self) {
-        self.turns.store(self.turns.load(Relaxed) + 1, Relaxed);
+        self.beats.fetch_add(1, Relaxed);
     }
 }
 

@@ -74,10 +74,11 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", conflicts_with = "threads", value_parser = values::small_count)]
     pub(crate) processes: Option<u32>,
 
-    /// With --processes: replace a worker that has gone on no more for TIME; 0s lets it be
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::duration,
+    /// With --processes: replace a worker that gives no sign of life for TIME, 3s at least; 0s is
+    /// never
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration,
         requires = "processes")]
-    pub(crate) hang_after: Duration,
+    pub(crate) silence: Duration,
 
     /// With --processes: /health and /metrics of all workers at HOST:PORT
     #[arg(long, value_name = "ADDRESS", requires = "processes")]

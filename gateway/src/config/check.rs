@@ -27,12 +27,12 @@ use super::{
 /// Where the gateway listens if nothing is said.
 const ADDRESS: &str = "127.0.0.1:8080";
 
-/// When a worker process that goes on no more is replaced if nothing is said, and at the earliest.
-const HANG_AFTER: Duration = Duration::from_secs(30);
-const HANG_AFTER_MIN: Duration = Duration::from_secs(2);
-
 /// What `whole` is if nothing is said: answers may be as long as they like.
 const WHOLE: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// After how long without a sign of life a worker process is replaced, if nothing is said.
+const SILENCE: Duration = Duration::from_secs(10);
+const SILENCE_MIN: Duration = Duration::from_secs(3);
 
 /// How important the requests of a route are.
 const PRIORITIES: [(&str, Priority); 3] = [
@@ -64,12 +64,15 @@ pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
         tokens: &tokens,
         users: &users,
     };
-    let mut routes = Vec::with_capacity(file.route.len());
+    let mut routes: Vec<Route> = Vec::with_capacity(file.route.len());
     for (at, written) in file.route.into_iter().enumerate() {
         let span = written.span();
         let route = of.route(at, written.into_inner(), span.clone(), &named)?;
-        if let Some(before) = routes.iter().find(|before| takes_all_of(before, &route)) {
-            let what = format!("this is never reached: `{}` takes all of it", before.name);
+        if let Some(before) = routes.iter().find(|before| takes_all(before, &route)) {
+            let what = format!(
+                "`{}` can't be reached: `{}` before it takes all of its requests",
+                route.name, before.name
+            );
             return of.bad(span, what);
         }
         routes.push(route);
@@ -80,7 +83,7 @@ pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
     }
     let listen = of.listen(file.listen)?;
     let admin = match &file.admin {
-        Some(admin) => Some(of.admin(admin, &listen.address)?),
+        Some(admin) => Some(of.admin(&admin.address, &listen)?),
         None => None,
     };
     let log = file.log.map(|log| LogRule {
@@ -94,6 +97,7 @@ pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
         rate_keys: of.rate_keys(file.limits.rate_keys.as_ref())?,
         limits: limits(&file.limits),
         timeouts: timeouts(&file.timeouts),
+        silence: of.silence(file.timeouts.silence.as_ref())?,
         forward: of.forward(file.forward)?,
         upstreams,
         identity_fields: trust::identity_fields(&tokens, &users),
@@ -103,23 +107,35 @@ pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
     })
 }
 
-/// Whether a route leaves nothing to one that stands behind it: see `routing`.
-fn takes_all_of(before: &Route, route: &Route) -> bool {
-    let hosts = match before.hosts.is_empty() {
-        true => route.hosts.is_empty(),
-        false => {
-            let known = |host| before.hosts.contains(host);
-            !route.hosts.is_empty() && route.hosts.iter().all(known)
-        }
+/// Whether a route, which stands in front of another, leaves nothing to it: see
+/// [`routing`](crate::routing) for which of them a request would take.
+fn takes_all(before: &Route, other: &Route) -> bool {
+    let hosts = match (before.hosts.is_empty(), other.hosts.is_empty()) {
+        (true, true) => true,
+        (false, false) => other.hosts.iter().all(|host| before.hosts.contains(host)),
+        _ => false, // Routes of a host come before those of all.
     };
-    let methods = match before.methods.is_empty() {
-        true => route.methods.is_empty(),
-        false => {
-            let known = |method| before.methods.contains(method);
-            !route.methods.is_empty() && route.methods.iter().all(known)
-        }
+    let methods = match (before.methods.is_empty(), other.methods.is_empty()) {
+        (true, true) => true,
+        (false, false) => other.methods.iter().all(|one| before.methods.contains(one)),
+        _ => false, // One with methods comes before one without.
     };
-    hosts && methods && (&before.path, &before.header) == (&route.path, &route.header)
+    let same = |one: &Route, two: &Route| one.header.iter().all(|of| two.header.contains(of));
+    let headers = same(before, other) && same(other, before);
+    before.path == other.path && hosts && methods && headers
+}
+
+/// Whether both addresses can't be listened on at once.
+fn collide(one: &Address, other: &Address) -> bool {
+    match (one, other) {
+        (Address::Tcp(one), Address::Tcp(other)) => {
+            let (ip, other_ip) = (one.ip(), other.ip());
+            let same = ip == other_ip || ip.is_unspecified() || other_ip.is_unspecified();
+            // The kernel chooses another port for each that asks for any.
+            one.port() == other.port() && one.port() != 0 && same
+        }
+        (one, other) => one == other,
+    }
 }
 
 fn limits(written: &written::Limits) -> server::Limits {
@@ -151,18 +167,6 @@ struct Named<'a> {
 }
 
 impl Judge<'_> {
-    fn admin(&self, written: &written::Admin, listen: &Address) -> Result<Address, BadConfig> {
-        let address = self.address(written.address.get_ref(), written.address.span())?;
-        let chosen = matches!(&address, Address::Tcp(tcp) if tcp.port() == 0);
-        match !chosen && address == *listen {
-            true => {
-                let what = "clients are served at this address: operators need another one";
-                self.bad(written.address.span(), what)
-            }
-            false => Ok(address),
-        }
-    }
-
     fn listen(&self, written: written::Listen) -> Result<Listen, BadConfig> {
         let address = match &written.address {
             Some(text) => self.address(text.get_ref(), text.span())?,
@@ -175,19 +179,6 @@ impl Judge<'_> {
         ];
         let what = "expected between 1 and 1024 threads";
         let threads = self.within(written.threads.as_ref(), 1..=1024, 1, what)?;
-        let hang_after = match &written.hang_after {
-            None => Some(HANG_AFTER),
-            Some(text) if text.get_ref() == "never" => None,
-            Some(text) => match units::parse_duration(text.get_ref()) {
-                Ok(after) if after >= HANG_AFTER_MIN => Some(after),
-                Ok(_) => {
-                    let what = "expected at least 2s, or \"never\": workers say each second that \
-                                they go on";
-                    return self.bad(text.span(), what);
-                }
-                Err(wrong) => return self.bad(text.span(), wrong.to_string()),
-            },
-        };
         let certificate = match (written.certificate, written.key, written.self_signed) {
             (None, None, None) => None,
             (None, None, Some(names)) => Some(Certificate::SelfSigned { names }),
@@ -210,9 +201,35 @@ impl Judge<'_> {
             engine: self
                 .word(written.engine.as_ref(), &engines)?
                 .unwrap_or(EngineChoice::Auto),
-            hang_after,
             certificate,
         })
+    }
+
+    fn admin(&self, written: &Spanned<String>, listen: &Listen) -> Result<Address, BadConfig> {
+        let address = self.address(written.get_ref(), written.span())?;
+        match collide(&address, &listen.address) {
+            true => {
+                let what = "[listen] has this address, too: operators need one of their own, such \
+                            as \"127.0.0.1:9900\"";
+                self.bad(written.span(), what)
+            }
+            false => Ok(address),
+        }
+    }
+
+    fn silence(&self, written: Option<&Spanned<String>>) -> Result<Duration, BadConfig> {
+        let Some(written) = written else {
+            return Ok(SILENCE);
+        };
+        match units::parse_duration(written.get_ref()) {
+            Ok(length) if length.is_zero() || length >= SILENCE_MIN => Ok(length),
+            Ok(_) => self.bad(
+                written.span(),
+                "expected at least \"3s\", since workers give a sign of life each second, or \
+                 \"0s\" for never",
+            ),
+            Err(wrong) => self.bad(written.span(), wrong.to_string()),
+        }
     }
 
     fn forward(&self, written: written::Forward) -> Result<Forward, BadConfig> {
@@ -523,7 +540,8 @@ impl Judge<'_> {
         };
         let mirror = match &written.mirror {
             Some(mirror) if written.answer.is_some() => {
-                let what = "what the gateway answers itself isn't mirrored: name an `upstream`";
+                let what = "a route that answers by itself has nothing to copy: a `mirror` \
+                            needs an `upstream` or a `split`";
                 return self.bad(mirror.span(), what);
             }
             Some(mirror) => {
@@ -565,8 +583,12 @@ impl Judge<'_> {
                 );
             }
         };
-        if let Some(plain) = text.strip_suffix("/*") {
-            let what = format!("for all paths below it, write `prefix = \"{plain}/\"`");
+        if text.ends_with('*') {
+            let what = format!(
+                "`*` stands for itself in a path: for all that begins alike, write `prefix = \
+                 \"{}\"`",
+                text.trim_end_matches('*')
+            );
             return self.bad(span, what);
         }
         let judged = crate::paths::judge(text.as_bytes(), true);

@@ -23,7 +23,7 @@ use admission::queue::Priority;
 use admission::rate::Rate;
 use ipnet::IpNet;
 use server::upstream::Protocol;
-use server::{Address, Certificate, ClientSettings, EngineChoice, Limits, Secure, Timeouts};
+use server::{Address, Certificate, ClientSettings, EngineChoice, Secure, Timeouts};
 use token::{KeySet, Rules};
 
 pub use document::BadConfig;
@@ -47,6 +47,9 @@ pub struct Config {
     pub limits: server::Limits,
     /// How long clients may take.
     pub timeouts: Timeouts,
+    /// How long a worker process may give its master no sign of life until it's replaced; zero is
+    /// for ever.
+    pub silence: Duration,
     /// What requests are given on their way.
     pub forward: Forward,
     /// Where requests go, in the order of their names.
@@ -79,8 +82,6 @@ pub struct Listen {
     pub threads: usize,
     /// What drives the sockets.
     pub engine: EngineChoice,
-    /// A worker process that goes on no more for so long is replaced; `None` lets it be.
-    pub hang_after: Option<Duration>,
     /// Who the gateway is over TLS; `None` listens in the clear.
     pub certificate: Option<Certificate>,
 }
@@ -541,37 +542,48 @@ impl Config {
     /// What of `next` takes a restart, by the names in the file. Everything else can be exchanged
     /// while the gateway runs.
     pub fn needs_restart(&self, next: &Config) -> Vec<&'static str> {
-        // How long a body may be is looked at by the gateway itself, for each request.
-        let of_server = |config: &Config| {
-            let limits = Limits {
-                body_bytes: 0,
-                ..config.limits
-            };
-            (limits, config.rate_keys)
-        };
         let parts = [
             ("listen", self.listen != next.listen),
             ("admin", self.admin != next.admin),
             ("log", self.log != next.log),
-            ("limits", of_server(self) != of_server(next)),
+            (
+                "limits",
+                (self.server_limits(), self.rate_keys) != (next.server_limits(), next.rate_keys),
+            ),
             ("timeouts", self.timeouts != next.timeouts),
         ];
-        named(parts)
+        let changed = parts.into_iter().filter(|(_, changed)| *changed);
+        changed.map(|(name, _)| name).collect()
     }
 
-    /// The same where worker processes are started anew for it: what their master does itself.
-    pub fn needs_another_master(&self, next: &Config) -> Vec<&'static str> {
-        let of = |listen: &Listen| (listen.address.clone(), listen.hang_after);
-        named([
-            ("listen", of(&self.listen) != of(&next.listen)),
-            ("admin", self.admin != next.admin),
-        ])
+    /// What of `next` a master of worker processes doesn't take up, by the names in the file: new
+    /// workers have all the rest.
+    pub fn of_master(&self, next: &Config) -> Vec<&'static str> {
+        let drain = |config: &Config| (config.timeouts.drain, config.silence);
+        let engine = self.listen.engine != next.listen.engine;
+        let parts = [
+            (
+                "`address` in [listen]",
+                self.listen.address != next.listen.address,
+            ),
+            ("`engine` in [listen]", engine),
+            ("[admin]", self.admin != next.admin),
+            (
+                "`drain` and `silence` in [timeouts]",
+                drain(self) != drain(next),
+            ),
+        ];
+        let changed = parts.into_iter().filter(|(_, changed)| *changed);
+        changed.map(|(name, _)| name).collect()
     }
-}
 
-fn named<const N: usize>(parts: [(&'static str, bool); N]) -> Vec<&'static str> {
-    let changed = parts.into_iter().filter(|(_, changed)| *changed);
-    changed.map(|(name, _)| name).collect()
+    /// Those that the server looks after, and not the gateway, as after the size of bodies.
+    fn server_limits(&self) -> server::Limits {
+        server::Limits {
+            body_bytes: u64::MAX,
+            ..self.limits
+        }
+    }
 }
 
 #[cfg(test)]

@@ -28,9 +28,6 @@ fn every_mistake_is_told_with_its_place() {
     }
 }
 
-/// A public key.
-const KEY: &str = include_str!("../../../token/tests/keys/ed25519.public.pem");
-
 /// A file in which everything is said that can be.
 const WHOLE: &str = r#"
         [listen]
@@ -183,6 +180,16 @@ fn what_takes_a_restart_is_named() {
     let one = of("threads = 1");
     assert_eq!(one.needs_restart(&of("threads = 1")), Vec::<&str>::new());
     assert_eq!(one.needs_restart(&of("threads = 2")), ["listen"]);
+    let with = |limits: &str| of(&format!("threads = 1\n[limits]\n{limits}"));
+    assert_eq!(one.needs_restart(&with("body = 5")), Vec::<&str>::new());
+    assert_eq!(one.needs_restart(&with("head = 5000")), ["limits"]);
+    assert_eq!(one.of_master(&with("head = 5000")), Vec::<&str>::new());
+    let other = of("address = \"127.0.0.1:1\"\n[timeouts]\nsilence = \"5s\"");
+    let expected = [
+        "`address` in [listen]",
+        "`drain` and `silence` in [timeouts]",
+    ];
+    assert_eq!(one.of_master(&other), expected);
 }
 
 #[test]
@@ -193,10 +200,37 @@ fn what_the_documents_show_is_in_order() {
     let shown = shown.map(|rest| rest.split("```").next().unwrap_or_default());
     let all: Vec<&str> = shown.chain([example]).collect();
     assert!(all.len() > 3, "{}", all.len());
+    // The files that they name, as the guide shows them.
+    let folder = std::env::temp_dir().join(format!("ringside-shown-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder of our own");
+    let json = guide
+        .split("```json\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
+    std::fs::write(folder.join("keys.json"), json.expect("a set of keys")).expect("a file");
+    std::fs::write(folder.join("secret.key"), "s".repeat(64)).expect("a file");
     for text in all {
-        // The only file that one of them names isn't here.
-        let key = format!("keys = [{{ pem = \"\"\"{KEY}\"\"\" }}]");
-        let text = text.replace("jwks = \"keys.json\"", &key);
+        let place = |name: &str| format!("\"{}\"", folder.join(name).display());
+        let text = text.replace("\"keys.json\"", &place("keys.json"));
+        let text = text.replace("\"secret.key\"", &place("secret.key"));
         Config::of("a document", &text).unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));
     }
+    std::fs::remove_dir_all(&folder).expect("it was made");
+}
+
+#[test]
+fn routes_that_leave_something_to_others_are_reached() {
+    let routes = |texts: &[&str]| {
+        let all = texts
+            .iter()
+            .map(|text| format!("[[route]]\n{text}\nanswer = {{ status = 200 }}\n"));
+        Config::of("f", &all.collect::<String>()).expect("it's in order")
+    };
+    routes(&["prefix = \"/\"", "host = \"a.example\"", "path = \"/\""]);
+    routes(&["", "methods = [\"GET\"]", "header = { a = \"1\" }"]);
+    routes(&["methods = [\"GET\"]", "methods = [\"GET\", \"PUT\"]", ""]);
+    routes(&[
+        "host = \"a.example\"",
+        "host = [\"a.example\", \"b.example\"]",
+    ]);
 }

@@ -71,14 +71,14 @@ impl Judge<'_> {
             Some(cookie) if !is_token(cookie.get_ref()) => {
                 return self.bad(cookie.span(), "this isn't the name of a cookie");
             }
+            Some(cookie) if written.pass_on == Some(false) => {
+                let what = "`pass_on = false` takes the field of a bearer token out, and leaves \
+                            cookies as they are: remove it, or take the token from `Authorization`";
+                return self.bad(cookie.span(), what);
+            }
             Some(cookie) => Source::Cookie(cookie.get_ref().clone()),
             None => Source::Bearer,
         };
-        if let (Some(cookie), Some(false)) = (&written.cookie, written.pass_on) {
-            let what = "a token in a cookie goes on with the other cookies: `pass_on = false` is \
-                        for tokens in `Authorization`";
-            return self.bad(cookie.span(), what);
-        }
         let mut fields = Vec::with_capacity(written.fields.len());
         for (field, claim) in &written.fields {
             self.may_be_written(field, claim.span())?;

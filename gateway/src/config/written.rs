@@ -40,7 +40,6 @@ pub(super) struct Listen {
     pub(super) address: Option<Spanned<String>>,
     pub(super) threads: Option<Spanned<usize>>,
     pub(super) engine: Option<Spanned<String>>,
-    pub(super) hang_after: Option<Spanned<String>>,
     pub(super) certificate: Option<Spanned<PathBuf>>,
     pub(super) key: Option<PathBuf>,
     pub(super) self_signed: Option<Vec<String>>,
@@ -76,6 +75,7 @@ pub(super) struct Timeouts {
     pub(super) body: Option<Length>,
     pub(super) idle: Option<Length>,
     pub(super) drain: Option<Length>,
+    pub(super) silence: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -135,11 +135,15 @@ impl Gateway {
         match self.nobodys.get(&exchange).copied() {
             Some(Nobodys::Check(server)) => match event {
                 Event::Head(head) => {
-                    let well = (200..400).contains(&head.status());
+                    let status = head.status();
                     context.ask_cancel(exchange);
-                    self.checked(&plan, (exchange, server), well);
+                    let wrong =
+                        (!(200..400).contains(&status)).then(|| format!("it said {status}"));
+                    self.checked(&plan, (exchange, server), wrong);
                 }
-                Event::Failed(_) => self.checked(&plan, (exchange, server), false),
+                Event::Failed(why) => {
+                    self.checked(&plan, (exchange, server), Some(why.to_string()));
+                }
                 _ => {}
             },
             Some(Nobodys::Keys(at)) => self.keys_came(at, exchange, event, context),

@@ -107,12 +107,12 @@ impl Gateway {
             true => context.abort(ticket), // The client sees that the answer isn't whole.
             false => {
                 let status = error.kind().status();
+                let response = Response::sentence(status, format!("{error}\n"));
                 if let Some(passing) = self.places.of(ticket)
                     && !passing.gone
                 {
-                    passing.status = status;
+                    passing.answered_by_us(&response);
                 }
-                let response = Response::sentence(status, format!("{error}\n"));
                 context.complete(ticket, response);
             }
         }
@@ -244,7 +244,7 @@ impl Gateway {
         }
         if let (Some(mut entry), Some(log)) = (passing.entry, &self.shared.log) {
             entry.status = passing.status;
-            entry.bytes = passing.answer_bytes;
+            entry.bytes += passing.answer_bytes;
             entry.duration_us = micros;
             entry.retries = passing.retries;
             entry.upstream = name;

@@ -34,7 +34,7 @@ use crate::Shared;
 use crate::balance;
 use crate::config::{Action, Balance, HashKey};
 use crate::hosts;
-use crate::identity::Identities;
+use crate::identity::{Identities, is_identity};
 use crate::log::Entry;
 use crate::metrics::Figures;
 use crate::paths;
@@ -310,7 +310,7 @@ impl Gateway {
     /// Tells whoever writes it down that a request was answered without an upstream.
     fn answered_here(&mut self, entry: Option<Box<Entry>>, response: &Response) {
         if let (Some(mut entry), Some(log)) = (entry, &self.shared.log) {
-            entry.status = response.status;
+            entry.answered(response);
             log.write(entry);
         }
     }
@@ -351,7 +351,11 @@ impl Service for Gateway {
             Some(log) if self.identities.happens(log.sample) => {
                 let client = Client::of(context.peer(), &self.plan.config.forward);
                 let address = client.address(request, &self.plan.config.forward);
-                Some(Box::new(Entry::of(request, address)))
+                let mut entry = Entry::of(request, address);
+                // One that is passed on and has none is given one.
+                let identity = request.field("x-request-id").filter(|id| is_identity(id));
+                entry.request_id = identity.unwrap_or_default().escape_ascii().to_string();
+                Some(Box::new(entry))
             }
             _ => None,
         };
@@ -395,7 +399,7 @@ impl Service for Gateway {
                     match passing.answered {
                         true => context.abort(ticket),
                         false => {
-                            passing.status = 413;
+                            passing.answered_by_us(&too_long());
                             context.complete(ticket, too_long());
                         }
                     }

@@ -3,7 +3,7 @@
 use admission::gate::Slot;
 use measure::time::Time;
 use server::upstream::{self, Exchange};
-use server::{Field, Ticket};
+use server::{Field, Response, Ticket};
 
 use crate::log::Entry;
 
@@ -110,6 +110,14 @@ impl Passing {
             heard: now,
             trailers: Vec::new(),
             mirror: None,
+        }
+    }
+
+    /// The gateway answers it by itself.
+    pub(super) fn answered_by_us(&mut self, response: &Response) {
+        self.status = response.status;
+        if let Some(entry) = &mut self.entry {
+            entry.answered(response);
         }
     }
 }

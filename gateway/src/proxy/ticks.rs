@@ -68,7 +68,8 @@ impl Gateway {
                 return late;
             }
             context.ask_cancel(exchange);
-            self.checked(plan, (exchange, at), false);
+            let wrong = format!("no answer within {:?}", health.timeout);
+            self.checked(plan, (exchange, at), Some(wrong));
         }
         let Some(server) = self.servers.at(at) else {
             return Time::NEVER;
@@ -87,8 +88,13 @@ impl Gateway {
         now + health.interval
     }
 
-    /// A check of a server has ended.
-    pub(super) fn checked(&mut self, plan: &Plan, (exchange, at): (Exchange, usize), well: bool) {
+    /// A check of a server has ended, with this wrong about it if it isn't well.
+    pub(super) fn checked(
+        &mut self,
+        plan: &Plan,
+        (exchange, at): (Exchange, usize),
+        wrong: Option<String>,
+    ) {
         self.nobodys.remove(&exchange);
         let groups = self.servers.groups.iter();
         let group = groups
@@ -101,15 +107,15 @@ impl Gateway {
         };
         server.check = None;
         if let Some(rule) = rule
-            && server.condition.checked(&rule, well)
+            && server.condition.checked(&rule, wrong.is_none())
         {
             // Each worker says so for itself; what the log of a service manager keeps is enough.
-            let state = if server.condition.is_well() {
-                "well"
-            } else {
-                "unwell"
+            let name = server.name();
+            let said = match wrong {
+                None => format!("{name} is well: checks of {} are answered", rule.path),
+                Some(why) => format!("{name} is unwell: checks of {}: {why}", rule.path),
             };
-            eprintln!("ringside-gateway: {} is {state}", server.name());
+            eprintln!("ringside-gateway: {}", measure::foreign::screened(&said));
         }
     }
 

@@ -25,7 +25,7 @@ impl Gateway {
         let now = context.now();
         let Some(gate) = &mut self.servers.groups[group].gate else {
             return self.begin(ticket, context).inspect_err(|response| {
-                self.forget(ticket, response.status, context);
+                self.forget(ticket, response, context);
             });
         };
         match gate.arrive(priority, ticket, now) {
@@ -34,7 +34,7 @@ impl Gateway {
                     passing.slot = Slot::Held(now);
                 }
                 self.begin(ticket, context).inspect_err(|response| {
-                    self.forget(ticket, response.status, context);
+                    self.forget(ticket, response, context);
                 })
             }
             Arrival::Waits(other) => {
@@ -47,7 +47,7 @@ impl Gateway {
             }
             Arrival::Refused(_) => {
                 let response = self.too_much(ticket);
-                self.forget(ticket, response.status, context);
+                self.forget(ticket, &response, context);
                 Err(response)
             }
         }
@@ -109,7 +109,7 @@ impl Gateway {
                 if passing.body_bytes <= limit {
                     return self.copy_piece(ticket, bytes, context);
                 }
-                passing.status = 413;
+                passing.answered_by_us(&too_long());
                 context.complete(ticket, too_long());
             }
             Event::End => {
@@ -244,9 +244,11 @@ impl Gateway {
 
     /// Answers a request that has not begun, which is over then.
     pub(super) fn answer(&mut self, ticket: Ticket, response: Response, context: &mut Context<'_>) {
-        let status = response.status;
+        if let Some(passing) = self.places.of(ticket) {
+            passing.answered_by_us(&response);
+        }
         context.complete(ticket, response);
-        self.forget(ticket, status, context);
+        self.finish(ticket, context);
     }
 
     fn too_much(&mut self, ticket: Ticket) -> Response {
@@ -259,9 +261,14 @@ impl Gateway {
     }
 
     /// A request that has not begun is over, with this answer.
-    pub(super) fn forget(&mut self, ticket: Ticket, status: u16, context: &mut Context<'_>) {
+    pub(super) fn forget(
+        &mut self,
+        ticket: Ticket,
+        response: &Response,
+        context: &mut Context<'_>,
+    ) {
         if let Some(passing) = self.places.of(ticket) {
-            passing.status = status;
+            passing.answered_by_us(response);
         }
         self.finish(ticket, context);
     }

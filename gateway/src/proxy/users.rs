@@ -196,7 +196,7 @@ impl Gateway {
         response: Response,
         context: &mut Context<'_>,
     ) -> Result<(), Response> {
-        self.forget(ticket, response.status, context);
+        self.forget(ticket, &response, context);
         Err(response)
     }
 

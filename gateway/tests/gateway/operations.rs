@@ -173,6 +173,71 @@ fn the_access_log_says_what_became_of_each_request_and_no_secret() {
 }
 
 #[test]
+fn lines_of_the_gateways_own_answers_say_why_and_name_the_request() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("access.log");
+    let origin = Origin::new(|_| Do::SayAndClose(Vec::new()));
+    let config = format!(
+        "[log]\nfile = \"{}\"\n{}path = \"/gone\"\n{}",
+        path.display(),
+        in_front_of(&[origin.address], ""),
+        "[[route]]\npath = \"/rated\"\nanswer = { status = 200, text = \"hello\" }\n\
+         rates = [{ key = \"route\", per_second = 0.001, burst = 1 }]\n\
+         [[route]]\npath = \"/refused\"\nanswer = { status = 403, text = \"no\\u001b\" }\n",
+    );
+    let gateway = Gateway::start(&config);
+    let expected = [
+        ("GET", "/rated", 200, 5, None),
+        (
+            "GET",
+            "/rated",
+            429,
+            35,
+            Some("too many requests; try again later"),
+        ),
+        (
+            "HEAD",
+            "/rated",
+            429,
+            0,
+            Some("too many requests; try again later"),
+        ),
+        (
+            "GET",
+            "/nowhere",
+            404,
+            26,
+            Some("no route for this request"),
+        ),
+        ("GET", "/refused", 403, 3, Some("no\\x1b")),
+    ];
+    for (at, (method, target, status, bytes, why)) in expected.into_iter().enumerate() {
+        gateway.ask(&format!(
+            "{method} {target} HTTP/1.1\r\nHost: h\r\nX-Request-Id: id-{at}\r\n\
+             Connection: close\r\n\r\n"
+        ));
+        let line = lines(&path, at + 1).remove(at);
+        assert_eq!(line["status"], status, "{line}");
+        assert_eq!(line["bytes"], bytes, "{line}");
+        assert_eq!(line["why"].as_str(), why, "{line}");
+        assert_eq!(line["request_id"], format!("id-{at}"), "{line}");
+    }
+    // One that was on its way has the identity that its upstream was told.
+    gateway.get("/gone");
+    let line = lines(&path, expected.len() + 1).remove(expected.len());
+    assert_eq!(line["status"], 502, "{line}");
+    assert!(
+        line["bytes"].as_u64() > Some(0) && line["why"].is_string(),
+        "{line}"
+    );
+    assert_eq!(
+        line["request_id"].as_str().map(str::len),
+        Some(32),
+        "{line}"
+    );
+}
+
+#[test]
 fn a_log_that_was_moved_away_is_begun_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("access.log");

@@ -278,42 +278,6 @@ fn workers_that_have_keys_stay_until_those_that_follow_have_them() {
     assert!(said.contains(why), "{said}");
 }
 
-#[test]
-fn a_worker_that_is_stopped_is_replaced() {
-    let origin = Origin::named("ok");
-    let text = behind("auto", &origin);
-    let text = text.replacen("[listen]\n", "[listen]\nhang_after = \"2s\"\n", 1);
-    let master = Served::start(&text);
-    let stopped = master.workers()[0];
-    // One that has said that it goes on; it does so each second.
-    until("it has begun", || master.get().ends_with("ok"));
-    let begun = measure::time::Time::now();
-    while measure::time::Time::now() < begun.plus(1_500_000_000) {
-        assert!(master.get().ends_with("ok"));
-    }
-    signal(stopped, Signal::SIGSTOP);
-    master.until("hung", 1);
-    until("another has its place", || {
-        !master.workers().contains(&stopped) && master.figure("serving") == Some(2)
-    });
-    assert!((0..10).all(|_| master.get().ends_with("ok")));
-    let said = master.end();
-    assert!(said.contains("which goes on no more"), "{said}");
-}
-
-#[test]
-fn what_a_reload_cannot_change_is_said() {
-    let origin = Origin::named("ok");
-    let text = behind("auto", &origin);
-    let master = Served::start(&text);
-    master.write(&text.replacen("[listen]\n", "[listen]\nhang_after = \"5s\"\n", 1));
-    signal(master.pid(), Signal::SIGHUP);
-    master.until("reloads", 1);
-    let said = master.end();
-    let what = "what changed in [listen] takes a restart";
-    assert!(said.contains(what), "{said}");
-}
-
 /// A figure of `/metrics`.
 fn metric(master: &Served, name: &str) -> Option<u64> {
     let text = master.ask_admin("/metrics")?;
@@ -397,4 +361,149 @@ fn a_certificate_of_each_process_is_refused() {
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert_eq!(ended.status.code(), Some(1), "{said}");
     assert!(said.contains("needs a `certificate` and a `key`"), "{said}");
+}
+
+/// A program of its own that starts the gateway with as many processes as its folder says, and
+/// whose worker of a place doesn't begin while the folder has a file `broken-PLACE`.
+fn wrapped(folder: &Path, command: &mut Command) {
+    use std::os::unix::fs::PermissionsExt;
+    let path = folder.join("wrapper");
+    let text = format!(
+        "#!/bin/bash\n\
+         place=${{RINGSIDE_WORKER%% *}}\n\
+         [ -n \"$place\" ] && [ -e \"broken-$place\" ] && exit 3\n\
+         exec -a \"$0\" {} --config gateway.toml --processes \"$(cat processes)\"\n",
+        env!("CARGO_BIN_EXE_ringside-gateway")
+    );
+    std::fs::write(&path, text).expect("a file");
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&path, mode).expect("a file of our own");
+    std::fs::write(folder.join("processes"), "2").expect("a file");
+    let mut other = Command::new(&path);
+    other
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    other.stderr(
+        File::options()
+            .append(true)
+            .open(folder.join("said"))
+            .expect("a file"),
+    );
+    *command = other;
+}
+
+#[test]
+fn another_master_with_more_or_fewer_processes_loses_no_request() {
+    let origin = Origin::named("old");
+    let master = Served::with(&behind("auto", &origin), wrapped);
+    let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        let address = master.address;
+        let (stop, done) = (&stop, &done);
+        let loads =
+            [true, false, false].map(|keeps| scope.spawn(move || load(address, keeps, stop, done)));
+        let more = |wanted: u64| {
+            let so_far = done.load(Ordering::Relaxed);
+            until("requests are answered", || {
+                let all_ended = loads.iter().all(|one| one.is_finished());
+                all_ended || done.load(Ordering::Relaxed) >= so_far + wanted
+            });
+        };
+        // With fewer than there are sockets, each socket still has somebody who accepts.
+        for (wanted, comes) in [(4, 4), (1, 2), (3, 3)] {
+            let before = master.pid();
+            std::fs::write(master.path("processes"), wanted.to_string()).expect("a file");
+            more(100);
+            signal(before, Signal::SIGUSR2);
+            until("another master", || {
+                master.figure("pid").is_some_and(|pid| pid != before)
+            });
+            until("the one before ends", || !lives(before));
+            master.until("serving", comes);
+            assert_eq!(master.figure("processes"), Some(comes));
+            more(100);
+        }
+        stop.store(true, Ordering::Relaxed);
+        for one in loads {
+            let lost = one.join().expect("no panic");
+            assert_eq!(lost, None, "{}", master.said());
+        }
+    });
+    master.end();
+}
+
+#[test]
+fn nobody_waits_for_a_worker_that_cannot_be_started_while_another_lives() {
+    on_each_engine(|engine| {
+        let origin = Origin::named("old");
+        let master = Served::with(&behind(engine, &origin), wrapped);
+        std::fs::write(master.path("broken-1"), "").expect("a file");
+        let health = master.health().expect("it answers");
+        let workers = health["workers"].as_array().expect("a list").iter();
+        let mut second = workers.filter(|one| one["place"] == 1);
+        let pid = second.next().and_then(|one| one["pid"].as_u64());
+        signal(pid.expect("there are two"), Signal::SIGKILL);
+        until("it's left out", || {
+            master.said().contains("the others get its clients")
+        });
+        // The kernel would have given half of these to the socket that nobody accepts on.
+        assert!((0..60).all(|_| master.get().ends_with("old")), "{engine}");
+        // Whoever takes that place serves beside the other one, and a reload gives each its own.
+        std::fs::remove_file(master.path("broken-1")).expect("it was there");
+        master.until("serving", 2);
+        assert!((0..60).all(|_| master.get().ends_with("old")), "{engine}");
+        signal(master.pid(), Signal::SIGHUP);
+        master.until("reloads", 1);
+        until("the old ones end", || master.workers().len() == 2);
+        assert!((0..60).all(|_| master.get().ends_with("old")), "{engine}");
+        let said = master.end();
+        assert!(!said.contains("shares a socket"), "{said}");
+    });
+}
+
+#[test]
+fn a_worker_that_hangs_is_seen_and_replaced() {
+    let origin = Origin::named("old");
+    let limit = "[timeouts]\nsilence = \"3s\"\n";
+    let master = Served::start(&format!("{limit}{}", behind("auto", &origin)));
+    let hangs = master.workers()[0];
+    signal(hangs, Signal::SIGSTOP);
+    master.until("silent", 1);
+    let text = master.ask_admin("/metrics").expect("it answers");
+    assert!(text.contains("\nringside_processes_silent 1\n"), "{text}");
+    let health = master.health().expect("it answers");
+    assert_eq!(health["status"], "degraded", "{health}");
+    assert_eq!(health["workers"][0]["state"], "silent", "{health}");
+    master.until("silent_kills", 1);
+    master.until("serving", 2);
+    until("another has its place", || {
+        !master.workers().contains(&hangs) && master.figure("serving") == Some(2)
+    });
+    assert!((0..20).all(|_| master.get().ends_with("old")));
+    assert_eq!(metric(&master, "ringside_silent_kills_total "), Some(1));
+    let said = master.end();
+    assert!(said.contains("gives no sign of life"), "{said}");
+    assert_eq!(said.matches("ended by itself").count(), 1, "{said}");
+}
+
+#[test]
+fn what_a_reload_of_workers_leaves_is_said() {
+    let origin = Origin::named("old");
+    let config = behind("auto", &origin);
+    let master = Served::start(&config);
+    // Workers have limits anew.
+    master.write(&format!("[limits]\nhead = \"8KiB\"\n{config}"));
+    signal(master.pid(), Signal::SIGHUP);
+    master.until("reloads", 1);
+    let other = config.replace(ADMIN, "[admin]\naddress = \"127.0.0.1:1\"\n");
+    for reloads in 2..=3 {
+        master.write(&format!("[timeouts]\nsilence = \"5s\"\n{other}"));
+        signal(master.pid(), Signal::SIGHUP);
+        master.until("reloads", reloads);
+    }
+    let said = master.end();
+    let line = "what changed in [admin], `drain` and `silence` in [timeouts] takes a restart";
+    assert_eq!(said.matches(line).count(), 2, "{said}");
+    assert_eq!(said.matches("takes a restart").count(), 2, "{said}");
 }

@@ -154,6 +154,17 @@ fn another_file_takes_effect_while_it_runs_and_a_broken_one_does_not() {
         "{said}"
     );
     assert_eq!(running.get("/").1, "new");
+    // It's what runs that counts, not what was read last.
+    let said = running.reload();
+    assert!(
+        said.contains("what changed in [listen] takes a restart"),
+        "{said}"
+    );
+    write(&path, &of(&new));
+    assert!(running.reload().ends_with("and is in force"));
+    let limit = format!("[limits]\nbody = 2\n{}", of(&new));
+    write(&path, &limit);
+    assert!(running.reload().ends_with("and is in force"));
 }
 
 #[test]

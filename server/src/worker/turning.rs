@@ -83,8 +83,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
         self.serving.tell_counts();
         self.settle();
         self.count_panics(); // Of handlers that were dropped, as their clients left.
-        if let Some(place) = &self.settings.live {
-            place.turned();
+        if self.settings.live.is_some() {
             self.look_at_counts(now);
         }
         Ok(())

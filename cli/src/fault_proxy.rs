@@ -4,7 +4,6 @@
 use std::io::{self, BufRead, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
-use std::time::Duration;
 
 use engine::signal::Stop;
 use engine::{Address, Config, Driver, Kind, Waker, descriptors};
@@ -22,8 +21,6 @@ const SOCKETS_MAX: usize = 1 + 2 * 16_384;
 const DESCRIPTORS_RESERVED: u64 = 64;
 /// Lines that may wait to be obeyed.
 const LINES_WAITING: usize = 16;
-/// The longest time that a fault may name.
-const DAY: Duration = Duration::from_secs(86_400);
 
 /// Proxies until SIGINT or SIGTERM.
 pub(crate) fn run(arguments: &FaultProxy) -> Result<Exit, Failure> {
@@ -32,7 +29,7 @@ pub(crate) fn run(arguments: &FaultProxy) -> Result<Exit, Failure> {
     let settings = Settings {
         listen,
         to,
-        faults: faults(arguments).map_err(Failure::usage)?,
+        faults: faults(arguments),
         seed: arguments.seed,
     };
     let stop = Stop::on_signals().map_err(Failure::signals)?;
@@ -63,24 +60,16 @@ fn sockets(limit: u64) -> usize {
     (places / 3 * 2).clamp(3, SOCKETS_MAX)
 }
 
-fn faults(arguments: &FaultProxy) -> Result<Faults, String> {
-    Ok(Faults {
-        delay_ns: within_a_day("--delay", arguments.delay)?,
-        jitter_ns: within_a_day("--jitter", arguments.jitter)?,
+fn faults(arguments: &FaultProxy) -> Faults {
+    Faults {
+        delay_ns: arguments.delay.unwrap_or_default(),
+        jitter_ns: arguments.jitter.unwrap_or_default(),
         refuse: arguments.refuse.unwrap_or(0.0),
         cut_after: arguments.cut_after,
         cut: arguments.cut,
         bandwidth: arguments.bandwidth,
         stall: arguments.stall,
         direction: arguments.direction,
-    })
-}
-
-fn within_a_day(flag: &str, time: Option<Duration>) -> Result<u64, String> {
-    match time {
-        Some(time) if time > DAY => Err(format!("{flag} is more than a day; give at most 24h")),
-        Some(time) => Ok(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
-        None => Ok(0),
     }
 }
 

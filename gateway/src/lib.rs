@@ -78,7 +78,7 @@ pub fn start(config: Config, stop: &Stop) -> Result<Running, Failure> {
 /// [`Running::figures`].
 ///
 /// It accepts when the keys for tokens have come. They are waited for until fetching them has
-/// failed, or for a second; one that takes over from others, who have keys, waits for ten, and
+/// failed, or for a second; one that takes over from others, who have keys, tries for ten, and
 /// doesn't begin without.
 ///
 /// # Errors

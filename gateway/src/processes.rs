@@ -28,6 +28,7 @@ fn lead(path: &Path, processes: usize) -> Result<(), Box<dyn Error>> {
         input: Some(path.to_owned()),
         retire: config.timeouts.drain + RETIRED_WITHIN,
         silence: config.silence,
+        engine: Some(config.listen.engine),
         ..Settings::new(config.listen.address.clone(), processes)
     };
     let say = |text: &str| eprintln!("ringside-gateway: {}", screened(text));
@@ -48,7 +49,8 @@ fn lead(path: &Path, processes: usize) -> Result<(), Box<dyn Error>> {
 
 fn work(path: &Path, worker: &Worker) -> Result<(), Box<dyn Error>> {
     let text = String::from_utf8(worker.input()?)?;
-    let config = of_processes(Config::of(&path.display().to_string(), &text))?;
+    let mut config = of_processes(Config::of(&path.display().to_string(), &text))?;
+    config.listen.engine = worker.engine().unwrap_or(config.listen.engine);
     let stop = Stop::on_signals()?;
     let running = gateway::start_on(config, worker.listening(), worker.takes_over(), &stop)?;
     let figures = running.figures();

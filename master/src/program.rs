@@ -8,8 +8,10 @@ use std::os::unix::process::CommandExt;
 use std::path::{self, Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use ringside_server::EngineChoice;
+
 use crate::channel::Channel;
-use crate::role::{FIGURES, INPUT, TAKES_OVER, WORKER};
+use crate::role::{ENGINE, FIGURES, INPUT, TAKES_OVER, WORKER};
 use crate::shared::Shared;
 use crate::sockets::{MASTER, Sockets};
 
@@ -21,6 +23,8 @@ const SYSTEMD: [&str; 3] = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"];
 pub(crate) struct Program {
     path: PathBuf,
     arguments: Vec<OsString>,
+    /// What workers are told to use.
+    pub(crate) engine: Option<EngineChoice>,
 }
 
 impl Program {
@@ -30,6 +34,7 @@ impl Program {
         Ok(Program {
             path: named.map_or_else(env::current_exe, Ok)?,
             arguments: env::args_os().skip(1).collect(),
+            engine: None,
         })
     }
 
@@ -56,6 +61,10 @@ impl Program {
             Some(input) => command.env(INPUT, input.as_raw_fd().to_string()),
             None => command.env_remove(INPUT),
         };
+        match self.engine {
+            Some(engine) => command.env(ENGINE, engine.to_string()),
+            None => command.env_remove(ENGINE),
+        };
         match takes_over {
             true => command.env(TAKES_OVER, "1"),
             false => command.env_remove(TAKES_OVER),
@@ -77,7 +86,7 @@ impl Program {
             text.push_str(&format!(" {}", socket.as_raw_fd()));
         }
         let mut command = self.command();
-        for name in [WORKER, FIGURES, INPUT, TAKES_OVER] {
+        for name in [WORKER, FIGURES, INPUT, TAKES_OVER, ENGINE] {
             command.env_remove(name);
         }
         command.env(MASTER, text).spawn()

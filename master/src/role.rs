@@ -26,6 +26,9 @@ pub(crate) const INPUT: &str = "RINGSIDE_INPUT";
 /// What says to a worker that others serve, and go on if it doesn't begin.
 pub(crate) const TAKES_OVER: &str = "RINGSIDE_TAKES_OVER";
 
+/// What drives the sockets of all workers, if the master says so.
+pub(crate) const ENGINE: &str = "RINGSIDE_ENGINE";
+
 /// What a master reads from a descriptor, instead of being interrupted.
 pub(crate) const SIGNALS: [Signal; 6] = [
     Signal::SIGHUP,
@@ -80,7 +83,10 @@ pub fn role() -> Result<Role, Error> {
         listening,
         Channel::of(channel),
         (shared(FIGURES), shared(INPUT)),
-        env::var_os(TAKES_OVER).is_some(),
+        (
+            env::var_os(TAKES_OVER).is_some(),
+            env::var(ENGINE).ok().and_then(|name| name.parse().ok()),
+        ),
     )))
 }
 

@@ -52,6 +52,12 @@ pub fn run_with(
     let input = Input::read(settings.input.as_deref());
     let input = input.map_err(|error| Error::new(error.to_string()))?;
     let (sockets, predecessor) = Sockets::obtain(settings)?;
+    let mut program = program;
+    program.engine = match (settings.engine, &predecessor) {
+        // Workers of the other master accept on the same sockets meanwhile.
+        (Some(engine), Some(_)) => Some(sockets.engine().unwrap_or(engine)),
+        (engine, _) => engine,
+    };
     // Each socket that was handed over has clients, who wait for a worker.
     let settings = &Settings {
         processes: settings.processes.max(sockets.all.len()),
@@ -419,6 +425,9 @@ impl Master<'_> {
 
     /// A place has no worker for longer: its clients go to the others.
     fn detach(&mut self, place: usize) {
+        if self.predecessor.is_some() || self.successor.is_some() {
+            return; // Workers of another master accept there.
+        }
         let number = place % self.sockets.all.len();
         let is_used = self.members.values().any(|one| one.socket == number);
         if !is_used && self.sockets.detach(number) {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ringside_server::Address;
+use ringside_server::{Address, EngineChoice};
 
 /// What a master is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,12 @@ pub struct Settings {
     /// [`Worker::input`](crate::Worker::input). It's read at the start and at each reload, so that
     /// a worker which takes the place of one that died has what the others have.
     pub input: Option<PathBuf>,
+    /// What drives the sockets of all workers, if they're told ([`Worker::engine`]): io_uring and
+    /// epoll want a listening socket in different modes, so neither a reload nor another master
+    /// changes it.
+    ///
+    /// [`Worker::engine`]: crate::Worker::engine
+    pub engine: Option<EngineChoice>,
     /// How long new workers may take until they serve. A reload that takes longer is given up.
     pub start: Duration,
     /// How long a worker may take to end, from when it's told to. One that takes longer is killed.
@@ -43,6 +49,7 @@ impl Settings {
             backlog: 65_535,
             admin: None,
             input: None,
+            engine: None,
             start: Duration::from_secs(30),
             retire: Duration::from_secs(40),
             silence: Duration::from_secs(10),

@@ -5,7 +5,8 @@ use std::env;
 use std::os::fd::{OwnedFd, RawFd};
 
 use engine::inherited;
-use ringside_server::{Address, Listening, Share};
+use ringside_server::{Address, EngineChoice, Listening, Share};
+use rustix::fs::OFlags;
 use rustix::net::Shutdown;
 
 use crate::channel::Channel;
@@ -47,6 +48,15 @@ impl Sockets {
         let systemd = of_systemd(settings)?;
         let sockets = systemd.unwrap_or_default();
         Ok((sockets.complete(settings)?, None))
+    }
+
+    /// What drives them, by the mode that they're in: epoll wants not to be made to wait.
+    pub(crate) fn engine(&self) -> Option<EngineChoice> {
+        let flags = rustix::fs::fcntl_getfl(self.all.first()?).ok()?;
+        Some(match flags.contains(OFlags::NONBLOCK) {
+            true => EngineChoice::Epoll,
+            false => EngineChoice::Uring,
+        })
     }
 
     /// That of a worker.

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use measure::time::Time;
-use ringside_server::{Listening, LiveCounts, Signal, Stop};
+use ringside_server::{EngineChoice, Listening, LiveCounts, Signal, Stop};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::channel::{Channel, Counts, Heard, Message};
@@ -35,6 +35,7 @@ pub struct Worker {
     figures: Arc<Mutex<Option<Shared>>>,
     input: Option<Shared>,
     takes_over: bool,
+    engine: Option<EngineChoice>,
 }
 
 impl Worker {
@@ -43,7 +44,7 @@ impl Worker {
         listening: Listening,
         channel: Channel,
         (figures, input): (Option<Shared>, Option<Shared>),
-        takes_over: bool,
+        (takes_over, engine): (bool, Option<EngineChoice>),
     ) -> Worker {
         Worker {
             place,
@@ -52,7 +53,14 @@ impl Worker {
             figures: Arc::new(Mutex::new(figures)),
             input,
             takes_over,
+            engine,
         }
+    }
+
+    /// What is to drive its sockets, if the master says so
+    /// ([`Settings::engine`](crate::Settings::engine)).
+    pub fn engine(&self) -> Option<EngineChoice> {
+        self.engine
     }
 
     /// Whether others serve, who go on if this worker ends before it does: it's one of a reload, or
@@ -178,7 +186,9 @@ impl Told {
                     if now >= alive_at {
                         // All of its threads have to go on. A server without figures has none.
                         let latest = self.live.beats();
-                        if latest.iter().zip(&beats).all(|(now, before)| now != before) {
+                        // Those that have nothing left to drain have ended.
+                        let ends = stop.requested().is_some() || stop.is_retiring();
+                        if ends || latest.iter().zip(&beats).all(|(now, before)| now != before) {
                             self.channel.say(Message::Alive);
                             beats = latest;
                         }

@@ -19,7 +19,7 @@ use tls::{Alpn, ServerSettings, ServerTls, Tls};
 use proto::http1;
 
 use crate::config::{Config, Limits, MEMORY_BYTES_DEFAULT};
-use crate::worker::{NotListening, Settings, Worker};
+use crate::worker::{NotReady, Settings, Worker};
 use connection::Wall;
 use service::{LiveCounts, Service, Summary};
 
@@ -88,6 +88,7 @@ where
         workers: Vec::with_capacity(config.threads),
         full: Some(is_full),
     };
+    let mut starting = Vec::with_capacity(config.threads);
     for index in 0..config.threads {
         let job = Job {
             kind,
@@ -104,18 +105,23 @@ where
             stop: stop.clone(),
         };
         let maker = maker.clone();
-        match begin(index, job, move || maker(index)) {
+        match Starting::begin(index, job, move || maker(index)) {
+            Ok(one) => starting.push(one),
+            Err(error) => return Err(running.given_up(starting, error)),
+        }
+    }
+    // Whoever is ready waits for the others: none of them accepts, and then has to leave.
+    if let Some(error) = starting.iter().find_map(|one| one.is_ready().err()) {
+        return Err(running.given_up(starting, error));
+    }
+    let mut starting = starting.into_iter();
+    while let Some(one) = starting.next() {
+        match one.listen(&running.address) {
             Ok((address, worker)) => {
                 running.address = address;
                 running.workers.push(worker);
             }
-            Err(error) => {
-                if index > 0 {
-                    running.stop();
-                }
-                let _ = running.join();
-                return Err(error);
-            }
+            Err(error) => return Err(running.given_up(starting, error)),
         }
     }
     Ok(running)
@@ -134,6 +140,21 @@ pub struct Running {
 }
 
 impl Running {
+    /// Ends what has begun, since not all of it can.
+    fn given_up(
+        self,
+        starting: impl IntoIterator<Item = Starting>,
+        error: StartError,
+    ) -> StartError {
+        let starting: Vec<Starting> = starting.into_iter().collect();
+        if !starting.is_empty() || !self.workers.is_empty() {
+            self.stop();
+        }
+        starting.into_iter().for_each(Starting::leave);
+        let _ = self.join();
+        error
+    }
+
     /// Where it listens, with the port that was chosen.
     pub fn address(&self) -> &Address {
         &self.address
@@ -451,39 +472,81 @@ struct Job {
 type Begun = Result<Address, StartError>;
 type Handle = JoinHandle<Result<Summary, Broken>>;
 
-/// Starts a worker and waits until it listens.
-fn begin<S: Service + 'static>(
+/// A worker that doesn't listen yet. Without it, the worker ends.
+struct Starting {
     index: usize,
-    job: Job,
-    make: impl FnOnce() -> S + Send + 'static,
-) -> Result<(Address, Handle), StartError> {
-    let (begun, listens) = mpsc::channel();
-    let thread = thread::Builder::new().name(format!("serve-{index}"));
-    let handle = thread
-        .spawn(move || work(job, make, &begun))
-        .map_err(|error| StartError::Thread(error.to_string()))?;
-    match listens.recv() {
-        Ok(Ok(address)) => Ok((address, handle)),
-        Ok(Err(error)) => Err(error),
-        Err(_) => Err(StartError::Thread(format!(
-            "worker {index} panicked before it listened, perhaps as its service was made"
-        ))),
+    /// Says that it's ready, and then that it listens.
+    begun: Receiver<Begun>,
+    listen: Sender<Address>,
+    handle: Handle,
+}
+
+impl Starting {
+    fn begin<S: Service + 'static>(
+        index: usize,
+        job: Job,
+        make: impl FnOnce() -> S + Send + 'static,
+    ) -> Result<Starting, StartError> {
+        let (begins, begun) = mpsc::channel();
+        let (listen, listens) = mpsc::channel();
+        let thread = thread::Builder::new().name(format!("serve-{index}"));
+        let told = Told { begins, listens };
+        let handle = thread
+            .spawn(move || work(job, make, &told))
+            .map_err(|error| StartError::Thread(error.to_string()))?;
+        Ok(Starting {
+            index,
+            begun,
+            listen,
+            handle,
+        })
     }
+
+    /// Waits until it's ready.
+    fn is_ready(&self) -> Begun {
+        let said = self.begun.recv();
+        said.unwrap_or_else(|_| {
+            let index = self.index;
+            Err(StartError::Thread(format!(
+                "worker {index} panicked before it listened, perhaps as its service was made"
+            )))
+        })
+    }
+
+    /// Has it end without listening.
+    fn leave(self) {
+        drop(self.listen);
+        let _ = self.handle.join();
+    }
+
+    /// Has it listen, with those before it at the address that was chosen for them.
+    fn listen(self, address: &Address) -> Result<(Address, Handle), StartError> {
+        // If it's gone, that is seen by what it says.
+        let _ = self.listen.send(address.clone());
+        let address = self.is_ready()?;
+        Ok((address, self.handle))
+    }
+}
+
+/// What a worker says as it begins, and is told.
+struct Told {
+    begins: Sender<Begun>,
+    listens: Receiver<Address>,
 }
 
 fn work<S: Service + 'static>(
     job: Job,
     make: impl FnOnce() -> S,
-    begun: &Sender<Begun>,
+    told: &Told,
 ) -> Result<Summary, Broken> {
     if let Some(Err(error)) = job.cpu.map(cpu::pin) {
-        let _ = begun.send(Err(StartError::Cpu(error)));
+        let _ = told.begins.send(Err(StartError::Cpu(error)));
         return Ok(Summary::default());
     }
     cpu::sharpen_sleep();
     match job.kind {
-        Kind::Uring => serve(uring::open(&job.engine), job, make, begun),
-        Kind::Epoll => serve(epoll::open(&job.engine), job, make, begun),
+        Kind::Uring => serve(uring::open(&job.engine), job, make, told),
+        Kind::Epoll => serve(epoll::open(&job.engine), job, make, told),
     }
 }
 
@@ -491,18 +554,18 @@ fn serve<D: Driver + 'static, S: Service + 'static>(
     driver: Result<D, OpenError>,
     mut job: Job,
     make: impl FnOnce() -> S,
-    begun: &Sender<Begun>,
+    told: &Told,
 ) -> Result<Summary, Broken> {
     match (driver, job.tls.take()) {
-        (Ok(driver), None) if job.upstream_tls => serve_on(Tls::as_asked(driver), job, make, begun),
-        (Ok(driver), None) => serve_on(driver, job, make, begun),
+        (Ok(driver), None) if job.upstream_tls => serve_on(Tls::as_asked(driver), job, make, told),
+        (Ok(driver), None) => serve_on(driver, job, make, told),
         // Upstreams are spoken to in the clear, unless they say how.
         (Ok(driver), Some(tls)) => {
             let driver = Tls::server(driver, tls).connecting_in_the_clear();
-            serve_on(driver, job, make, begun)
+            serve_on(driver, job, make, told)
         }
         (Err(error), _) => {
-            let _ = begun.send(Err(StartError::Engine(error)));
+            let _ = told.begins.send(Err(StartError::Engine(error)));
             Ok(Summary::default())
         }
     }
@@ -523,7 +586,7 @@ fn serve_on<D: Driver + 'static, S: Service + 'static>(
     driver: D,
     job: Job,
     make: impl FnOnce() -> S,
-    begun: &Sender<Begun>,
+    told: &Told,
 ) -> Result<Summary, Broken> {
     let Job { settings, stop, .. } = job;
     let address = settings.listen.address.clone();
@@ -531,25 +594,32 @@ fn serve_on<D: Driver + 'static, S: Service + 'static>(
     let mut worker = match Worker::new(driver, make(), settings, stop.clone()) {
         Ok(worker) => worker,
         Err(refused) => {
-            let _ = begun.send(Err(refusal(&address, refused)));
+            let _ = told.begins.send(Err(refusal(&address, refused)));
             return Ok(Summary::default());
         }
     };
     let Some(_registration) = stop.register(waker) else {
         let why = format!("more than {} workers", engine::signal::WAKERS_MAX);
-        let _ = begun.send(Err(StartError::Thread(why)));
+        let _ = told.begins.send(Err(StartError::Thread(why)));
         return Ok(Summary::default());
     };
-    if let Err(why) = worker.listen_when_ready() {
+    if let Err(why) = worker.get_ready() {
         let why = match why {
-            NotListening::Service(why) => StartError::Service(why),
-            NotListening::Refused(refused) => refusal(&address, refused),
-            NotListening::Broken(broken) => StartError::Listen(address, broken.to_string()),
+            NotReady::Service(why) => StartError::Service(why),
+            NotReady::Broken(broken) => StartError::Listen(address, broken.to_string()),
         };
-        let _ = begun.send(Err(why));
+        let _ = told.begins.send(Err(why));
         return Ok(Summary::default());
     }
-    let _ = begun.send(Ok(worker.address().clone()));
+    let _ = told.begins.send(Ok(address));
+    let Ok(address) = told.listens.recv() else {
+        return Ok(Summary::default()); // Another can't begin, so none does.
+    };
+    if let Err(refused) = worker.listen_at(&address) {
+        let _ = told.begins.send(Err(refusal(&address, refused)));
+        return Ok(Summary::default());
+    }
+    let _ = told.begins.send(Ok(worker.address().clone()));
     let _unless_it_panics = Alarm(&stop);
     worker
         .run()

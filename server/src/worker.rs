@@ -86,13 +86,11 @@ pub(crate) struct Worker<D, S> {
     upstreams: Option<Box<Sockets>>,
 }
 
-/// Why a worker doesn't listen.
+/// Why a worker isn't ready.
 #[derive(Debug)]
-pub(crate) enum NotListening {
+pub(crate) enum NotReady {
     /// Its service can't begin.
     Service(String),
-    /// The driver has refused it.
-    Refused(Refused),
     /// The driver can't go on.
     Broken(Broken),
 }
@@ -160,24 +158,32 @@ impl<D: Driver, S: Service> Worker<D, S> {
         Ok(worker)
     }
 
-    /// Listens when its service is ready, after as many turns as that takes; not at all if it's
-    /// told to stop before.
+    /// Takes as many turns as its service needs to be ready, unless it's told to stop before.
     ///
     /// # Errors
-    /// The service can't begin, or nobody can listen there.
-    pub(crate) fn listen_when_ready(&mut self) -> Result<(), NotListening> {
+    /// The service can't begin, or the driver can't go on.
+    pub(crate) fn get_ready(&mut self) -> Result<(), NotReady> {
         let mut completions = Completions::new();
         loop {
             let now = self.serving.now;
             let is_ready = self.serving.service().is_ready(now);
-            if is_ready.map_err(NotListening::Service)? {
-                return self.listen().map_err(NotListening::Refused);
-            }
-            let turned = self.turn(&mut completions, Time::NEVER);
-            turned.map_err(NotListening::Broken)?;
-            if self.serving.is_ending() {
+            if is_ready.map_err(NotReady::Service)? || self.serving.is_ending() {
                 return Ok(());
             }
+            let turned = self.turn(&mut completions, Time::NEVER);
+            turned.map_err(NotReady::Broken)?;
+        }
+    }
+
+    /// Opens its listener at an address, unless it's to end already.
+    ///
+    /// # Errors
+    /// What the driver says to it.
+    pub(crate) fn listen_at(&mut self, address: &Address) -> Result<(), Refused> {
+        self.settings.listen.address = address.clone();
+        match self.serving.is_ending() {
+            true => Ok(()),
+            false => self.listen(),
         }
     }
 

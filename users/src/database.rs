@@ -151,6 +151,7 @@ impl Store {
             // Whoever has asked may have left.
             let _ = tell.send(got.unwrap_or(Got::Failed));
             if is_late {
+                self.throw_stale_away(begun);
                 let _late = Seat::take(&self.late, usize::MAX);
                 let _ = timeout(LATE, asking).await;
             }
@@ -264,6 +265,19 @@ impl Store {
     fn throw_idle_away(&self) {
         let idle = self.with_idle(std::mem::take).into_iter();
         idle.for_each(|(conn, _)| throw_away(conn));
+    }
+
+    /// Those that were last used before then: the server that they led to may be gone without a
+    /// word, and each would cost somebody the time limit.
+    fn throw_stale_away(&self, begun: Time) {
+        let stale = self.with_idle(|idle| {
+            let (stale, kept) = std::mem::take(idle)
+                .into_iter()
+                .partition::<Vec<_>, _>(|(_, used)| *used < begun);
+            *idle = kept;
+            stale
+        });
+        stale.into_iter().for_each(|(conn, _)| throw_away(conn));
     }
 
     /// Puts a connection that is still there into the slot, if there is one.

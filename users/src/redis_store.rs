@@ -307,7 +307,9 @@ impl Store {
                 Arg::Simple(bytes) => String::from_utf8_lossy(bytes),
                 _ => "".into(),
             });
-            let (name, key) = (words.next().unwrap_or_default(), words.next());
+            let name = words.next().unwrap_or_default();
+            // Behind a script stands how many keys it has, and then the first.
+            let key = words.nth(if name == "EVAL" { 2 } else { 0 });
             self.note(&name, &key.unwrap_or_default(), error);
         }
         let now = Time::now();

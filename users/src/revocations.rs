@@ -89,9 +89,8 @@ async fn follow(
     mut connection: MultiplexedConnection,
     read: &mut Read,
 ) -> Result<(), RedisError> {
-    let mut last = begin(finder, stream, &mut connection, read).await?;
-    // How many entries were added up to that one, where it's known.
-    let mut so_far = None;
+    // Where to read from, and how many entries were added up to there, where it's known.
+    let (mut last, mut so_far) = begin(finder, stream, &mut connection, read).await?;
     finder.hears.store(true, Relaxed);
     loop {
         let mut command = cmd("XREAD");
@@ -105,10 +104,15 @@ async fn follow(
         let entries = reply.into_iter().flatten();
         let entries: Vec<Entry> = entries.flat_map(|(_, entries)| entries).collect();
         let ends = Ends::of(stream, &mut connection).await?;
-        if matches!(read, Read::Entry(_)) && !ends.have_all_after(&last, so_far) {
+        let is_complete = match read {
+            Read::Empty if entries.is_empty() && ends.first.is_none() => ends.added == so_far,
+            Read::Empty | Read::Entry(_) => ends.have_all_after(&last, so_far),
+            // Everybody was just forgotten.
+            Read::Never | Read::Lost => true,
+        };
+        if !is_complete {
             *read = Read::Lost;
-            last = begin(finder, stream, &mut connection, read).await?;
-            so_far = None;
+            (last, so_far) = begin(finder, stream, &mut connection, read).await?;
             continue;
         }
         if let Some((name, _)) = entries.last() {
@@ -130,7 +134,17 @@ impl Ends {
         let said: Result<HashMap<String, Value>, _> = info.query_async(connection).await;
         let said = match said {
             Ok(said) => said,
-            // There's no stream, or no right to ask that.
+            Err(error)
+                if error
+                    .detail()
+                    .is_some_and(|words| words.contains("no such key")) =>
+            {
+                return Ok(Ends {
+                    added: Some(0),
+                    ..Ends::default()
+                });
+            }
+            // There's no right to ask that.
             Err(error) if error.code().is_some() => {
                 let mut range = cmd("XRANGE");
                 range.arg(stream).arg("-").arg("+").arg("COUNT").arg(1);
@@ -183,27 +197,29 @@ fn place(name: &str) -> (u64, u64) {
     (number(written), number(which))
 }
 
-/// From where to read so that nothing is missed.
+/// From where to read so that nothing is missed, and how many entries were added up to there, if
+/// that's known.
 async fn begin(
     finder: &Finder,
     stream: &str,
     connection: &mut MultiplexedConnection,
     read: &mut Read,
-) -> Result<String, RedisError> {
+) -> Result<(String, Option<u64>), RedisError> {
     if let Read::Entry(name) = read {
         let mut range = cmd("XRANGE");
         range.arg(stream).arg(&*name).arg(&*name);
         let found: Vec<Entry> = range.query_async(connection).await?;
         if !found.is_empty() {
-            return Ok(name.clone());
+            return Ok((name.clone(), None));
         }
     }
+    let ends = Ends::of(stream, connection).await?;
     let mut range = cmd("XREVRANGE");
     range.arg(stream).arg("+").arg("-").arg("COUNT").arg(1);
     let newest: Vec<Entry> = range.query_async(connection).await?;
     let kept = kept(finder);
     match (&*read, newest.is_empty()) {
-        (Read::Empty, true) => return Ok("0-0".into()),
+        (Read::Empty, true) => return Ok(("0-0".into(), ends.added)),
         // What Redis has from before is heard of again below.
         (Read::Never, _) => finder.all_revoked(Duration::ZERO, Time::now()),
         // Some may have come and gone meanwhile.
@@ -220,11 +236,11 @@ async fn begin(
     }
     let Some((name, _)) = newest.first() else {
         *read = Read::Empty;
-        return Ok("0-0".into());
+        return Ok(("0-0".into(), ends.added));
     };
     *read = Read::Never;
     let from = place(name).0.saturating_sub(kept.as_millis() as u64);
-    Ok(format!("{from}-0"))
+    Ok((format!("{from}-0"), None))
 }
 
 /// For how long Redis keeps a user, with the tenth that's added for some, and with what may pass

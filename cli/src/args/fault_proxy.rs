@@ -1,7 +1,5 @@
 //! `ringside fault-proxy`.
 
-use std::time::Duration;
-
 use clap::Args;
 use engine::EngineChoice;
 use faultproxy::{CutAfter, Direction, Ending};
@@ -42,12 +40,12 @@ pub(crate) struct FaultProxy {
     pub(crate) to: String,
 
     /// Delay bytes, ends and resets by TIME, such as 10ms
-    #[arg(long, value_name = "TIME", value_parser = delay)]
-    pub(crate) delay: Option<Duration>,
+    #[arg(long, value_name = "TIME", value_parser = faultproxy::time)]
+    pub(crate) delay: Option<u64>,
 
     /// Delay each piece by up to TIME more, at random; the order stays
-    #[arg(long, value_name = "TIME", value_parser = delay)]
-    pub(crate) jitter: Option<Duration>,
+    #[arg(long, value_name = "TIME", value_parser = faultproxy::time)]
+    pub(crate) jitter: Option<u64>,
 
     /// Reset this share of new connections right after accepting them, such as 0.1
     #[arg(long, value_name = "SHARE", value_parser = faultproxy::share)]
@@ -80,11 +78,6 @@ pub(crate) struct FaultProxy {
     /// auto, uring or epoll; auto is io_uring if the kernel allows it
     #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = values::engine)]
     pub(crate) engine: EngineChoice,
-}
-
-/// `10ms`; a bare number is refused, as in what the proxy is told while it runs.
-fn delay(text: &str) -> Result<Duration, String> {
-    faultproxy::time(text).map(Duration::from_nanos)
 }
 
 /// `64K` or `2s`.

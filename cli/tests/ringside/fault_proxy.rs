@@ -516,7 +516,7 @@ fn lines_that_make_no_sense_are_answered_and_change_nothing() {
     for (line, part) in [
         (
             "stop",
-            "the commands are set, clear, reset-all and counters",
+            "the commands are set, clear, reset-all, counters, status and help",
         ),
         ("set", "no fault is named"),
         ("set delay", "write delay=VALUE"),
@@ -609,7 +609,8 @@ fn wrong_flags_are_refused_with_a_way_out() {
     let both = "--listen 127.0.0.1:0 --to 127.0.0.1:1";
     for (more, part) in [
         ("--delay soon", "is not a duration"),
-        ("--delay 25h", "--delay is more than a day"),
+        ("--delay 25h", "\"25h\" is more than a day"),
+        ("--delay 50", "is 50 50ms or 50s? Write the unit"),
         ("--jitter 25h", "--jitter is more than a day"),
         ("--jitter soon", "is not a duration"),
         ("--refuse 2", "isn't a share"),

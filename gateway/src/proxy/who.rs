@@ -19,6 +19,9 @@ const FETCH: Duration = Duration::from_secs(10);
 /// After a failure, keys are asked for again so soon.
 const AGAIN: Duration = Duration::from_secs(5);
 
+/// The same while a gateway waits for its first keys before it accepts.
+const AGAIN_AT_FIRST: Duration = Duration::from_millis(500);
+
 /// A token with an unknown key has keys fetched early, but not more often than this: anybody can
 /// write such tokens.
 const EARLY: Duration = Duration::from_secs(30);
@@ -106,7 +109,8 @@ impl Gateway {
         };
         let begins = &self.shared.begins;
         let all_let_down = one.was_let_down() && lacking.all(Checker::was_let_down);
-        match now >= begins.until || all_let_down {
+        // Others have keys, so one that is to take over from them tries again until its time is up.
+        match now >= begins.until || (all_let_down && !begins.takes_over) {
             true if begins.takes_over => {
                 let name = &one.rule().name;
                 Err(format!("the keys for [token.{name}] haven't come"))
@@ -115,9 +119,18 @@ impl Gateway {
         }
     }
 
+    /// When keys are asked for again that didn't come: soon, as long as others are waited for.
+    fn asked_again(&self, now: Time) -> Time {
+        match now < self.shared.begins.until {
+            true => now + AGAIN_AT_FIRST,
+            false => now + AGAIN,
+        }
+    }
+
     /// Asks for keys that are due.
     pub(super) fn fetch_keys(&mut self, plan: &Plan, context: &mut Context<'_>) {
         let now = context.now();
+        let again = self.asked_again(now);
         for at in 0..self.checkers.len() {
             let checker = &mut self.checkers[at];
             let Some(remote) = checker.rule().remote.clone() else {
@@ -130,13 +143,13 @@ impl Gateway {
                 context.ask_cancel(coming.exchange);
                 self.nobodys.remove(&coming.exchange);
                 checker.coming = None;
-                checker.due = now + AGAIN;
+                checker.due = again;
             }
             if now < checker.due {
                 continue;
             }
             checker.asked = now;
-            checker.due = now + AGAIN;
+            checker.due = again;
             let key = self.identities.below(u64::MAX);
             let chosen = self.servers.choose(plan, remote.upstream, (key, 0), now);
             let Some(server) = chosen.and_then(|(_, server)| self.servers.at(server)) else {
@@ -164,6 +177,7 @@ impl Gateway {
         context: &mut Context<'_>,
     ) {
         let now = context.now();
+        let again = self.asked_again(now);
         let checker = self.checkers.get_mut(at);
         let Some(checker) = checker.filter(|checker| {
             let coming = checker.coming.as_ref();
@@ -205,7 +219,7 @@ impl Gateway {
             _ => return,
         };
         checker.coming = None;
-        checker.due = now + AGAIN;
+        checker.due = again;
         self.nobodys.remove(&exchange);
         let name = checker.rule().name.clone();
         let text = format!("ringside-gateway: no new keys for [token.{name}]: {why}");

@@ -488,6 +488,33 @@ fn a_worker_that_hangs_is_seen_and_replaced() {
 }
 
 #[test]
+fn a_reload_leaves_the_engine_as_it_is() {
+    let origin = Origin::named("old");
+    let master = Served::start(&behind("epoll", &origin));
+    master.write(&behind("io_uring", &origin));
+    for reloads in 1..=2 {
+        signal(master.pid(), Signal::SIGHUP);
+        master.until("reloads", reloads);
+        assert!((0..20).all(|_| master.get().ends_with("old")));
+    }
+    let first = master.pid();
+    signal(first, Signal::SIGUSR2);
+    until("another master", || {
+        master.figure("pid").is_some_and(|pid| pid != first)
+    });
+    assert!((0..20).all(|_| master.get().ends_with("old")));
+    // Each of them says which descriptors it has: epoll's, and no ring.
+    for worker in master.workers() {
+        let folder = std::fs::read_dir(format!("/proc/{worker}/fd")).expect("it lives");
+        let links = folder.filter_map(|one| std::fs::read_link(one.ok()?.path()).ok());
+        let rings = links.filter(|link| link.to_string_lossy().contains("[io_uring]"));
+        assert_eq!(rings.count(), 0, "worker {worker}");
+    }
+    let said = master.end();
+    assert!(said.contains("`engine` in [listen]"), "{said}");
+}
+
+#[test]
 fn what_a_reload_of_workers_leaves_is_said() {
     let origin = Origin::named("old");
     let config = behind("auto", &origin);

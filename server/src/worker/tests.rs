@@ -158,7 +158,8 @@ impl<S: Service> Stage<S> {
         let stop = Stop::new();
         let _registration = stop.register(driver.waker()).expect("the first");
         let mut worker = Worker::new(driver, service, settings, stop.clone()).expect("it begins");
-        worker.listen_when_ready().expect("it listens");
+        worker.get_ready().expect("its service begins");
+        worker.listen().expect("it listens");
         Stage {
             network,
             worker,

@@ -61,6 +61,26 @@ fn entries_that_were_cut_before_they_were_read_have_everybody_forgotten() {
 }
 
 #[test]
+fn entries_that_were_cut_from_a_stream_that_was_empty_are_noticed() {
+    let (Some(redis), Some(database)) = (Redis::start(), Database::start()) else {
+        return;
+    };
+    fill(&database);
+    let users = start(asked(Some(&redis), Some(&database)));
+    until("it hears", || users.counts().hears);
+    assert_eq!(name(&ask(&users, "1")), Some("user 1"));
+    rename(&database, "1", "new");
+    redis.say_at_once(&[
+        "XADD revoked MAXLEN = 1 * key 1",
+        "XADD revoked MAXLEN = 1 * key 2",
+    ]);
+    until("what's gone is noticed", || {
+        name(&ask(&users, "1")) == Some("new")
+    });
+    assert_eq!(users.counts().overtaken, 1);
+}
+
+#[test]
 fn where_redis_refuses_to_delete_later_entries_are_heard_and_it_is_said() {
     let (Some(redis), Some(database)) = (Redis::start(), Database::start()) else {
         return;

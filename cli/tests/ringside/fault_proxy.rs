@@ -611,7 +611,7 @@ fn wrong_flags_are_refused_with_a_way_out() {
         ("--delay soon", "is not a duration"),
         ("--delay 25h", "\"25h\" is more than a day"),
         ("--delay 50", "is 50 50ms or 50s? Write the unit"),
-        ("--jitter 25h", "--jitter is more than a day"),
+        ("--jitter 25h", "is more than a day"),
         ("--jitter soon", "is not a duration"),
         ("--refuse 2", "isn't a share"),
         ("--cut-after 0", "would cut everything at once"),

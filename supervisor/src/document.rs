@@ -232,7 +232,7 @@ pub fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error
     match Amount::deserialize(from)? {
         Amount::Text(text) => measure::units::parse_duration(&text).map_err(D::Error::custom),
         Amount::Number(number) => Err(D::Error::custom(format!(
-            "a time has a unit: \"{number}s\", or perhaps \"{number}ms\""
+            "expected a time with a unit: \"{number}s\", or perhaps \"{number}ms\""
         ))),
     }
 }
@@ -330,7 +330,7 @@ mod tests {
             assert_eq!((found.rate, found.at), (Some(1000.0), Duration::ZERO));
         }
         let bare = told("at = 3");
-        let what = "a time has a unit: \"3s\", or perhaps \"3ms\"";
+        let what = "expected a time with a unit: \"3s\", or perhaps \"3ms\"";
         assert!(bare.contains("f:1:6") && bare.contains(what), "{bare}");
         let twice = told("at = \"1s\"\nat = \"2s\"");
         let what = "`at` stands twice";

@@ -252,7 +252,10 @@ fn faults_that_a_comparison_cannot_have_are_refused_with_their_line() {
             &format!("{phase}{fault}"),
             "Write it below that as [[phase.faults]]",
         ),
-        (&format!("{phase}{nested}at = \"1s\"\n"), "duplicate key"),
+        (
+            &format!("{phase}{nested}at = \"1s\"\n"),
+            "`at` stands twice",
+        ),
         (
             &format!("{phase}{}", nested.replace("\"1s\"", "\"1800ms\"")),
             "the window is 2 s long",

@@ -242,8 +242,10 @@ impl Documented {
     fn misfit(&self) -> &'static str {
         match self.kind.as_str() {
             "number" | "switch" => "\"x\"",
-            "text" | "path" | "time" | "rate" | "share" | "size" | "command" | "texts"
-            | "commands" | "numbers" | "rates" | "sizes" | "names" | "table" | "tables" => "1",
+            // A rate may be a number.
+            "rate" => "true",
+            "text" | "path" | "time" | "share" | "size" | "command" | "texts" | "commands"
+            | "numbers" | "rates" | "sizes" | "names" | "table" | "tables" => "1",
             other => panic!(
                 "`{}` has the type {other:?}, which no page explains",
                 self.key

@@ -136,6 +136,12 @@ impl Completions {
         self.woken
     }
 
+    /// Has `rename` change each completion: a driver of several has names of its own.
+    #[inline]
+    pub(crate) fn rename(&mut self, rename: impl FnMut(&mut Completion)) {
+        self.list.iter_mut().for_each(rename);
+    }
+
     /// Exchanges the list with an empty one, for the completions of an inner driver to be worked
     /// on. What they lend stays lent.
     pub fn exchange(&mut self, list: &mut Vec<Completion>) {

@@ -54,7 +54,8 @@ pub const LINGER_NS: u64 = 30_000_000_000;
 /// What a driver needs to know before it opens; everything is allocated then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The most sockets that are open at once, listeners included.
+    /// The most sockets that are open at once, listeners included. Where several rings share them,
+    /// a listener may leave a place of each ring unused.
     pub sockets: usize,
     /// Receive buffers, a power of two of at most 32,768.
     pub buffers: usize,
@@ -168,6 +169,21 @@ pub struct EngineCounters {
     pub bytes_received: u64,
     /// Bytes submitted for sending.
     pub bytes_sent: u64,
+}
+
+impl EngineCounters {
+    /// Adds what another driver counted.
+    pub(crate) fn add(&mut self, other: &EngineCounters) {
+        self.enters += other.enters;
+        self.sleeps += other.sleeps;
+        self.completions += other.completions;
+        self.starved += other.starved;
+        self.overflows += other.overflows;
+        self.short_sends += other.short_sends;
+        self.handshakes_failed += other.handshakes_failed;
+        self.bytes_received += other.bytes_received;
+        self.bytes_sent += other.bytes_sent;
+    }
 }
 
 /// A completion-based network driver. See the module's contract.

@@ -11,6 +11,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
+use rustix::io::Errno;
 use rustix::net::{SocketType, getsockname, sockopt};
 
 use crate::operations::{Address, Listen, Listening, Share, SocketOptions};
@@ -31,7 +32,12 @@ impl Listening {
             peers: false,
             inherited: None,
         };
-        let (descriptor, address) = socket::listener(&listen, Mode::Blocking)?;
+        Ok(Listening::of(&listen)?)
+    }
+
+    /// Begins to listen as this says.
+    pub(crate) fn of(listen: &Listen) -> Result<Listening, Errno> {
+        let (descriptor, address) = socket::listener(listen, Mode::Blocking)?;
         Ok(Listening {
             descriptor: Arc::new(descriptor),
             address,

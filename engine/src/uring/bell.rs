@@ -45,13 +45,23 @@ pub(super) struct Bell {
 }
 
 impl Bell {
-    /// One that only `waker` rings yet.
+    /// One of its own, that only `waker` rings yet.
     pub(super) fn new(ring: &mut Ring, waker: &Waker) -> io::Result<Bell> {
         let eventfd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let waked = eventfd.try_clone()?;
+        Bell::shared(ring, Some(waker), eventfd)
+    }
+
+    /// One that other rings ring, too.
+    pub(super) fn shared(
+        ring: &mut Ring,
+        waker: Option<&Waker>,
+        eventfd: OwnedFd,
+    ) -> io::Result<Bell> {
         ring.set_notified(false);
         ring.register_eventfd(eventfd.as_fd())?;
-        waker.write_next(waked);
+        if let Some(waker) = waker {
+            waker.write_next(eventfd.try_clone()?);
+        }
         Ok(Bell {
             eventfd,
             armed: false,

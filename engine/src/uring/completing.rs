@@ -36,7 +36,8 @@ impl Uring {
                         self.watch_waker();
                     }
                 }
-                Kind::Ignored | Kind::CancelAll => {}
+                Kind::Bell if !completed.more => self.watch_bell(),
+                Kind::Bell | Kind::Ignored | Kind::CancelAll => {}
             }
         }
         self.counters.completions += completions.len() as u64;

@@ -98,6 +98,24 @@ impl Files {
         !self.direct || self.limit - self.kernel_from >= self.kernel_taken + LEFT_MIN
     }
 
+    /// How many more connections may be accepted, or could be if this driver listened.
+    pub(super) fn room_to_accept(&self) -> usize {
+        let left = match (self.direct, self.kernel_from < self.limit) {
+            (false, _) => return usize::MAX,
+            (true, true) => self.limit - self.kernel_from - self.kernel_taken,
+            (true, false) => self.limit.saturating_sub(self.used + OWN_MIN),
+        };
+        left.saturating_sub(LEFT_MIN) as usize
+    }
+
+    /// How many more sockets this driver may make.
+    pub(super) fn room_of_own(&self) -> usize {
+        match self.direct {
+            false => usize::MAX,
+            true => self.freed.len() + (self.kernel_from - self.used) as usize,
+        }
+    }
+
     /// The kernel has put an accepted connection there.
     pub(super) fn accepted(&mut self, file: File) {
         debug_assert!(

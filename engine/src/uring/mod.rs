@@ -89,6 +89,7 @@ mod files;
 mod name;
 mod opening;
 mod ring;
+pub mod rings;
 mod socket;
 mod submitting;
 
@@ -161,6 +162,11 @@ pub struct Uring {
     waker: Waker,
     /// Made when somebody wants to sleep elsewhere.
     bell: Option<Bell>,
+    /// What this one listens to for other rings of its thread.
+    others_bell: Option<OwnedFd>,
+    /// Accepts bring one connection each, with the address of its peer or without, and there are no
+    /// more of them than places.
+    accepts_singly: bool,
     now: Time,
     capabilities: Capabilities,
     counters: EngineCounters,
@@ -181,6 +187,8 @@ struct Accept {
     /// Where the kernel writes that address; nothing for who brings many. A vector, because it
     /// stays in place when its owner is moved.
     name: Vec<Name>,
+    /// Whether that address is of interest.
+    peers: bool,
     /// Its listener was closed gracefully: what the kernel has accepted by then is still let in.
     lets_in: bool,
 }
@@ -246,8 +254,8 @@ impl Driver for Uring {
         if let Some((first, count)) = self.files.share(self.sockets.limit() as u32) {
             self.ring.let_kernel_choose(first, count).map_err(refused)?;
         }
-        let named = listen.peers && matches!(listen.address, Address::Tcp(_));
-        self.begin_accepting(token, named);
+        let peers = listen.peers && matches!(listen.address, Address::Tcp(_));
+        self.begin_accepting(token, peers);
         Ok(token)
     }
 
@@ -460,6 +468,65 @@ impl Uring {
         {
             self.cancel(Kind::Send, socket);
             self.close_retired(socket, Close::Reset);
+        }
+    }
+
+    /// How many accepts are under way.
+    fn accepting(&self) -> usize {
+        let is_under_way =
+            |accept: &&Accept| matches!(accept.state, Accepting::UnderWay | Accepting::Pausing);
+        self.accepts.iter().filter(is_under_way).count()
+    }
+
+    /// How many connections more it has room to accept.
+    fn room_to_accept(&self) -> usize {
+        let slots = self.sockets.limit() - self.sockets.taken();
+        slots.min(self.files.room_to_accept())
+    }
+
+    /// How many sockets more it has room to open, beside what its accepts may bring where each
+    /// brings one.
+    fn room_to_open(&self) -> usize {
+        let slots = self.sockets.limit() - self.sockets.taken();
+        slots
+            .saturating_sub(self.accepting())
+            .min(self.files.room_of_own())
+    }
+
+    /// Whether a turn would do something, by what is known without a system call.
+    #[inline]
+    pub(super) fn has_work(&mut self, now: Time) -> bool {
+        let idle = self.starved.is_empty() && self.is_idle() && self.ring.queued() == 0;
+        !idle || self.lingering.earlier(Until::Event).time() <= now
+    }
+
+    /// Rings this bell when there is something for an enter, and somebody dozes; so does the waker,
+    /// if that is to.
+    pub(super) fn ring_bell(&mut self, bell: OwnedFd, with_waker: bool) -> io::Result<()> {
+        let waker = with_waker.then_some(&self.waker);
+        self.bell = Some(Bell::shared(&mut self.ring, waker, bell)?);
+        Ok(())
+    }
+
+    /// Ends a sleep when other rings of this thread ring their bell.
+    pub(super) fn hear_bell(&mut self, bell: OwnedFd) {
+        self.others_bell = Some(bell);
+        self.watch_bell();
+    }
+
+    /// Hears it no more.
+    pub(super) fn leave_bell(&mut self) -> io::Result<()> {
+        if self.others_bell.take().is_some() {
+            let (bell, ignored) = (tag_number(Kind::Bell, 0), tag_number(Kind::Ignored, 0));
+            self.ring.cancel(bell, ignored);
+            self.submit(Until::Now)?;
+        }
+        Ok(())
+    }
+
+    fn watch_bell(&mut self) {
+        if let Some(bell) = &self.others_bell {
+            self.ring.poll(bell.as_raw_fd(), tag_number(Kind::Bell, 0));
         }
     }
 

@@ -72,6 +72,8 @@ pub(super) fn open(config: &Config, without: &[Feature]) -> Result<Uring, OpenEr
         unfinished: 0,
         waker,
         bell: None,
+        others_bell: None,
+        accepts_singly: false,
         now: Time::now(),
         capabilities: capabilities(features),
         counters: EngineCounters::default(),
@@ -303,7 +305,7 @@ impl Uring {
         while let Some(completed) = self.ring.take() {
             let (kind, _) = untag(completed.tag);
             match kind {
-                Kind::Wake | Kind::Ignored | Kind::QuietSend => {}
+                Kind::Wake | Kind::Bell | Kind::Ignored | Kind::QuietSend => {}
                 kind => {
                     self.unfinished -= usize::from(!completed.more);
                     if kind == Kind::Accept && completed.result >= 0 {

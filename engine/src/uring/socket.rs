@@ -84,11 +84,13 @@ pub(super) enum Kind {
     Ignored,
     /// The waker's poll.
     Wake,
+    /// The poll of the bell that other rings of this thread ring.
+    Bell,
     /// Cancelling everything, at the end.
     CancelAll,
 }
 
-const KINDS: [Kind; 11] = [
+const KINDS: [Kind; 12] = [
     Kind::Receive,
     Kind::Send,
     Kind::QuietSend,
@@ -99,6 +101,7 @@ const KINDS: [Kind; 11] = [
     Kind::CloseFile,
     Kind::Ignored,
     Kind::Wake,
+    Kind::Bell,
     Kind::CancelAll,
 ];
 

@@ -158,18 +158,25 @@ impl Uring {
     }
 
     /// Gives a listener its accept, or several that say where each peer is.
-    pub(super) fn begin_accepting(&mut self, listener: Token, named: bool) {
+    pub(super) fn begin_accepting(&mut self, listener: Token, peers: bool) {
+        let named = peers || self.accepts_singly;
         for _ in 0..if named { ACCEPTS_NAMED } else { 1 } {
-            self.begin_accept(listener, named, false);
+            self.begin_accept(listener, (named, peers), false);
         }
     }
 
     /// Submits another accept of a listener; says where it stands.
-    fn begin_accept(&mut self, listener: Token, named: bool, lets_in: bool) -> usize {
+    fn begin_accept(
+        &mut self,
+        listener: Token,
+        (named, peers): (bool, bool),
+        lets_in: bool,
+    ) -> usize {
         let accept = Accept {
             listener,
             state: Accepting::Waiting,
             name: named.then(Name::new).into_iter().collect(),
+            peers,
             lets_in,
         };
         let idle = |accept: &Accept| accept.state == Accepting::Idle;
@@ -197,8 +204,8 @@ impl Uring {
     /// connection that has come since the last turn has woken the accept that is cancelled now, and
     /// nobody else who waits at the same socket (`EPOLLEXCLUSIVE`, epoll_ctl(2)): it would wait
     /// there until another comes.
-    fn accept_what_waits(&mut self, listener: Token, named: bool) {
-        let position = self.begin_accept(listener, named, true);
+    fn accept_what_waits(&mut self, listener: Token, names: (bool, bool)) {
+        let position = self.begin_accept(listener, names, true);
         match self.accepts[position].state {
             Accepting::UnderWay => self.cancel_accept(position),
             _ => self.accepts[position].state = Accepting::Idle,
@@ -207,13 +214,14 @@ impl Uring {
 
     /// Submits the accept at `position`, if there is room for connections.
     pub(super) fn accept(&mut self, position: usize) {
+        let fits = !self.accepts_singly || self.room_to_accept() > self.accepting();
         let accept = &mut self.accepts[position];
         let listener = self.sockets.get_mut(accept.listener);
         let Some(listener) = listener.filter(|listener| !listener.failed) else {
             accept.state = Accepting::Idle;
             return;
         };
-        if !(self.parked.is_empty() && self.files.accepts_fit()) {
+        if !(fits && self.parked.is_empty() && self.files.accepts_fit()) {
             accept.state = Accepting::Waiting;
             return;
         }
@@ -241,9 +249,10 @@ impl Uring {
         self.parked.is_empty() && self.files.accepts_fit()
     }
 
-    /// Where the peer is that the accept at `position` has brought, if it says so.
+    /// Where the peer is that the accept at `position` has brought, if somebody wants to know.
     pub(super) fn accepted_peer(&self, position: usize) -> Option<SocketAddr> {
-        self.accepts[position].name.first()?.address()
+        let accept = &self.accepts[position];
+        accept.name.first().filter(|_| accept.peers)?.address()
     }
 
     /// Ends all accepts of one connection each for now. They run out of room together.
@@ -276,7 +285,7 @@ impl Uring {
             accept.lets_in = lets_in;
             match accept.state {
                 Accepting::UnderWay => {
-                    cancelled.push(!accept.name.is_empty());
+                    cancelled.push((!accept.name.is_empty(), accept.peers));
                     self.cancel_accept(position);
                 }
                 Accepting::Waiting => accept.state = Accepting::Idle,
@@ -285,7 +294,7 @@ impl Uring {
         }
         if lets_in {
             let again = cancelled.into_iter();
-            again.for_each(|named| self.accept_what_waits(listener, named));
+            again.for_each(|names| self.accept_what_waits(listener, names));
         }
         for parked in std::mem::take(&mut self.parked) {
             if parked.listener == listener && !lets_in {

@@ -21,6 +21,9 @@ use std::sync::OnceLock;
 use engine::{Config, Driver, epoll, sim, uring};
 use tls::{Certificate, ClientSettings, ClientTls, ServerSettings, ServerTls, Tls, Trust};
 
+/// Places of each ring where several share the sockets of a case.
+const EACH_RING: usize = 100;
+
 fn open_epoll(config: &Config) -> epoll::Epoll {
     epoll::open(config).expect("every Linux has epoll")
 }
@@ -211,6 +214,24 @@ use run_on_uring;
 mod on_uring {
     every_driver!(run_on_uring);
     kernel_drivers!(run_on_uring);
+}
+
+/// Runs a case on several rings, each of which has so few places that most cases need more than one
+/// of them.
+macro_rules! run_on_rings {
+    ($case:path) => {
+        if super::uring_opens(stringify!($case)) {
+            $case(&|config| {
+                engine::uring::rings::open_with(config, super::EACH_RING).expect("it opened before")
+            })
+        }
+    };
+}
+use run_on_rings;
+
+mod on_rings {
+    every_driver!(run_on_rings);
+    kernel_drivers!(run_on_rings);
 }
 
 /// Runs a case on io_uring as the oldest kernel of use would give it: files are descriptors of the

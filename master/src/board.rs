@@ -86,7 +86,7 @@ impl Shown {
         let standing = &self.standing;
         let status = match (standing.serving, standing.places) {
             (0, _) => "down",
-            (serving, places) if serving < places => "degraded",
+            (serving, places) if serving < places || standing.silent > 0 => "degraded",
             _ => "ok",
         };
         let mut text = format!(

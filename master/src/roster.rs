@@ -101,7 +101,7 @@ struct Member {
 
 #[derive(Clone, Copy, Debug)]
 struct Ending {
-    id: Id,
+    member: Member,
     kill_at: Time,
 }
 
@@ -119,7 +119,7 @@ pub(crate) struct Standing {
     pub(crate) places: usize,
     /// Places in which somebody serves.
     pub(crate) serving: usize,
-    /// Places whose worker gives no sign of life.
+    /// Workers that give no sign of life, be it that they serve or are to end.
     pub(crate) silent: usize,
     pub(crate) ending: usize,
     /// Workers that died without having been told to end.
@@ -173,7 +173,7 @@ impl Roster {
         for ending in &mut self.ending {
             if ending.kill_at <= now {
                 ending.kill_at = Time::NEVER;
-                actions.push(Action::Kill(ending.id));
+                actions.push(Action::Kill(ending.member.id));
             }
         }
         match self.state {
@@ -197,8 +197,8 @@ impl Roster {
         all.filter(|at| *at != Time::NEVER).min()
     }
 
-    /// Who serves and gave no sign of life for long enough is killed; that it has ended is told as
-    /// of any other.
+    /// Who serves, or is to end, and gave no sign of life for long enough is killed; that it has
+    /// ended is told as of any other.
     fn look_for_silent(&mut self, now: Time, actions: &mut Vec<Action>) {
         let Some(silence) = self.silence else {
             return;
@@ -206,8 +206,10 @@ impl Roster {
         // A master that was stopped itself, perhaps with its whole machine, has heard nobody.
         let was_away = now - self.looked > silence / 2;
         self.looked = now;
-        let members = self.places.iter_mut().flat_map(|place| &mut place.serving);
-        for member in members.filter(|member| member.ready) {
+        let serving = self.places.iter_mut().flat_map(|place| &mut place.serving);
+        // One that was told to end and is stuck may still share the socket, and take clients there.
+        let ending = self.ending.iter_mut().map(|ending| &mut ending.member);
+        for member in serving.chain(ending).filter(|member| member.ready) {
             let Some(heard) = &mut member.heard else {
                 continue;
             };
@@ -225,20 +227,28 @@ impl Roster {
 
     /// One has given a sign of life.
     pub(crate) fn alive(&mut self, id: Id, now: Time) {
-        for place in &mut self.places {
-            for member in place.serving.iter_mut().chain(&mut place.coming) {
-                if member.id == id {
-                    member.heard = Some(now);
-                    member.silent = false;
-                }
-            }
+        let members = self.places.iter_mut();
+        let members = members.flat_map(|place| place.serving.iter_mut().chain(&mut place.coming));
+        let ending = self.ending.iter_mut().map(|ending| &mut ending.member);
+        for member in members.chain(ending).filter(|member| member.id == id) {
+            member.heard = Some(now);
+            member.silent = false;
         }
     }
 
     /// Whether one gives no sign of life.
     pub(crate) fn is_silent(&self, id: Id) -> bool {
-        let mut serving = self.places.iter().filter_map(|place| place.serving);
-        serving.any(|member| member.id == id && member.silent)
+        self.silent().any(|member| member.id == id)
+    }
+
+    /// Those who give no sign of life.
+    fn silent(&self) -> impl Iterator<Item = &Member> {
+        let serving = self
+            .places
+            .iter()
+            .filter_map(|place| place.serving.as_ref());
+        let ending = self.ending.iter().map(|ending| &ending.member);
+        serving.chain(ending).filter(|member| member.silent)
     }
 
     /// One serves.
@@ -263,7 +273,7 @@ impl Roster {
             place.start_at = None;
             if let Some(old) = old {
                 actions.push(Action::Retire(old.id));
-                self.let_end(old.id, now);
+                self.let_end(old, now);
             }
         }
         if std::mem::take(&mut self.again) {
@@ -275,7 +285,7 @@ impl Roster {
     /// One has ended, or could not be started.
     pub(crate) fn ended(&mut self, id: Id, now: Time) -> Vec<Action> {
         let mut actions = Vec::new();
-        self.ending.retain(|ending| ending.id != id);
+        self.ending.retain(|ending| ending.member.id != id);
         let is = |member: &Option<Member>| member.is_some_and(|member| member.id == id);
         if let Some(place) = self.places.iter_mut().find(|place| is(&place.serving)) {
             let good = place
@@ -355,7 +365,7 @@ impl Roster {
                     true => Action::Retire(member.id),
                     false => Action::Stop(member.id),
                 });
-                self.let_end(member.id, now);
+                self.let_end(member, now);
             }
         }
         actions
@@ -367,7 +377,7 @@ impl Roster {
         let all = self.ending.iter_mut();
         all.map(|ending| {
             ending.kill_at = Time::NEVER;
-            Action::Kill(ending.id)
+            Action::Kill(ending.member.id)
         })
         .collect()
     }
@@ -384,12 +394,11 @@ impl Roster {
                 .serving
                 .is_some_and(|member| member.ready && !member.silent)
         };
-        let silent = |place: &&Place| place.serving.is_some_and(|member| member.silent);
         let waits = |place: &&Place| place.start_at.is_some() && place.failures > 0;
         Standing {
             places: self.places.len(),
             serving: self.places.iter().filter(serves).count(),
-            silent: self.places.iter().filter(silent).count(),
+            silent: self.silent().count(),
             ending: self.ending.len(),
             restarts: self.restarts,
             silent_kills: self.silent_kills,
@@ -424,9 +433,9 @@ impl Roster {
         }
     }
 
-    fn let_end(&mut self, id: Id, now: Time) {
+    fn let_end(&mut self, member: Member, now: Time) {
         let kill_at = now + self.retire;
-        self.ending.push(Ending { id, kill_at });
+        self.ending.push(Ending { member, kill_at });
     }
 
     /// Those who come are sent away, and those who serve go on.
@@ -441,7 +450,7 @@ impl Roster {
             if let Some(member) = self.places[index].coming.take() {
                 // It may have accepted somebody already.
                 actions.push(Action::Retire(member.id));
-                self.let_end(member.id, now);
+                self.let_end(member, now);
             }
         }
         self.detach(actions);
@@ -513,6 +522,38 @@ mod tests {
         assert_eq!(roster.ended(Id(2), at(10_002)), []);
         assert_eq!(roster.due(at(10_002)), [Action::Start(1, Id(3))]);
         assert_eq!(roster.standing().silent_kills, 1);
+    }
+
+    #[test]
+    fn one_that_is_stuck_is_killed_though_a_reload_has_told_it_to_end() {
+        let mut roster = all_serve(with_silence(2, Duration::from_secs(10)));
+        let mut now = at(0);
+        // The first goes on, the second is stuck.
+        while now < at(6_000) {
+            now = roster.next_due().expect("it looks again");
+            roster.alive(Id(1), now);
+            assert_eq!(roster.due(now), []);
+        }
+        let begun = roster.reload(now);
+        assert_eq!(begun.len(), 2);
+        roster.ready(Id(3), now);
+        let taken_over = roster.ready(Id(4), now);
+        assert!(
+            taken_over.contains(&Action::Retire(Id(2))),
+            "{taken_over:?}"
+        );
+        assert!(roster.is_silent(Id(2)));
+        assert_eq!(roster.standing().silent, 1);
+        let mut killed = Vec::new();
+        while killed.is_empty() {
+            now = roster.next_due().expect("it looks again");
+            assert!(now <= at(12_500), "{now:?}");
+            [1, 3, 4].iter().for_each(|id| roster.alive(Id(*id), now));
+            killed = roster.due(now);
+        }
+        assert_eq!(killed, [Action::KillSilent(Id(2))]);
+        roster.ended(Id(2), now);
+        assert_eq!((roster.standing().silent, roster.standing().ending), (0, 1));
     }
 
     #[test]

@@ -391,7 +391,7 @@ impl Master<'_> {
                 Action::KillSilent(id) => {
                     if let Some(member) = self.members.get_mut(&id) {
                         let pid = member.child.id();
-                        let text = "which gives no sign of life, to start another";
+                        let text = "which gives no sign of life";
                         (self.say)(&format!("killing worker {pid}, {text}"));
                         let _ = member.child.kill();
                     }

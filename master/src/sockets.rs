@@ -208,6 +208,12 @@ fn of_systemd(settings: &Settings) -> Result<Option<Sockets>, Error> {
             ))
         })?;
         match names.next() {
+            Some(ADMIN_NAME) if sockets.admin.is_some() => {
+                return Err(Error::new(format!(
+                    "systemd hands two sockets named {ADMIN_NAME} over: nobody would accept on one \
+                     of them; leave one out of the socket unit"
+                )));
+            }
             Some(ADMIN_NAME) => sockets.admin = Some(socket),
             _ => sockets.all.push(socket),
         }

@@ -385,7 +385,8 @@ impl Peer for NeverKept {
 fn a_server_that_closes_after_each_answer_is_told_from_a_generator_that_is_the_limit() {
     for schedule in [Schedule::Closed, Schedule::Constant { rate: 500.0 }] {
         let plan = plan(schedule, 4, 1.0);
-        let outcome = run(&plan, 1, Faults::none(), NeverKept);
+        let mut outcome = run(&plan, 1, Faults::none(), NeverKept);
+        outcome.cpu = None; // What this machine does meanwhile is no matter.
         let tally = &outcome.recorder.tally;
         assert!(tally.completed > 400 && tally.errors.total() == 0);
         assert_eq!(tally.reconnects, 0);

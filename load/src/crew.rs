@@ -273,7 +273,14 @@ fn begin<J: Job>(
     cpu::sharpen_sleep();
     let config = job.config();
     match kind {
-        Kind::Uring => drive(engine::uring::open(&config), over, job, gate, stop, bring),
+        Kind::Uring => drive(
+            engine::uring::rings::open(&config),
+            over,
+            job,
+            gate,
+            stop,
+            bring,
+        ),
         Kind::Epoll => drive(engine::epoll::open(&config), over, job, gate, stop, bring),
     }
 }

@@ -343,21 +343,14 @@ fn check_limits(plan: &Plan, kind: Kind) -> Result<(), LoadError> {
     };
     let connections = u64::from(plan.connections) * plan.origins() as u64;
     // Registered descriptors are limited for each ring; ordinary ones for the process.
-    let wanted = match kind {
-        Kind::Uring => sockets_for(connections.div_ceil(plan.threads.into()) as usize) as u64,
-        Kind::Epoll => connections + DESCRIPTORS_SPARE,
-    };
-    if wanted <= limit {
+    let wanted = connections + DESCRIPTORS_SPARE;
+    if kind == Kind::Uring || wanted <= limit {
         return Ok(());
     }
-    let more_threads = match kind {
-        Kind::Uring => " per worker (more threads, -t, have more in total)",
-        Kind::Epoll => "",
-    };
     Err(LoadError::Limits(format!(
-        "{connections} connections need {wanted} file descriptors, but the limit is \
-         {limit}{more_threads}: raise it with `ulimit -n {wanted}` (as root: \
-         `prlimit --nofile={wanted}`), or use fewer connections (-c)"
+        "{connections} connections need {wanted} file descriptors, but with epoll the limit is \
+         {limit}: raise it with `ulimit -n {wanted}` (as root: `prlimit --nofile={wanted}`), use \
+         io_uring, or use fewer connections (-c)"
     )))
 }
 

@@ -84,9 +84,8 @@ pub struct Limits {
     /// pieces ([`Intake::Stream`](crate::Intake::Stream)): no memory is set aside for whole ones.
     pub body_bytes: u64,
     /// Connections per worker, those to upstreams among them; more wait in the backlog. `None`
-    /// takes as many as `RLIMIT_NOFILE` allows, at most 65,535. On io_uring, where that is too few
-    /// for both, up to half of the places are kept for the upstreams that a service declares as it
-    /// starts.
+    /// takes 1,048,576; with epoll as many as `RLIMIT_NOFILE` allows. On io_uring that holds for
+    /// each ring by itself, and a worker opens as many rings as it needs.
     pub connections: Option<usize>,
     /// Bytes that the bodies, messages and unread answers of all clients may take together; with
     /// tower also what handlers haven't read, requests that wait for their handlers, and what is on

@@ -23,8 +23,11 @@ use crate::worker::{NotReady, Settings, Worker};
 use connection::Wall;
 use service::{LiveCounts, Service, Summary};
 
-/// Connections of a worker unless told otherwise: its tables cost memory before they are used.
-const CONNECTIONS_MAX_DEFAULT: u64 = 65_536;
+/// Connections of a worker unless told otherwise. What they need is set aside as they come.
+const CONNECTIONS_MAX_DEFAULT: usize = 1 << 20;
+
+/// More sockets than this have no names in a driver.
+const SOCKETS_MAX: usize = u32::MAX as usize;
 
 /// Descriptors left to everything that is no connection: listener, ring, wakers, standard streams.
 const DESCRIPTORS_RESERVED: u64 = 32;
@@ -135,7 +138,7 @@ pub struct Running {
     engine_reason: String,
     tls: Option<ServerTls>,
     stop: Stop,
-    workers: Vec<JoinHandle<Result<Summary, Broken>>>,
+    workers: Vec<Handle>,
     full: Option<Receiver<usize>>,
 }
 
@@ -193,7 +196,8 @@ impl Running {
         self.stop.retire();
     }
 
-    /// Waits until the server has ended.
+    /// Waits until the server has ended. What it can't close within two seconds, since connections
+    /// are so many, the kernel closes behind its back.
     ///
     /// # Errors
     /// A driver broke while serving. The other workers shut down normally.
@@ -203,8 +207,12 @@ impl Running {
     pub fn join(self) -> Result<Summary, Broken> {
         let mut summary = Summary::default();
         let mut broken = None;
-        for worker in self.workers {
-            match worker.join() {
+        for Handle { thread, ends } in self.workers {
+            if let Ok(done) = ends.recv() {
+                summary += done;
+                continue;
+            }
+            match thread.join() {
                 Ok(Ok(done)) => summary += done,
                 Ok(Err(error)) => broken = Some(error),
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -441,21 +449,22 @@ fn inherited(config: &Config, index: usize) -> Option<Listening> {
     (!all.is_empty()).then(|| all[index % all.len()].clone())
 }
 
-/// How many sockets each driver is opened for: io_uring's direct descriptors are limited by
-/// `RLIMIT_NOFILE` for each ring, descriptors of epoll for all workers together.
+/// How many sockets each driver is opened for. `RLIMIT_NOFILE` limits the direct descriptors of a
+/// ring, of which a driver on io_uring has as many as it needs; descriptors of epoll it limits for
+/// all workers together.
 fn sockets(config: &Config, kind: Kind) -> usize {
-    let limit = descriptors::raise_limit(u64::MAX).saturating_sub(DESCRIPTORS_RESERVED);
+    let limits = &config.limits;
+    // The listener is one.
+    let connections = limits.connections.unwrap_or(CONNECTIONS_MAX_DEFAULT);
+    let wanted = connections.saturating_add(1);
     let share = match kind {
-        Kind::Uring => limit,
-        Kind::Epoll => limit / config.threads as u64,
+        Kind::Uring => SOCKETS_MAX,
+        Kind::Epoll => {
+            let limit = descriptors::raise_limit(u64::MAX).saturating_sub(DESCRIPTORS_RESERVED);
+            usize::try_from(limit / config.threads as u64).unwrap_or(usize::MAX)
+        }
     };
-    let wanted = config
-        .limits
-        .connections
-        .map_or(CONNECTIONS_MAX_DEFAULT, |most| {
-            (most as u64).saturating_add(1)
-        });
-    share.min(wanted).max(2) as usize
+    wanted.min(share).max(2)
 }
 
 /// What the thread of a worker is given.
@@ -470,7 +479,13 @@ struct Job {
 }
 
 type Begun = Result<Address, StartError>;
-type Handle = JoinHandle<Result<Summary, Broken>>;
+/// A worker that serves.
+#[derive(Debug)]
+struct Handle {
+    thread: JoinHandle<Result<Summary, Broken>>,
+    /// What it has to say before its thread is over, where that takes a while.
+    ends: Receiver<Summary>,
+}
 
 /// A worker that doesn't listen yet. Without it, the worker ends.
 struct Starting {
@@ -490,10 +505,19 @@ impl Starting {
         let (begins, begun) = mpsc::channel();
         let (listen, listens) = mpsc::channel();
         let thread = thread::Builder::new().name(format!("serve-{index}"));
-        let told = Told { begins, listens };
-        let handle = thread
+        let (ends, ended) = mpsc::channel();
+        let told = Told {
+            begins,
+            listens,
+            ends,
+        };
+        let thread = thread
             .spawn(move || work(job, make, &told))
             .map_err(|error| StartError::Thread(error.to_string()))?;
+        let handle = Handle {
+            thread,
+            ends: ended,
+        };
         Ok(Starting {
             index,
             begun,
@@ -516,7 +540,7 @@ impl Starting {
     /// Has it end without listening.
     fn leave(self) {
         drop(self.listen);
-        let _ = self.handle.join();
+        let _ = self.handle.thread.join();
     }
 
     /// Has it listen, with those before it at the address that was chosen for them.
@@ -532,6 +556,7 @@ impl Starting {
 struct Told {
     begins: Sender<Begun>,
     listens: Receiver<Address>,
+    ends: Sender<Summary>,
 }
 
 fn work<S: Service + 'static>(
@@ -545,7 +570,7 @@ fn work<S: Service + 'static>(
     }
     cpu::sharpen_sleep();
     match job.kind {
-        Kind::Uring => serve(uring::open(&job.engine), job, make, told),
+        Kind::Uring => serve(uring::rings::open(&job.engine), job, make, told),
         Kind::Epoll => serve(epoll::open(&job.engine), job, make, told),
     }
 }
@@ -622,6 +647,8 @@ fn serve_on<D: Driver + 'static, S: Service + 'static>(
     let _ = told.begins.send(Ok(worker.address().clone()));
     let _unless_it_panics = Alarm(&stop);
     worker
-        .run()
+        .run(|summary| {
+            let _ = told.ends.send(summary);
+        })
         .inspect_err(|_| stop.request(Signal::Terminate))
 }

@@ -8,6 +8,7 @@
 //! All time limits of a connection share one timer, which looks when it is due whether the limit
 //! has moved on. So traffic sets no timers.
 
+mod draining;
 mod retiring;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ use proto::http1::server::Limits;
 use crate::pattern::{self, Slice};
 use connection::{Connection, Ending, Overdue, Serving, Shared, Step};
 use connection::{Site, Wall};
+use draining::Draining;
 use service::Timeouts;
 use service::{Live, Notice, Peer, Posted, Service, Summary, Ticket};
 use upstreams::Sockets;
@@ -63,7 +65,6 @@ pub(crate) struct Settings {
 
 /// See the module.
 pub(crate) struct Worker<D, S> {
-    driver: D,
     settings: Settings,
     stop: Stop,
     serving: Serving<S>,
@@ -75,6 +76,10 @@ pub(crate) struct Worker<D, S> {
     held_bytes: usize,
     /// Connections to be looked after before the next wait.
     listed: Vec<Token>,
+    /// Which connections are drained next, while it begins to end.
+    to_drain: Option<Draining>,
+    /// Connections that it has left to the kernel, which closes them when the driver is gone.
+    left: usize,
     /// What it has posted, and when it posts again: [`Time::NEVER`] while that is up to date.
     posted: Live,
     post_at: Time,
@@ -84,6 +89,8 @@ pub(crate) struct Worker<D, S> {
     chunks: Template,
     /// `None` until a service declares one.
     upstreams: Option<Box<Sockets>>,
+    /// The last to go: it may have many sockets left, and nobody else should wait for those.
+    driver: D,
 }
 
 /// Why a worker isn't ready.
@@ -145,6 +152,8 @@ impl<D: Driver, S: Service> Worker<D, S> {
             open: 0,
             held_bytes: 0,
             listed: Vec::new(),
+            to_drain: None,
+            left: 0,
             posted: Live::default(),
             post_at: if lives { Time(0) } else { Time::NEVER },
             wheel: Wheel::new(now, 64),
@@ -209,7 +218,10 @@ impl<D: Driver, S: Service> Worker<D, S> {
 
     /// Whether the server has stopped and no connection is left.
     pub(crate) fn is_done(&self) -> bool {
-        self.serving.draining && self.open == 0 && self.upstream_is_done()
+        self.serving.draining
+            && self.open == 0
+            && self.to_drain.is_none()
+            && self.upstream_is_done()
     }
 
     /// What was counted so far.
@@ -714,38 +726,18 @@ impl<D: Driver, S: Service> Worker<D, S> {
             self.connections[socket.slot()] = None;
             self.open -= 1;
         }
+        if self.leaves_to_kernel() {
+            self.left += 1;
+            return;
+        }
         // A token that is stale already names nothing that could be left open.
         let _ = self.driver.close(socket, how);
-    }
-
-    /// The stop was requested: no more connections, no more requests than those begun.
-    fn drain(&mut self) {
-        self.serving.drain();
-        let until = self.serving.now + self.settings.timeouts.drain;
-        self.serving.service().stopping(until);
-        self.stop_listening();
-        self.wheel.insert(until, Alarm::DrainOver);
-        for connection in self.connections.iter_mut().flatten() {
-            connection.drain(&mut self.serving);
-            list(&mut self.listed, connection);
-        }
-        self.upstream_drain(false);
     }
 
     fn stop_listening(&mut self) {
         if let Some(listener) = self.listener.take() {
             let _ = self.driver.close(listener, Close::Graceful);
         }
-    }
-
-    fn cut_all(&mut self) {
-        for slot in 0..self.connections.len() {
-            if let Some(socket) = self.connections[slot].as_ref().map(Connection::socket) {
-                self.serving.counts.cut += 1;
-                self.close(socket, Close::Reset);
-            }
-        }
-        self.upstream_drain(true);
     }
 }
 

@@ -297,16 +297,13 @@ impl Driver for Rings {
     }
 
     fn wake_handle(&mut self) -> io::Result<OwnedFd> {
-        self.has_handle = true;
-        match &self.bell {
-            None => self.first.wake_handle(),
-            Some(bell) => {
-                let bell = bell.try_clone()?;
-                self.first.leave_bell()?;
-                self.first.ring_bell(bell, true)?;
-                self.first.wake_handle()
-            }
+        let had_handle = std::mem::replace(&mut self.has_handle, true);
+        if let (Some(bell), false) = (&self.bell, had_handle) {
+            let bell = bell.try_clone()?;
+            self.first.leave_bell()?;
+            self.first.ring_bell(bell, true)?;
         }
+        self.first.wake_handle()
     }
 
     fn doze(&mut self) -> Result<Option<Time>, Broken> {

@@ -10,14 +10,19 @@ use service::{Service, Summary, Turns};
 const FAREWELL_NS: u64 = 10_000_000;
 
 impl<D: Driver, S: Service> Worker<D, S> {
-    /// Serves until the stop is requested and everything begun is finished.
-    pub(crate) fn run(self) -> Result<Summary, Broken>
+    /// Serves until the stop is requested and everything begun is finished. Where it has left
+    /// connections to the kernel, which may take a while over them, `tell` hears of the end first.
+    pub(crate) fn run(self, tell: impl FnOnce(Summary)) -> Result<Summary, Broken>
     where
         Self: 'static,
     {
         let (mut worker, ran) = S::run(self);
         ran?;
-        worker.farewell()
+        let summary = worker.farewell()?;
+        if worker.left > 0 {
+            tell(summary.clone());
+        }
+        Ok(summary)
     }
 
     /// Nothing is left to do.
@@ -50,6 +55,9 @@ impl<D: Driver, S: Service> Worker<D, S> {
 
     /// Until when it may sleep, and until `latest` at most.
     fn until(&self, latest: Time) -> Until {
+        if self.to_drain.is_some() {
+            return Until::Now;
+        }
         let due = self.wheel.next_deadline().unwrap_or(Time::NEVER);
         match due.min(latest).min(self.post_at) {
             Time::NEVER => Until::Event,
@@ -77,11 +85,15 @@ impl<D: Driver, S: Service> Worker<D, S> {
         if self.stop.is_retiring() && !self.serving.is_ending() {
             self.retire();
         }
+        self.drain_some();
         self.serving.collect();
         self.serving.work();
         self.count_panics();
         self.serving.tell_counts();
         self.settle();
+        if self.drained_all() {
+            self.to_drain = None;
+        }
         self.count_panics(); // Of handlers that were dropped, as their clients left.
         if self.settings.live.is_some() {
             self.look_at_counts(now);

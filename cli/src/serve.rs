@@ -9,6 +9,8 @@ use measure::time::Time;
 use testserver::{Config, Limits, LiveCounts, Summary, TaskLimits, Timeouts, Tls};
 use tls::Certificate;
 
+use measure::needs::Facts as Needs;
+
 use crate::args::serve::Serve;
 use crate::exit::{Exit, Failure};
 use crate::output::terminal;
@@ -30,6 +32,9 @@ pub(crate) fn run(arguments: &Serve) -> Result<Exit, Failure> {
         return in_processes(arguments, processes);
     }
     let config = config(arguments).map_err(Failure::usage)?;
+    if let Some(limit) = arguments.connection_limit {
+        warn_of_room(u64::from(limit) * config.threads as u64);
+    }
     let tasks = tasks(arguments).map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     let mut running = testserver::start_with(config, tasks, &stop).map_err(Failure::running)?;
@@ -60,6 +65,21 @@ pub(crate) fn run(arguments: &Serve) -> Result<Exit, Failure> {
     let summary = summary.map_err(Failure::running)?;
     terminal::say(&words(&summary));
     Ok(Exit::Ok)
+}
+
+/// Says what is in the way of so many connections, if anything is.
+fn warn_of_room(connections: u64) {
+    for need in Needs::read().needs(connections, 1) {
+        if let Some(lack) = need.lacks.filter(|lack| lack.hopeless) {
+            let command = lack
+                .command
+                .map_or(String::new(), |line| format!(" $ {line}"));
+            terminal::say(&format!(
+                "Warning: {connections} connections won't all find room here: {}: {}. {}{command}",
+                need.what, need.says, lack.cost
+            ));
+        }
+    }
 }
 
 /// Serves in worker processes, or as one of them.

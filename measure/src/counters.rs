@@ -295,6 +295,16 @@ impl Errors {
             .filter(|(_, count)| *count > 0)
     }
 
+    /// What was counted since `earlier`, when these counts were those.
+    pub(crate) fn since(&self, earlier: &Errors) -> Errors {
+        let mut gained = *self;
+        for (mine, before) in gained.counts.iter_mut().zip(earlier.counts) {
+            debug_assert!(*mine >= before, "what was counted only grows");
+            *mine = mine.saturating_sub(before);
+        }
+        gained
+    }
+
     /// Adds everything that `other` counted.
     pub fn merge(&mut self, other: &Errors) {
         for (mine, theirs) in self.counts.iter_mut().zip(other.counts) {

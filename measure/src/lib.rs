@@ -28,6 +28,7 @@ pub mod foreign;
 pub mod histogram;
 pub mod hold;
 pub mod host;
+pub mod needs;
 pub mod process;
 pub mod quota;
 pub mod random;

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use load::hold::{BackOff, Threshold};
 
 use super::machine::{MACHINE, Machine};
-use super::run::Format;
 use super::secrets::Secrets;
 use super::sockets::Sockets;
 use super::tls::Tls;
@@ -107,7 +106,8 @@ pub(crate) struct Hold {
     #[command(flatten)]
     pub(crate) tls: Tls,
 
-    /// Worker threads, each pinned to a CPU [default: the fewest that the open-files limit allows]
+    /// Worker threads, each pinned to a CPU [default: 1, and one per CPU from 18,000 connections
+    /// each]
     #[arg(short, long, value_name = "N", value_parser = values::small_count,
         help_heading = MACHINE)]
     pub(crate) threads: Option<u32>,
@@ -122,13 +122,23 @@ pub(crate) struct Hold {
     #[arg(long = "threshold", value_name = "RULE", help_heading = OUTPUT)]
     pub(crate) thresholds: Vec<Threshold>,
 
-    /// Output format: text, json (the whole record) or csv (the time series)
+    /// Output format: text, json (the whole record), csv (the time series) or html (a page with
+    /// plots)
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text", help_heading = OUTPUT)]
     pub(crate) format: Format,
 
     /// Write to FILE instead of stdout (atomically)
     #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// What is printed: what people read, the record, a line for each second, or a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Json,
+    Csv,
+    Html,
 }
 
 const HOLD: &str = "Hold";

@@ -6,6 +6,7 @@ mod facts;
 mod rules;
 mod timers;
 
+use measure::needs::Facts as Needs;
 use serde::Serialize;
 
 use crate::args::doctor::{Doctor, Format};
@@ -16,7 +17,7 @@ use crate::output::width;
 /// One thing about the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {
-    /// What it belongs to: kernel, io_uring, processor, memory, limits or network.
+    /// What it belongs to: kernel, io_uring, processor, memory, limits, network or connections.
     area: &'static str,
     /// What was looked at.
     name: String,
@@ -54,6 +55,11 @@ struct Report {
 pub(crate) fn run(arguments: &Doctor, no_color: bool) -> Result<Exit, Failure> {
     let mut findings = rules::judge(&facts::Facts::read());
     findings.extend(drivers::judge());
+    if let Some(connections) = arguments.connections {
+        let ends = if arguments.one_end { 1 } else { 2 };
+        let needs = Needs::read().needs(connections.into(), ends);
+        findings.extend(needs.into_iter().map(rules::of_need));
+    }
     findings.sort_by_key(|finding| rules::AREAS.iter().position(|area| *area == finding.area));
     let warnings = findings
         .iter()

@@ -1,6 +1,7 @@
 //! From facts to findings: pure. One rule looks at one thing, says what it costs and names the
 //! command that changes it.
 
+use measure::needs::{Lack, Need};
 use measure::quota::Quota;
 use measure::units::wrk_time_us;
 
@@ -8,13 +9,14 @@ use super::facts::Facts;
 use super::{Finding, State};
 
 /// The areas in the order of the report.
-pub(super) const AREAS: [&str; 6] = [
+pub(super) const AREAS: [&str; 7] = [
     "kernel",
     "io_uring",
     "processor",
     "memory",
     "limits",
     "network",
+    "connections",
 ];
 
 /// A thread that is woken up later than this at the 99th percentile sends late.
@@ -45,6 +47,18 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
         device,
     ];
     rules.iter().map(|rule| rule(facts)).collect()
+}
+
+/// What so many connections need.
+pub(super) fn of_need(need: Need) -> Finding {
+    let finding = Finding::new("connections", need.what);
+    match need.lacks {
+        None => finding.ok(&need.says),
+        Some(Lack { cost, command, .. }) => match command {
+            Some(command) => finding.warn(&need.says, &cost, &command),
+            None => finding.warn_only(&need.says, &cost),
+        },
+    }
 }
 
 fn kernel(facts: &Facts) -> Finding {

@@ -1,4 +1,5 @@
-//! `ringside hold`: a plan out of the arguments, the hold, and its record as text, JSON or CSV.
+//! `ringside hold`: a plan out of the arguments, the hold, and its record as text, JSON, CSV or a
+//! page.
 
 mod plan;
 
@@ -11,8 +12,7 @@ use load::{Phase, Progress};
 use measure::record::EndedBy;
 use measure::time::Time;
 
-use crate::args::hold::Hold;
-use crate::args::run::Format;
+use crate::args::hold::{Format, Hold};
 use crate::exit::{Exit, Failure};
 use crate::output::destination::Destination;
 use crate::output::progress::{Line, Patience};
@@ -63,6 +63,7 @@ fn report(
         Format::Text => shown::text(&record, paint),
         Format::Json => record.to_json().map_err(Failure::running)?,
         Format::Csv => shown::csv(&record),
+        Format::Html => report::html::hold(&record),
     };
     let written = destination.write(&data);
     let paint = Paint::for_stderr(no_color);

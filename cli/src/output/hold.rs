@@ -22,7 +22,8 @@ use super::width;
 const ROWS_MAX: usize = 12;
 
 const CSV_HEADER: &str = "at_s,seconds,standing,opened,lost,reconnects,answered,failed,\
-                          heartbeat_p50_us,heartbeat_p99_us,heartbeat_max_us\n";
+                          heartbeat_p50_us,heartbeat_p99_us,heartbeat_max_us,attempts,\
+                          resident_bytes\n";
 
 /// The whole report.
 pub(crate) fn text(record: &Record, paint: Paint) -> String {
@@ -63,6 +64,7 @@ pub(crate) fn csv(record: &Record) -> String {
     let mut text = String::from(CSV_HEADER);
     for row in &record.series {
         let time = |time: Option<f64>| time.map(|time| time.to_string()).unwrap_or_default();
+        let number = |number: Option<u64>| number.map(|n| n.to_string()).unwrap_or_default();
         let fields = [
             row.at_s.to_string(),
             row.seconds.to_string(),
@@ -75,6 +77,8 @@ pub(crate) fn csv(record: &Record) -> String {
             time(row.heartbeat_p50_us),
             time(row.heartbeat_p99_us),
             time(row.heartbeat_max_us),
+            number(row.attempts),
+            number(row.resident_bytes),
         ];
         text.push_str(&fields.join(","));
         text.push('\n');

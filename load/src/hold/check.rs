@@ -284,6 +284,7 @@ mod tests {
             opening_s: 1.0,
             duration_s: 3600.0,
             memory: Memory::default(),
+            resident: Vec::new(),
             valid: true,
             warnings: Vec::new(),
             ended_by: EndedBy::Duration,

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use measure::hold::{Facts, Memory, Tally};
+use measure::hold::{Facts, Tally};
 use measure::host::Host;
 use measure::process;
 use measure::record::{EndedBy, Generator, Stall};
 
+use super::footprint::Footprint;
 use super::worker::Outcome;
 use super::{Plan, Record};
 use crate::ground::{Ground, by_signal, engine_counters};
@@ -23,7 +24,7 @@ pub(super) fn record(
     plan: Plan,
     ground: &Ground,
     threads: u32,
-    memory: Memory,
+    footprint: &Footprint,
     outcomes: Vec<Outcome>,
 ) -> Record {
     let all = || outcomes.iter();
@@ -73,7 +74,8 @@ pub(super) fn record(
             generator,
             opening_s: (start - origin).as_secs_f64(),
             duration_s: held,
-            memory,
+            memory: footprint.memory,
+            resident: footprint.over_time(origin),
             valid: void.is_empty(),
             warnings,
             ended_by: ended_by.map_or(EndedBy::Duration, by_signal),
@@ -187,7 +189,7 @@ fn down(plan: &Plan, tally: &Tally) -> Option<String> {
     let asked = u64::from(plan.connections);
     let down = asked.saturating_sub(tally.standing + tally.given_up);
     let counts = &tally.counts;
-    let not_again = counts.lost.saturating_sub(counts.reconnects);
+    let not_again = counts.lost().saturating_sub(counts.reconnects);
     let never = asked.saturating_sub(counts.opened - counts.reconnects);
     let what = match (not_again > 0, never > 0) {
         _ if down == 0 => return None,
@@ -281,6 +283,7 @@ fn warnings(plan: &Plan, tally: &Tally, opening_s: f64, held: bool) -> Vec<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use measure::counters::ErrorKind;
 
     #[test]
     fn heartbeats_that_our_own_stall_kept_back_are_not_the_servers() {
@@ -324,9 +327,10 @@ mod tests {
     fn what_was_down_at_the_end_is_told_by_what_became_of_it() {
         let mut plan = super::super::tests::plan(10, 1.0);
         plan.connections = 10;
-        let told = |opened, lost, reconnects, standing| {
+        let told = |opened, lost: u64, reconnects, standing| {
             let mut tally = Tally::new();
-            (tally.counts.opened, tally.counts.lost) = (opened, lost);
+            tally.counts.opened = opened;
+            (0..lost).for_each(|_| tally.lost(ErrorKind::Reset));
             (tally.counts.reconnects, tally.standing) = (reconnects, standing);
             down(&plan, &tally)
         };

@@ -9,6 +9,7 @@
 //! exchanges, and it sleeps where a run spins.
 
 mod check;
+mod footprint;
 mod judge;
 mod prepare;
 mod worker;

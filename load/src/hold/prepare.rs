@@ -1,16 +1,17 @@
 //! What a hold needs of this host: workers for so many connections, ports for so many connections.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::net::IpAddr;
 
 use engine::choice::Kind;
 use engine::signal::Stop;
 use engine::{Address, SocketOptions, descriptors};
-use measure::hold::Memory;
+use measure::cpu;
 use measure::host::Host;
-use measure::process;
+use measure::needs::{self, RESET_FROM};
 use measure::time::Time;
 
+use super::footprint::Footprint;
 use super::worker::{Assignment, Heartbeat};
 use super::{Plan, Record, judge};
 use crate::back_off::BackOff;
@@ -23,11 +24,8 @@ use plan::protocol::Protocol;
 use plan::{Invalid, THREADS_MAX};
 use probe::LoadError;
 
-/// Places of each ring that are left to connections which are still closing, while others are
-/// opened in their stead.
-const PLACES_SPARE: u64 = 256;
-/// More than this for one worker would only make its tables large.
-const SESSIONS_MAX: u64 = 1 << 20;
+/// With more connections than this for each worker, another CPU gets one, too.
+const EACH: u64 = 18_000;
 
 /// A hold that can be carried out here.
 #[derive(Debug)]
@@ -35,8 +33,6 @@ pub struct Hold {
     plan: Plan,
     ground: Ground,
     threads: u32,
-    /// The most descriptors of one worker.
-    limit: u64,
     says: Vec<String>,
 }
 
@@ -67,23 +63,39 @@ pub fn prepare(plan: &Plan, stop: &Stop) -> Result<Hold, LoadError> {
         ports::check(plan.connections, plan.source_addresses.len(), &host)
             .map_err(|Invalid(text)| LoadError::Limits(text))?;
     }
-    let limit = descriptors::raise_limit(u64::MAX);
-    let threads = threads(&plan, ground.kind, limit)?;
+    check_needs(&plan, ground.only())?;
+    let threads = threads(&plan, ground.kind, descriptors::raise_limit(u64::MAX))?;
     if plan.threads.is_none() && threads > 1 {
-        says.push(format!(
-            "using {threads} workers, because the open-files limit lets each hold {} of the {} \
-             connections",
-            room(limit),
-            plan.connections
-        ));
+        says.push(format!("using {threads} workers, one for each CPU"));
     }
     Ok(Hold {
         plan,
         ground,
         threads,
-        limit,
         says,
     })
+}
+
+/// Makes sure that so many connections can stand here, before the first is opened.
+fn check_needs(plan: &Plan, addresses: &[Address]) -> Result<(), LoadError> {
+    let is_here = addresses.iter().any(|address| match address {
+        Address::Tcp(tcp) => tcp.ip().is_loopback(),
+        Address::Unix(_) => true,
+    });
+    let needs = needs::Facts::read().needs(plan.connections.into(), 1 + u64::from(is_here));
+    let mut hopeless = needs.into_iter().filter_map(|need| {
+        let lack = need.lacks.filter(|lack| lack.hopeless)?;
+        let command = lack
+            .command
+            .map_or(String::new(), |command| format!(" $ {command}"));
+        Some(format!(
+            "-c {}: {}: {}. {}{command}",
+            plan.connections, need.what, need.says, lack.cost
+        ))
+    });
+    hopeless
+        .next()
+        .map_or(Ok(()), |text| Err(LoadError::Limits(text)))
 }
 
 /// The source addresses towards this very host where none are given and one has not ports enough.
@@ -97,13 +109,8 @@ fn loopback_sources(plan: &Plan, addresses: &[Address], host: &Host) -> Option<V
     (!sources.is_empty()).then_some(sources)
 }
 
-/// How many connections one ring holds.
-fn room(limit: u64) -> u64 {
-    limit.saturating_sub(PLACES_SPARE).clamp(1, SESSIONS_MAX)
-}
-
-/// How many workers there are. Descriptors registered with a ring are limited for each ring by
-/// itself, ordinary ones for the whole process.
+/// How many workers there are: one has as many rings as its connections need, but where they are
+/// very many, all CPUs have their share. Ordinary descriptors are limited for the whole process.
 fn threads(plan: &Plan, kind: Kind, limit: u64) -> Result<u32, LoadError> {
     let connections = u64::from(plan.connections);
     if kind == Kind::Epoll {
@@ -117,24 +124,14 @@ fn threads(plan: &Plan, kind: Kind, limit: u64) -> Result<u32, LoadError> {
         }
         return Ok(plan.threads.unwrap_or(1));
     }
-    let needed = connections.div_ceil(room(limit));
-    let most = u64::from(THREADS_MAX);
-    if needed > most {
-        return Err(LoadError::Limits(format!(
-            "{connections} connections need {needed} workers of {} connections each, but {most} is \
-             the maximum: raise the open-files limit (`ulimit -n`), or use fewer connections (-c)",
-            room(limit)
-        )));
-    }
-    match plan.threads {
-        None => Ok(needed as u32),
-        Some(threads) if u64::from(threads) >= needed => Ok(threads),
-        Some(threads) => Err(LoadError::Limits(format!(
-            "-t {threads}: the open-files limit of {limit} lets each worker hold {} connections, \
-             so {connections} need {needed} workers: drop -t, or raise the limit with `ulimit -n`",
-            room(limit)
-        ))),
-    }
+    let cpus = match plan.cpus.as_slice() {
+        [] => cpu::allowed().len(),
+        cpus => cpus.len(),
+    };
+    let needed = connections.div_ceil(EACH).min(cpus as u64);
+    Ok(plan
+        .threads
+        .unwrap_or(needed.clamp(1, THREADS_MAX.into()) as u32))
 }
 
 impl Hold {
@@ -157,17 +154,14 @@ impl Hold {
         progress: &mut dyn FnMut(&Progress),
         report: impl FnOnce(Record) -> R,
     ) -> Result<R, LoadError> {
-        let memory = Cell::new(Memory {
-            before_bytes: process::own_resident_bytes(),
-            ..Memory::default()
-        });
+        let footprint = RefCell::new(Footprint::before());
         let window = Window {
             warm_up_s: 0.0,
             length_s: Some(self.plan.duration_s),
             may_end_sooner: false,
         };
         let jobs = self.assignments()?;
-        let look = |standing| memory.set(with_look(memory.get(), standing));
+        let look = |standing| footprint.borrow_mut().look(standing, Time::now());
         let mut watch = |now: &Progress| {
             look(now.connected);
             progress(now);
@@ -176,36 +170,24 @@ impl Hold {
         let cpus = plan.cpus.clone();
         ground.work(&cpus, window, jobs, stop, &mut watch, |outcomes| {
             look(outcomes.iter().map(|outcome| outcome.tally.standing).sum());
-            let record = judge::record(plan, &ground, self.threads, memory.get(), outcomes);
+            let footprint = footprint.borrow();
+            let record = judge::record(plan, &ground, self.threads, &footprint, outcomes);
             report(record)
         })
     }
 
     fn assignments(&self) -> Result<Vec<Assignment>, LoadError> {
+        let origin = Time::now();
         let place = |worker| Place {
             worker,
             workers: self.threads,
-            origin: Time::now(),
-            sockets_max: usize::try_from(self.limit.saturating_sub(1)).unwrap_or(usize::MAX),
+            origin,
         };
         let addresses = &self.ground.addresses;
         let places = (0..self.threads).map(place);
         places
             .map(|place| assign(&self.plan, place, addresses))
             .collect()
-    }
-}
-
-/// Adds a look at the memory of this process while so many connections stand. What fewer of them
-/// need says nothing.
-fn with_look(memory: Memory, standing: u64) -> Memory {
-    if standing < memory.connections.max(1) {
-        return memory;
-    }
-    Memory {
-        connections: standing,
-        held_bytes: memory.held_bytes.max(process::own_resident_bytes()),
-        ..memory
     }
 }
 
@@ -216,8 +198,6 @@ pub(super) struct Place {
     pub workers: u32,
     /// When the first connection of all is opened.
     pub origin: Time,
-    /// The most sockets that a worker's driver may have.
-    pub sockets_max: usize,
 }
 
 /// A worker's share of the plan.
@@ -229,6 +209,7 @@ pub(super) fn assign(
     let options = SocketOptions {
         receive_buffer_bytes: plan.receive_buffer_bytes,
         send_buffer_bytes: plan.send_buffer_bytes,
+        reset_on_close: plan.connections > RESET_FROM,
         ..SocketOptions::default()
     };
     let others = plan.connections.saturating_sub(place.worker);
@@ -239,7 +220,7 @@ pub(super) fn assign(
         origin: place.origin,
         connections: plan.connections,
         sessions,
-        sockets: sockets_for(sessions).min(place.sockets_max),
+        sockets: sockets_for(sessions),
         route: Route::of(&plan.contact(), addresses, options)?,
         heartbeat: match plan.protocol {
             Protocol::Http1 => Heartbeat::Request,
@@ -271,23 +252,16 @@ mod tests {
     }
 
     #[test]
-    fn workers_follow_from_the_limit_of_each_ring() {
-        let chosen = |connections| threads(&plan(connections), Kind::Uring, 20_000);
-        assert_eq!(chosen(1), Ok(1));
-        assert_eq!(chosen(19_000), Ok(1));
-        assert_eq!(chosen(19_745), Ok(2));
-        assert_eq!(chosen(200_000), Ok(11));
-        assert_eq!(chosen(1_000_000), Ok(51));
-    }
-
-    #[test]
-    fn workers_that_were_asked_for_are_kept_where_they_are_enough() {
-        let mut plan = plan(30_000);
-        plan.threads = Some(4);
-        assert_eq!(threads(&plan, Kind::Uring, 20_000), Ok(4));
+    fn each_cpu_has_a_worker_where_connections_are_many() {
+        let mut plan = plan(1);
+        plan.cpus = vec![0, 1, 2];
+        for (connections, workers) in [(1, 1), (18_000, 1), (18_001, 2), (50_000, 3), (1 << 20, 3)]
+        {
+            plan.connections = connections;
+            assert_eq!(threads(&plan, Kind::Uring, 20_000), Ok(workers));
+        }
         plan.threads = Some(1);
-        let refused = threads(&plan, Kind::Uring, 20_000).unwrap_err();
-        assert!(refused.to_string().contains("need 2 workers"), "{refused}");
+        assert_eq!(threads(&plan, Kind::Uring, 20_000), Ok(1));
     }
 
     #[test]
@@ -306,10 +280,9 @@ mod tests {
                     worker,
                     workers,
                     origin: Time(0),
-                    sockets_max: 19_999,
                 };
                 let share = assign(&plan, place, &[]).unwrap();
-                assert!(share.sockets < 20_000 && share.sockets >= share.sessions);
+                assert!(share.sockets >= share.sessions);
                 share.sessions
             });
             assert_eq!(sessions.sum::<usize>(), connections as usize);

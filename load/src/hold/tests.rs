@@ -8,9 +8,9 @@ use engine::choice::Kind;
 use engine::signal::Stop;
 use engine::sim::{Connection, Faults, Network, Peer, Replies};
 use engine::{Address, Config, Driver};
-use measure::hold::Memory;
 use measure::time::Time;
 
+use super::footprint::Footprint;
 use super::prepare::{Place, assign};
 use super::worker::{Assignment, Outcome, Worker};
 use super::{Plan, Record, judge};
@@ -99,7 +99,6 @@ fn assignment(plan: &Plan, origin: Time) -> Assignment {
         worker: 0,
         workers: 1,
         origin,
-        sockets_max: 19_999,
     };
     assign(plan, place, &[vec![address()]]).unwrap()
 }
@@ -129,7 +128,13 @@ fn record_of(plan: &Plan, outcomes: Vec<Outcome>) -> Record {
         tunnel: None,
     };
     let workers = outcomes.len() as u32;
-    judge::record(plan.clone(), &ground, workers, Memory::default(), outcomes)
+    judge::record(
+        plan.clone(),
+        &ground,
+        workers,
+        &Footprint::before(),
+        outcomes,
+    )
 }
 
 fn hold(plan: &Plan, seed: u64, faults: Faults, server: impl Peer + 'static) -> Record {
@@ -448,6 +453,7 @@ fn the_same_seed_brings_the_same_record_and_another_seed_another() {
         // What depends on this machine.
         record.host.read_at = None;
         record.generator.memory_peak_bytes = None;
+        record.memory.before_bytes = None;
         record.generator.cpu_seconds = None;
         record.generator.cpu_us_per_exchange = None;
         record.generator.cpu_share_max = None;

@@ -178,6 +178,15 @@ pub struct Row {
     pub heartbeat_p99_us: Option<f64>,
     /// Longest round trip, likewise.
     pub heartbeat_max_us: Option<f64>,
+    /// Attempts to connect that were begun in it; null in older records.
+    #[serde(default)]
+    pub attempts: Option<u64>,
+    /// Why open connections were lost in it, by kind; left out where none was.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub losses: BTreeMap<String, u64>,
+    /// Resident memory of the process, the highest seen in it, in bytes; null where it wasn't read.
+    #[serde(default)]
+    pub resident_bytes: Option<u64>,
 }
 
 /// Whole distributions in HdrHistogram's format V2, deflated, in base64.
@@ -212,6 +221,8 @@ pub struct Facts<P> {
     /// Memory before, while holding, and how many connections stood then;
     /// `bytes_per_connection` is computed.
     pub memory: Memory,
+    /// Resident memory of the process over time: seconds from the first attempt, and bytes.
+    pub resident: Vec<(f64, u64)>,
     /// Whether the figures can be trusted.
     pub valid: bool,
     /// What a reader must know.
@@ -248,7 +259,7 @@ impl<P> Record<P> {
             re_establish_time_us: Times::of(&tally.re_establish),
             heartbeat_time_us: Times::of(&tally.heartbeat),
             lateness_us: Times::of(&tally.lateness),
-            losses: by_name(&tally.losses),
+            losses: by_name(&tally.counts.losses),
             failed_attempts: by_name(&tally.attempts),
             heartbeat_errors: by_name(&tally.heartbeat_errors),
             status: tally
@@ -262,7 +273,7 @@ impl<P> Record<P> {
                 sent: tally.bytes_sent,
             },
             memory,
-            series: rows(&tally.series),
+            series: rows(&tally.series, &facts.resident),
             histograms: Histograms {
                 unit: "ns".to_owned(),
                 heartbeat_time: tally.heartbeat.to_hdr_v2_base64(),
@@ -308,7 +319,7 @@ impl Connections {
             survival: ratio(tally.survived as f64, asked as f64).filter(|_| duration_s > 0.0),
             standing: tally.standing,
             opened: counts.opened,
-            lost: counts.lost,
+            lost: counts.lost(),
             reconnects: counts.reconnects,
             reconnects_per_hour: ratio(counts.reconnects as f64, hours),
             hours,
@@ -340,24 +351,30 @@ impl Heartbeats {
 
 /// The rows. What stands at the end of one is all that was opened until then, without what was
 /// lost; counting began with the first attempt, so nothing is missing.
-fn rows(series: &Series<Counts>) -> Vec<Row> {
+fn rows(series: &Series<Counts>, resident: &[(f64, u64)]) -> Vec<Row> {
     let mut sum = Counts::default();
     let stretches = series.stretches().into_iter();
     let row = stretches.map(|stretch| {
         let counts = stretch.counts;
         sum.add(&counts);
+        let end_s = stretch.at_s + stretch.seconds;
+        let within = |at_s: f64| (stretch.at_s..end_s).contains(&at_s);
+        let seen = resident.iter().filter(|(at_s, _)| within(*at_s));
         Row {
             at_s: stretch.at_s,
             seconds: stretch.seconds,
-            standing: sum.opened.saturating_sub(sum.lost),
+            standing: sum.opened.saturating_sub(sum.lost()),
             opened: counts.opened,
-            lost: counts.lost,
+            lost: counts.lost(),
             reconnects: counts.reconnects,
             answered: counts.answered,
             failed: counts.failed,
             heartbeat_p50_us: stretch.p50_us,
             heartbeat_p99_us: stretch.p99_us,
             heartbeat_max_us: stretch.max_us,
+            attempts: Some(counts.attempts),
+            losses: by_name(&counts.losses),
+            resident_bytes: seen.map(|(_, bytes)| *bytes).max(),
         }
     });
     row.collect()

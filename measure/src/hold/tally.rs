@@ -18,8 +18,6 @@ pub struct Tally {
     pub heartbeat: Histogram,
     /// From when a heartbeat was due until it was sent.
     pub lateness: Histogram,
-    /// Why open connections were lost.
-    pub losses: Errors,
     /// Why attempts to connect failed.
     pub attempts: Errors,
     /// Why heartbeats failed.
@@ -75,10 +73,12 @@ pub enum Skipped {
 /// What the rows of a hold count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
+    /// Attempts to connect that were begun.
+    pub attempts: u64,
     /// How often a connection was opened, reconnects included.
     pub opened: u64,
-    /// How often one was lost.
-    pub lost: u64,
+    /// Why open connections were lost.
+    pub losses: Errors,
     /// How often a lost one was open again.
     pub reconnects: u64,
     /// Heartbeats answered as expected.
@@ -87,19 +87,27 @@ pub struct Counts {
     pub failed: u64,
 }
 
+impl Counts {
+    /// How often an open connection was lost.
+    pub fn lost(&self) -> u64 {
+        self.losses.total()
+    }
+}
+
 impl Gains for Counts {
     fn since(&self, earlier: &Counts) -> Counts {
         debug_assert!(
-            self.opened >= earlier.opened
-                && self.lost >= earlier.lost
+            self.attempts >= earlier.attempts
+                && self.opened >= earlier.opened
                 && self.reconnects >= earlier.reconnects
                 && self.answered >= earlier.answered
                 && self.failed >= earlier.failed,
             "what was counted only grows: {earlier:?}, then {self:?}"
         );
         Counts {
+            attempts: self.attempts.saturating_sub(earlier.attempts),
             opened: self.opened.saturating_sub(earlier.opened),
-            lost: self.lost.saturating_sub(earlier.lost),
+            losses: self.losses.since(&earlier.losses),
             reconnects: self.reconnects.saturating_sub(earlier.reconnects),
             answered: self.answered.saturating_sub(earlier.answered),
             failed: self.failed.saturating_sub(earlier.failed),
@@ -108,7 +116,7 @@ impl Gains for Counts {
 
     fn add(&mut self, other: &Counts) {
         merge_fields!(Counts, self, other,
-            merge [], add [opened, lost, reconnects, answered, failed], apart []);
+            merge [losses], add [attempts, opened, reconnects, answered, failed], apart []);
     }
 }
 
@@ -126,7 +134,6 @@ impl Tally {
             re_establish: Histogram::new(),
             heartbeat: Histogram::new(),
             lateness: Histogram::new(),
-            losses: Errors::default(),
             attempts: Errors::default(),
             heartbeat_errors: Errors::default(),
             statuses: Statuses::default(),
@@ -166,8 +173,7 @@ impl Tally {
 
     /// A connection that stood is lost.
     pub fn lost(&mut self, kind: ErrorKind) {
-        self.counts.lost += 1;
-        self.losses.add(kind);
+        self.counts.losses.add(kind);
     }
 
     /// A heartbeat that was due so long ago is sent.
@@ -240,8 +246,8 @@ impl Tally {
     /// Adds everything that `other` counted. Both are finished.
     pub fn merge(&mut self, other: &Tally) {
         merge_fields!(Tally, self, other,
-            merge [set_up, re_establish, heartbeat, lateness, losses, attempts, heartbeat_errors,
-                statuses, closes, series],
+            merge [set_up, re_establish, heartbeat, lateness, attempts, heartbeat_errors, statuses,
+                closes, series],
             add [given_up, survived, standing, watched_ns, sent, unfinished, censored, due,
                 skipped, skipped_down, skipped_in_vain, bytes_received, bytes_sent],
             apart [counts]);
@@ -262,7 +268,8 @@ impl Tally {
             "more heartbeats were skipped for a reason than were skipped"
         );
         debug_assert!(
-            self.counts.reconnects <= self.counts.opened && self.counts.lost <= self.counts.opened,
+            self.counts.reconnects <= self.counts.opened
+                && self.counts.lost() <= self.counts.opened,
             "a connection was lost, or stood again, that never stood: {:?}",
             self.counts
         );

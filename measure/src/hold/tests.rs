@@ -31,6 +31,7 @@ fn record(tally: &Tally, asked: u64, duration_s: f64) -> Record<String> {
                 connections: 4,
                 bytes_per_connection: None,
             },
+            resident: vec![(0.5, 10_000), (1.5, 13_000), (1.9, 12_000)],
             valid: true,
             warnings: Vec::new(),
             ended_by: EndedBy::Duration,
@@ -89,6 +90,15 @@ fn the_rows_say_how_many_stood_at_their_ends() {
     assert_eq!((rows[1].lost, rows[2].reconnects), (1, 1));
     assert_eq!(rows[0].heartbeat_p50_us, None);
     assert_eq!(rows[1].heartbeat_max_us, Some(500_000.0));
+}
+
+#[test]
+fn the_rows_say_why_connections_were_lost_and_what_memory_there_was() {
+    let rows = record(&eventful(), 4, 2.5).series;
+    assert_eq!(rows[1].losses["timeout"], 1);
+    assert!(rows[0].losses.is_empty() && rows[2].losses.is_empty());
+    let resident: Vec<Option<u64>> = rows.iter().map(|row| row.resident_bytes).collect();
+    assert_eq!(resident, [Some(10_000), Some(13_000), None, None]);
 }
 
 #[test]

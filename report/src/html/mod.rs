@@ -6,6 +6,7 @@
 
 mod comparison;
 mod faulted;
+mod hold;
 pub mod page;
 pub mod plot;
 mod ratio;
@@ -15,6 +16,7 @@ mod trust;
 
 pub use comparison::all_found;
 pub use comparison::{Enclosed, html};
+pub use hold::hold;
 pub use style::swatch;
 
 #[cfg(test)]

@@ -2,6 +2,11 @@
 //! with everything from outside as text.
 
 use maud::html;
+use measure::counters::ErrorKind;
+use measure::hold::{Facts, Memory, Tally};
+use measure::host::Host;
+use measure::record::{EndedBy, Generator};
+use measure::time::Time;
 
 use super::page::*;
 use super::plot::*;
@@ -193,4 +198,48 @@ fn nothing_to_show_is_no_empty_plot() {
     assert_eq!(intervals("t", "", &axis, (1.0, "same"), &[]).0, "");
     assert_eq!(multiples("t", "", (&axis, &axis), &[], &[]).0, "");
     assert_eq!(spark("t", 0, &[]).0, "");
+}
+
+#[test]
+fn a_hold_is_drawn_over_time_and_what_its_peer_says_stays_text() {
+    let mut plan = load::hold::Plan::new("http://127.0.0.1:1/<script>").expect("a plan");
+    plan.connections = 1_000;
+    let mut tally = Tally::new();
+    tally.start(Time(0));
+    for second in 1..=4_u64 {
+        (0..250).for_each(|_| tally.stands(1_000, None));
+        tally.counts.attempts += 250;
+        tally.lost(ErrorKind::EarlyClose);
+        tally.tick(Time(second * 1_000_000_000));
+    }
+    (tally.survived, tally.standing) = (996, 996);
+    let facts = Facts {
+        asked: 1_000,
+        plan: plan.recorded(),
+        host: Host::default(),
+        generator: Generator::default(),
+        opening_s: 2.0,
+        duration_s: 2.0,
+        memory: Memory::default(),
+        resident: vec![(0.5, 1 << 20), (3.5, 2 << 20)],
+        valid: true,
+        warnings: vec!["<b>beware</b>".to_owned()],
+        ended_by: EndedBy::Duration,
+    };
+    let page = super::hold(&load::hold::Record::assemble(&tally, facts));
+    balanced(page.trim_end());
+    for there in [
+        "99.6000 % survived 2.00 s: 996 of 1,000",
+        "Attempts and openings",
+        "Losses by cause",
+        "early close",
+        "Memory of this process",
+        "held from here",
+        "&lt;b&gt;beware",
+    ] {
+        assert!(page.contains(there), "{there} is missing in {page}");
+    }
+    assert!(!page.contains("<script"), "{page}");
+    // Without heartbeats there's nothing to draw of their times.
+    assert!(!page.contains("Round trips of heartbeats"), "{page}");
 }

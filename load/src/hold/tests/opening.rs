@@ -139,3 +139,25 @@ fn a_connection_that_is_closed_while_idle_is_told_from_one_that_owed_an_answer()
     assert_eq!(record.losses.len(), 1);
     assert_eq!(record.heartbeats.failed, 0);
 }
+
+#[test]
+fn those_that_are_lost_together_are_tried_again_no_faster_than_they_were_opened() {
+    let mut plan = plan(2_000, 12.0);
+    (plan.open_rate, plan.heartbeat_s) = (500.0, 0.25);
+    let since = |now: Time| now.0 as f64 / 1e9;
+    // Seven seconds in, every connection is lost within a quarter of a second.
+    let server = Server::new(move |_, _, now| match since(now) {
+        7.0..7.5 => Deed::Reset,
+        _ => well(MS),
+    });
+    let record = hold(&plan, 1, Faults::none(), server);
+    let connections = &record.connections;
+    assert!(connections.lost >= 2_000, "{connections:?}");
+    assert_eq!(connections.standing, 2_000);
+    let most = record.series.iter().filter_map(|row| row.attempts).max();
+    // Rows begin and end with turns, and late turns make up for a little.
+    assert!(most.is_some_and(|most| most <= 520), "{most:?}");
+    // At that rate it takes four seconds until the last is back.
+    let longest_s = record.re_establish_time_us.max.unwrap_or_default() / 1e6;
+    assert!((3.0..5.5).contains(&longest_s), "{longest_s}");
+}

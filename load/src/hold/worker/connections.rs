@@ -17,6 +17,9 @@ const PLACE_NS: u64 = 500_000_000;
 /// How soon a connection that waits for a free socket looks for one again: there may be very many.
 const SOCKET_WAIT_NS: u64 = 10_000_000;
 
+/// Retries that a pause of the worker has delayed are made good for so long.
+const CATCH_UP_NS: u64 = 20_000_000;
+
 /// How a worker with this share opens its connections.
 pub(super) fn dialling(share: &Assignment) -> Dialling {
     Dialling {
@@ -45,7 +48,10 @@ impl<D: Driver> Worker<'_, D> {
             {
                 self.next_to_open += 1;
                 self.open(self.next_to_open - 1, now, now);
-            } else if let Some(index) = self.to_retry.pop_front() {
+            } else if now >= self.retry_at
+                && let Some(index) = self.to_retry.pop_front()
+            {
+                self.retry_at = self.after_retry(now);
                 self.open(index as usize, now, now);
             } else {
                 return;
@@ -53,11 +59,20 @@ impl<D: Driver> Worker<'_, D> {
         }
     }
 
+    /// When the next retry may begin after one that begins now. However many are lost at once, they
+    /// are tried again no faster than they were opened: a server that has just come back is not met
+    /// by all of them together. What a late turn has missed is made good, but for longer pauses.
+    fn after_retry(&self, now: Time) -> Time {
+        let each_ns = 1e9 * f64::from(self.assignment.workers) / self.assignment.open_rate;
+        let missed_since = Time(now.0.saturating_sub(CATCH_UP_NS));
+        self.retry_at.max(missed_since).plus(each_ns as u64)
+    }
+
     /// Begins an attempt, on the first socket that is free `since` then: sockets that are still
     /// closing may hold the last slots.
     fn open(&mut self, index: usize, since: Time, now: Time) {
         match self.core.dial(index, now) {
-            Attempt::Begun => {}
+            Attempt::Begun => self.tally.counts.attempts += 1,
             Attempt::NoSocket => self.core.wait_for_socket(index, since, now),
             Attempt::Refused(kind) => self.attempt_failed(index, kind, now),
         }

@@ -166,6 +166,8 @@ pub(crate) struct Worker<'a, D: Driver> {
     next_to_open: usize,
     /// Connections whose time to be tried again has come, until fewer are being opened.
     to_retry: VecDeque<u32>,
+    /// When the next of them may be.
+    retry_at: Time,
     /// Heartbeats without an answer so far.
     unanswered: u64,
     violation: Option<Violation>,
@@ -232,6 +234,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             ended_by: None,
             next_to_open: 0,
             to_retry: VecDeque::new(),
+            retry_at: Time(0),
             unanswered: 0,
             violation: None,
             assignment,
@@ -364,6 +367,9 @@ impl<'a, D: Driver> Worker<'a, D> {
         let mut wake = self.core.next_timer();
         if !self.is_over() {
             wake = wake.min(self.tally.next_tick());
+            if self.core.has_place() && !self.to_retry.is_empty() {
+                wake = wake.min(self.retry_at);
+            }
         }
         match self.phase {
             Phase::Opening { announced: true } => wake = wake.min(now.plus(gate::POLL_NS)),

@@ -25,15 +25,32 @@ const GOOD_BYE: Duration = Duration::from_millis(500);
 /// server is at work, and the connection isn't free.
 const LATE: Duration = Duration::from_secs(5);
 
-/// Errors of a server that can't serve now: too many connections or queries, a shutdown, locks, a
-/// server that only reads, a connection that was killed, a query that took too long (MariaDB,
-/// "Error Codes"; MySQL, "Server Error Message Reference").
+/// Errors of a server that can't serve now (MariaDB, "Error Codes"; MySQL, "Server Error Message
+/// Reference").
 const UNWELL: [u16; 13] = [
-    1040, 1041, 1053, 1203, 1205, 1213, 1226, 1290, 1317, 1836, 1927, 1969, 3024,
+    1040, // Too many connections.
+    1041, // Out of memory.
+    1053, // The server shuts down.
+    1203, // Too many connections of this user.
+    1205, // A lock was waited for too long.
+    1213, // A deadlock.
+    1226, // This user has used up what it may: questions or connections an hour, say.
+    1290, // An option, such as --read-only, forbids it.
+    1317, // The query was interrupted.
+    1836, // The server runs in read-only mode.
+    1927, // The connection was killed.
+    1969, // The query took too long, as MariaDB says it.
+    3024, // The query took too long, as MySQL says it.
 ];
 
-/// What this user may not: a table, a column, a routine, something that takes a privilege.
-const NOT_PERMITTED: [u16; 5] = [1044, 1142, 1143, 1227, 1370];
+/// What this user may not.
+const NOT_PERMITTED: [u16; 5] = [
+    1044, // Use this database.
+    1142, // Do this to a table.
+    1143, // Do this to a column.
+    1227, // What takes a privilege that it hasn't.
+    1370, // Call or change a routine.
+];
 
 /// What the database has.
 #[derive(Debug, PartialEq)]
@@ -42,7 +59,8 @@ pub(crate) enum Got {
     Row(Vec<(String, serde_json::Value)>),
     /// None.
     Nothing,
-    /// More than one, or what isn't text.
+    /// More than one, or one that can't be written as JSON: text that isn't UTF-8, or a name that
+    /// two columns have.
     Nonsense,
     /// The server has answered that it can't say: it's well, and the question isn't.
     Refused,
@@ -100,13 +118,13 @@ impl Store {
     }
 
     /// Whether asking is in vain for now.
-    pub(crate) fn is_shut(&self, now: Time) -> bool {
-        self.is_open(now) || self.late.load(Relaxed) >= self.settings.connections
+    pub(crate) fn cannot_be_asked(&self, now: Time) -> bool {
+        self.breaker_is_open(now) || self.late.load(Relaxed) >= self.settings.connections
     }
 
     /// Whether its breaker is open.
-    pub(crate) fn is_open(&self, now: Time) -> bool {
-        self.guard.is_shut(now)
+    pub(crate) fn breaker_is_open(&self, now: Time) -> bool {
+        self.guard.is_open(now)
     }
 
     /// What it has of a user.
@@ -115,7 +133,7 @@ impl Store {
         let Some(_seat) = Seat::take(&self.inside, most) else {
             return Got::Failed;
         };
-        if self.is_shut(Time::now()) {
+        if self.cannot_be_asked(Time::now()) {
             return Got::Failed;
         }
         let asking = async {
@@ -329,7 +347,8 @@ fn throw_away(conn: Conn) {
     });
 }
 
-/// The columns of a row, in their order; `None` if something in it isn't text.
+/// The columns of a row, in their order; `None` where text isn't UTF-8, or two columns have one
+/// name.
 fn columns(row: Row) -> Option<Vec<(String, serde_json::Value)>> {
     let columns = row.columns();
     // A name that comes twice would mean one thing here and another to who reads the JSON.

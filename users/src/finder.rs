@@ -153,8 +153,14 @@ impl Finder {
 
     /// What was counted, and what is the case.
     pub(crate) fn snapshot(&self, now: Time) -> Snapshot {
-        let redis_open = self.redis.as_ref().is_some_and(|redis| redis.is_open(now));
-        let database_open = self.database.as_ref().is_some_and(|one| one.is_open(now));
+        let redis_open = self
+            .redis
+            .as_ref()
+            .is_some_and(|redis| redis.breaker_is_open(now));
+        let database_open = self
+            .database
+            .as_ref()
+            .is_some_and(|one| one.breaker_is_open(now));
         Snapshot {
             entries: self.memory.len() as u64,
             redis_open,
@@ -168,11 +174,14 @@ impl Finder {
 
     /// Whether no store can be asked now, so that nobody needs to wait for that to be found out.
     pub(crate) fn is_hopeless(&self, now: Time) -> bool {
-        let redis = self.redis.as_ref().is_none_or(|redis| redis.is_shut(now));
+        let redis = self
+            .redis
+            .as_ref()
+            .is_none_or(|redis| redis.cannot_be_asked(now));
         let database = self
             .database
             .as_ref()
-            .is_none_or(|database| database.is_shut(now));
+            .is_none_or(|database| database.cannot_be_asked(now));
         redis && database
     }
 

@@ -22,8 +22,8 @@ impl Guard {
         }
     }
 
-    /// Whether nobody may ask now.
-    pub(crate) fn is_shut(&self, now: Time) -> bool {
+    /// Whether the breaker is open: nobody may ask now.
+    pub(crate) fn is_open(&self, now: Time) -> bool {
         now.0 < self.open_until.load(Relaxed)
     }
 

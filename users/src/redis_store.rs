@@ -109,8 +109,8 @@ impl Store {
     }
 
     /// Whether asking is in vain for now.
-    pub(crate) fn is_shut(&self, now: Time) -> bool {
-        self.is_lost() || self.guard.is_shut(now)
+    pub(crate) fn cannot_be_asked(&self, now: Time) -> bool {
+        self.is_lost() || self.breaker_is_open(now)
     }
 
     /// Whether there is no connection.
@@ -119,8 +119,8 @@ impl Store {
     }
 
     /// Whether its breaker is open.
-    pub(crate) fn is_open(&self, now: Time) -> bool {
-        self.guard.is_shut(now)
+    pub(crate) fn breaker_is_open(&self, now: Time) -> bool {
+        self.guard.is_open(now)
     }
 
     /// Waits until a connection was made or couldn't be, but no longer than this.

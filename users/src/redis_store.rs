@@ -33,23 +33,6 @@ const ORPHANED: Duration = Duration::from_secs(120);
 /// Commands that may wait in the connection for being written.
 const PIPELINE: usize = 1024;
 
-/// Error replies of a Redis that can't serve now.
-const UNWELL: [&str; 6] = [
-    "LOADING",
-    "BUSY",
-    "MASTERDOWN",
-    "CLUSTERDOWN",
-    "TRYAGAIN",
-    "NOAUTH",
-];
-
-impl Slot {
-    /// Whether what was written to an earlier connection may come after what is written to this.
-    fn may_be_overtaken(&self, now: Time) -> bool {
-        self.number > 1 && now < self.made + ORPHANED
-    }
-}
-
 /// What is refused where it doesn't let the gateway in.
 const LOGIN: &str = "the login";
 
@@ -87,6 +70,13 @@ struct Slot {
     number: u64,
     made: Time,
     connection: Option<MultiplexedConnection>,
+}
+
+impl Slot {
+    /// Whether what was written to an earlier connection may come after what is written to this.
+    fn may_be_overtaken(&self, now: Time) -> bool {
+        self.number > 1 && now < self.made + ORPHANED
+    }
 }
 
 impl Store {
@@ -245,12 +235,7 @@ impl Store {
         let kind = match code {
             "" if error.is_io_error() || error.is_unrecoverable_error() => Kind::Unreachable,
             _ if what == LOGIN => Kind::Login,
-            "WRONGPASS" | "NOAUTH" => Kind::Login,
-            "NOPERM" => Kind::Permission,
-            "ERR" | "WRONGTYPE" => Kind::Question,
-            "READONLY" | "OOM" | "MISCONF" | "NOREPLICAS" => Kind::Unwell,
-            _ if UNWELL.contains(&code) => Kind::Unwell,
-            _ => Kind::Other,
+            code => kind_of(code).0,
         };
         let cause = Cause {
             of: Of::Redis,
@@ -322,8 +307,7 @@ impl Store {
                 self.guard.ended(true, begun, now);
                 Err(Failed::Nonsense)
             }
-            // It's well, and won't: no room, no right, a replica that is only read.
-            Err(error) if error.code().is_some_and(|code| !UNWELL.contains(&code)) => {
+            Err(error) if error.code().is_some_and(|code| !kind_of(code).1) => {
                 self.guard.ended(true, begun, now);
                 Err(Failed::Store)
             }
@@ -361,6 +345,22 @@ pub(crate) enum Failed {
     Store,
 }
 
+/// What kind of cause an error reply is, by its code, and whether the breaker counts it as a
+/// failure. It does where Redis refuses whatever it's asked, whoever's fault that is; one that has
+/// no room, or is a replica, refuses writes and still answers who reads.
+fn kind_of(code: &str) -> (Kind, bool) {
+    match code {
+        "LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN" => (Kind::Unwell, true),
+        "READONLY" | "OOM" | "MISCONF" | "NOREPLICAS" => (Kind::Unwell, false),
+        // Of several keys at once, while a cluster moves them: one of them can be asked for.
+        "TRYAGAIN" => (Kind::Unwell, false),
+        "NOAUTH" | "WRONGPASS" => (Kind::Login, true),
+        "NOPERM" => (Kind::Permission, false),
+        "ERR" | "WRONGTYPE" => (Kind::Question, false),
+        _ => (Kind::Other, false),
+    }
+}
+
 /// Whether Redis is well, and what it has is wrong.
 fn is_about_the_value(error: &RedisError) -> bool {
     error.code() == Some("WRONGTYPE") || error.kind() == redis::ErrorKind::UnexpectedReturnType
@@ -382,5 +382,20 @@ mod tests {
         slot.number = 2;
         assert!(slot.may_be_overtaken(at(1119)));
         assert!(!slot.may_be_overtaken(at(1120)));
+    }
+    #[test]
+    fn the_breaker_counts_the_replies_of_a_redis_that_refuses_whatever_it_is_asked() {
+        for code in ["LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN"] {
+            assert_eq!(kind_of(code), (Kind::Unwell, true), "{code}");
+        }
+        for code in ["NOAUTH", "WRONGPASS"] {
+            assert_eq!(kind_of(code), (Kind::Login, true), "{code}");
+        }
+        for code in ["READONLY", "OOM", "MISCONF", "NOREPLICAS", "TRYAGAIN"] {
+            assert_eq!(kind_of(code), (Kind::Unwell, false), "{code}");
+        }
+        assert_eq!(kind_of("NOPERM"), (Kind::Permission, false));
+        assert_eq!(kind_of("WRONGTYPE"), (Kind::Question, false));
+        assert_eq!(kind_of("NEW"), (Kind::Other, false));
     }
 }

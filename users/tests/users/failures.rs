@@ -6,7 +6,7 @@ use std::time::Duration;
 use admission::breaker;
 use measure::time::Time;
 use users::counts::CAUSES;
-use users::{Answer, Users, settings};
+use users::{Answer, Settings, Users, settings};
 
 use super::stores::{Database, Redis};
 use super::{PATIENCE, ask, asked, begin, fill, name, start, until};
@@ -144,6 +144,50 @@ fn what_the_database_refuses_is_said_once_in_its_words_and_counted() {
             "{said:?}"
         );
     }
+}
+
+fn breaker_of_five(mut settings: Settings) -> Settings {
+    settings.breaker = breaker::Settings {
+        calls_min: 5,
+        open: Duration::from_secs(600),
+        open_max: Duration::from_secs(600),
+        ..breaker::Settings::default()
+    };
+    settings
+}
+
+#[test]
+fn a_redis_that_only_takes_no_writes_is_asked_on() {
+    let (Some(redis), Some(database)) = (Redis::start(), Database::start()) else {
+        return;
+    };
+    fill(&database);
+    redis.say(&["SET", "user:2000", r#"{"name":"of redis"}"#]);
+    let users = start(breaker_of_five(asked(Some(&redis), Some(&database))));
+    redis.say(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
+    for key in 1..=40 {
+        ask(&users, &key.to_string());
+    }
+    until("it's refused often", || {
+        counted(&users, "redis_unwell") > 30
+    });
+    assert!(!users.counts().redis_open, "{:?}", users.counts());
+    assert_eq!(name(&ask(&users, "2000")), Some("of redis"));
+}
+
+#[test]
+fn a_redis_that_refuses_whatever_it_is_asked_is_left_alone() {
+    let Some(redis) = Redis::start() else {
+        return;
+    };
+    redis.say(&["CONFIG", "SET", "requirepass", "hunter2"]);
+    let settings = breaker_of_five(asked(Some(&redis), None));
+    let users = Users::start(settings).expect("a thread");
+    until("it isn't asked any more", || {
+        ask(&users, "1");
+        users.counts().redis_open
+    });
+    assert!(counted(&users, "redis_login") > 0, "{:?}", users.counts());
 }
 
 #[test]

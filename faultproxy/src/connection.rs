@@ -69,6 +69,11 @@ impl Connection {
         self.sides.iter().all(|side| !side.open)
     }
 
+    /// Whether it was cut, and its sides are waited for.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.leaves_at.is_some()
+    }
+
     /// The upstream answers.
     pub(crate) fn connected(&mut self) {
         self.sides[UPSTREAM].stands = true;

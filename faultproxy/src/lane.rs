@@ -20,7 +20,7 @@ const IDLE_BYTES_MAX: usize = 64 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
     bytes: VecDeque<u8>,
-    /// Who belongs together in `bytes`.
+    /// Which bytes arrived together.
     marks: VecDeque<Mark>,
     tail: Option<(Tail, Stamp)>,
     /// How many bytes are in the unfinished send.

@@ -158,7 +158,7 @@ impl<D: Driver> Proxy<D> {
     }
 
     /// Does what a line says: `set` with faults as [`Faults::parse_line`] reads them, `clear`,
-    /// `reset-all` or `counters`. The answer is a line of JSON.
+    /// `reset-all`, `counters`, `status` or `help`. The answer is a line of JSON.
     pub fn obey(&mut self, line: &str) -> String {
         match order::read(line, self.faults) {
             Err(why) => order::refused(&why),
@@ -190,8 +190,9 @@ impl<D: Driver> Proxy<D> {
     pub fn reset_all(&mut self) {
         for index in 0..self.connections.len() {
             if let Some(kept) = &mut self.connections[index] {
+                // One that was cut and whose sides haven't ended yet is counted already.
+                self.counters.cut += u64::from(!kept.connection.is_cut());
                 kept.connection.reset(&mut self.driver);
-                self.counters.cut += 1;
                 self.touch(index);
             }
         }

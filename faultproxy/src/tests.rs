@@ -387,6 +387,19 @@ fn who_does_not_end_behind_a_cut_is_reset_in_the_end() {
 }
 
 #[test]
+fn who_was_cut_and_is_reset_before_the_end_was_cut_once() {
+    let mut stage = Stage::new("cut-after=1s");
+    stage.upstream(Actor::silent().stubborn());
+    stage.client(Actor::silent());
+    stage.play(1_500 * MS);
+    let counters = stage.proxy.counters();
+    assert_eq!((counters.cut, counters.open), (1, 1));
+    stage.told("reset-all");
+    let counters = stage.proxy.counters();
+    assert_eq!((counters.cut, counters.open), (1, 0));
+}
+
+#[test]
 fn a_stall_swallows_bytes_and_holds_ends_until_it_is_over() {
     let mut stage = Stage::new("stall");
     let upstream = stage.upstream(Actor::silent());

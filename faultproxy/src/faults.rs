@@ -236,7 +236,8 @@ pub fn bandwidth(text: &str) -> Result<u64, String> {
     let size = text.strip_suffix("/s").unwrap_or(text);
     match units::parse_size(size) {
         Ok(0) => Err(format!(
-            "{text:?} would pass nothing; use stall for that, or a size above zero"
+            "{text:?} would pass nothing; use stall for that (\"drop\" in comparisons), or a size \
+             above zero"
         )),
         Ok(bytes) => Ok(bytes),
         Err(error) => Err(error.to_string()),

@@ -98,7 +98,7 @@ enum Act {
     Stopped { _until: Stopped },
     Signalled(Name),
     Burning { _until: Burners },
-    Broken,
+    Broken { mend: Vec<String> },
 }
 
 /// Who does it.
@@ -156,10 +156,10 @@ impl Hand<'_> {
             let is_gone = match act {
                 Act::Killed => true,
                 Act::Signalled(name) => self.has_ended(whom, name),
-                Act::Stopped { .. } | Act::Burning { .. } | Act::Broken => false,
+                Act::Stopped { .. } | Act::Burning { .. } | Act::Broken { .. } => false,
             };
-            if let (Act::Broken, Some((_, mend))) = (&act, fault.kind.orders()) {
-                self.started.tell_proxy(whom, &mend).map_err(failed)?;
+            if let Act::Broken { mend } = &act {
+                self.started.tell_proxy(whom, mend).map_err(failed)?;
             }
             drop(act);
             if is_gone {
@@ -196,11 +196,10 @@ impl Hand<'_> {
                     _until: started.burn(&mut joined)?,
                 }
             }
-            Kind::Delay(..) | Kind::Drop | Kind::Reset | Kind::Slow(_) => {
-                if let Some((begin, _)) = kind.orders() {
-                    started.tell_proxy(whom, &begin)?;
-                }
-                Act::Broken
+            Kind::Broken(broken) => {
+                let (begin, mend) = broken.orders();
+                started.tell_proxy(whom, &begin)?;
+                Act::Broken { mend }
             }
         })
     }

@@ -1,6 +1,6 @@
 //! What happens to a subject in a round: the phases of its load, and faults on purpose. At times
 //! that a comparison's file says, it or what stands beside it is killed, stopped, sent a signal or
-//! robbed of its processor.
+//! robbed of its processor; or connections to it are delayed, slowed down, reset, or carry nothing.
 //!
 //! [`phase`] reads and validates the phases, and [`schedule`] the faults; [`intervene`] does what a
 //! fault is, and [`injection`] does and undoes it at its time beside a load. What it cost is in
@@ -22,4 +22,4 @@ pub mod worth;
 
 pub use cost::Injected;
 pub use injection::inject;
-pub use schedule::{Fault, Kind};
+pub use schedule::{Broken, Fault, Kind};

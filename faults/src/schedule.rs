@@ -5,7 +5,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use serde::de::{Deserialize, Deserializer};
+use serde::de::{Deserialize, Deserializer, Error as _};
 use supervisor::document::{self, BadFile, Document, nearest};
 use supervisor::subject::Subject;
 use toml::Spanned;
@@ -41,42 +41,75 @@ pub enum Kind {
     Signal(Name),
     /// Something else computes on the subject's cores.
     Cpu,
-    /// What connections carry comes later, by this and up to that more.
+    /// Connections are broken, by a proxy through which they have to go.
+    Broken(Broken),
+}
+
+/// How connections are broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// What they carry comes later, by this and up to that more.
     Delay(Duration, Duration),
-    /// What connections carry goes nowhere.
+    /// What they carry goes nowhere.
     Drop,
-    /// All connections are reset, and new ones as well.
+    /// All are reset, and new ones as well.
     Reset,
-    /// Connections carry so many bytes a second in each direction.
+    /// They carry so many bytes a second in each direction.
     Slow(u64),
+}
+
+impl Broken {
+    /// What the proxy is told at the beginning and at the end.
+    pub fn orders(self) -> (Vec<String>, Vec<String>) {
+        let ns = |time: Duration| format!("{}ns", time.as_nanos());
+        let clear = || "clear".to_owned();
+        let reset_all = || "reset-all".to_owned();
+        let refuse = || "set refuse=1".to_owned();
+        match self {
+            Broken::Delay(delay, jitter) => {
+                let set = format!("set delay={} jitter={}", ns(delay), ns(jitter));
+                (vec![set], vec![clear()])
+            }
+            // Bytes are missing in what was open meanwhile, so nothing may pass there again.
+            Broken::Drop => (
+                vec!["set stall".to_owned()],
+                vec![refuse(), reset_all(), clear()],
+            ),
+            Broken::Reset => (vec![refuse(), reset_all()], vec![clear()]),
+            Broken::Slow(bytes) => (vec![format!("set bandwidth={bytes}")], vec![clear()]),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Broken::Delay(..) => "delay",
+            Broken::Drop => "drop",
+            Broken::Reset => "reset",
+            Broken::Slow(_) => "slow",
+        }
+    }
+
+    fn words(self, whom: &str) -> String {
+        match self {
+            Broken::Delay(delay, jitter) => {
+                let ms = |time: Duration| 1000.0 * time.as_secs_f64();
+                let more = match jitter.is_zero() {
+                    true => String::new(),
+                    false => format!(" to {}", ms(delay + jitter)),
+                };
+                format!("{}{more} ms of delay each way to {whom}", ms(delay))
+            }
+            Broken::Drop => format!("nothing passing to {whom} or back"),
+            Broken::Reset => format!("connections to {whom} reset"),
+            Broken::Slow(bytes) => format!("{bytes} bytes/s each way to {whom}"),
+        }
+    }
 }
 
 impl Kind {
     /// Whether a proxy does it, through which connections have to go then.
     pub fn is_proxied(self) -> bool {
-        self.orders().is_some()
-    }
-
-    /// What a proxy is told at the beginning and at the end, if it is one who does it.
-    pub fn orders(self) -> Option<(Vec<String>, Vec<String>)> {
-        let ms = |time: Duration| format!("{}ms", 1000.0 * time.as_secs_f64());
-        let clear = || "clear".to_owned();
-        let reset_all = || "reset-all".to_owned();
-        let refuse = || "set refuse=1".to_owned();
-        match self {
-            Kind::Delay(delay, jitter) => {
-                let set = format!("set delay={} jitter={}", ms(delay), ms(jitter));
-                Some((vec![set], vec![clear()]))
-            }
-            // Bytes are missing in what was open meanwhile, so nothing may pass there again.
-            Kind::Drop => Some((
-                vec!["set stall".to_owned()],
-                vec![refuse(), reset_all(), clear()],
-            )),
-            Kind::Reset => Some((vec![refuse(), reset_all()], vec![clear()])),
-            Kind::Slow(bytes) => Some((vec![format!("set bandwidth={bytes}")], vec![clear()])),
-            Kind::Kill | Kind::Stop | Kind::Signal(_) | Kind::Cpu => None,
-        }
+        matches!(self, Kind::Broken(_))
     }
 
     /// The name in files and reports.
@@ -86,10 +119,7 @@ impl Kind {
             Kind::Stop => "stop",
             Kind::Signal(_) => "signal",
             Kind::Cpu => "cpu",
-            Kind::Delay(..) => "delay",
-            Kind::Drop => "drop",
-            Kind::Reset => "reset",
-            Kind::Slow(_) => "slow",
+            Kind::Broken(broken) => broken.name(),
         }
     }
 
@@ -102,17 +132,7 @@ impl Kind {
             Kind::Stop => format!("SIGSTOP to {whom}"),
             Kind::Signal(name) => format!("SIG{} to {whom}", name.word()),
             Kind::Cpu => "another process computing on the server's cores".to_owned(),
-            Kind::Delay(delay, jitter) => {
-                let ms = |time: Duration| 1000.0 * time.as_secs_f64();
-                let more = match jitter.is_zero() {
-                    true => String::new(),
-                    false => format!(" to {}", ms(delay + jitter)),
-                };
-                format!("{}{more} ms of delay each way to {whom}", ms(delay))
-            }
-            Kind::Drop => format!("nothing passing to {whom} or back"),
-            Kind::Reset => format!("connections to {whom} reset"),
-            Kind::Slow(bytes) => format!("{bytes} bytes/s each way to {whom}"),
+            Kind::Broken(broken) => broken.words(&whom),
         }
     }
 }
@@ -198,8 +218,8 @@ pub struct Written {
     target: Option<Spanned<Targets>>,
     of: Option<Spanned<Of>>,
     signal: Option<Spanned<Name>>,
-    delay: Option<Spanned<Length>>,
-    jitter: Option<Spanned<Length>>,
+    delay: Option<Spanned<Delay>>,
+    jitter: Option<Spanned<Delay>>,
     bandwidth: Option<Spanned<String>>,
 }
 
@@ -211,6 +231,25 @@ impl<'de> Deserialize<'de> for Length {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Length, D::Error> {
         document::duration(from).map(Length)
     }
+}
+
+/// By how much bytes come later, as the proxy that does it reads that.
+#[derive(Clone, Copy, Debug)]
+struct Delay(Duration);
+
+impl<'de> Deserialize<'de> for Delay {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Delay, D::Error> {
+        let DelayText::Text(text) = DelayText::deserialize(from)?;
+        let time_ns = faultproxy::time(&text).map_err(D::Error::custom)?;
+        Ok(Delay(Duration::from_nanos(time_ns)))
+    }
+}
+
+/// A text, whose absence is said with an example.
+#[derive(serde::Deserialize)]
+#[serde(untagged, expecting = "expected a time with a unit, such as \"10ms\"")]
+enum DelayText {
+    Text(String),
 }
 
 /// A companion, or several.
@@ -246,7 +285,7 @@ impl Targets {
     }
 }
 
-/// What `kind` may be.
+/// What `kind` may be: what [`Kind`] is called there, and one more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Word {
@@ -259,26 +298,6 @@ enum Word {
     Drop,
     Reset,
     Slow,
-}
-
-impl Word {
-    fn name(self) -> &'static str {
-        match self {
-            Word::Kill => "kill",
-            Word::Stop => "stop",
-            Word::Signal => "signal",
-            Word::Cpu => "cpu",
-            Word::CompanionKill => "companion-kill",
-            Word::Delay => "delay",
-            Word::Drop => "drop",
-            Word::Reset => "reset",
-            Word::Slow => "slow",
-        }
-    }
-
-    fn is_of_connections(self) -> bool {
-        matches!(self, Word::Delay | Word::Drop | Word::Reset | Word::Slow)
-    }
 }
 
 /// Which part of a subject `of` may be.
@@ -334,7 +353,8 @@ impl Written {
     fn read(self, window: Duration, document: &Document) -> Result<Fault, BadFile> {
         let fault = |span: Range<usize>, what: &str| Err(document.fault(Some(span), what));
         let word = *self.kind.get_ref();
-        let (kind, whom) = (self.kind(word, document)?, self.whom(word, document)?);
+        let kind = self.kind(word, document)?;
+        let whom = self.whom(word, kind, document)?;
         let length = self.length.as_ref().map(|length| length.get_ref().0);
         // Who is killed as a worker is its master's to start again.
         let undone = match kind {
@@ -378,75 +398,72 @@ impl Written {
     }
 
     fn kind(&self, word: Word, document: &Document) -> Result<Kind, BadFile> {
-        let keys = [
-            (
-                "signal",
-                Word::Signal,
-                self.signal.as_ref().map(Spanned::span),
-            ),
-            ("delay", Word::Delay, self.delay.as_ref().map(Spanned::span)),
-            (
-                "jitter",
-                Word::Delay,
-                self.jitter.as_ref().map(Spanned::span),
-            ),
-            (
-                "bandwidth",
-                Word::Slow,
-                self.bandwidth.as_ref().map(Spanned::span),
-            ),
-        ];
-        let foreign = keys
-            .iter()
-            .find(|(_, whose, place)| *whose != word && place.is_some());
-        if let Some((key, whose, place)) = foreign {
-            let what = format!("`{key}` is for `kind = \"{}\"`: remove it", whose.name());
-            return Err(document.fault(place.clone(), what));
-        }
         let missing = |what: &str| Err(document.fault(Some(self.kind.span()), what));
-        let length = |length: &Option<Spanned<Length>>| length.as_ref().map(|one| one.get_ref().0);
-        match word {
-            Word::Kill | Word::CompanionKill => Ok(Kind::Kill),
-            Word::Stop => Ok(Kind::Stop),
-            Word::Cpu => Ok(Kind::Cpu),
-            Word::Drop => Ok(Kind::Drop),
-            Word::Reset => Ok(Kind::Reset),
+        let length = |length: &Option<Spanned<Delay>>| length.as_ref().map(|one| one.get_ref().0);
+        let kind = match word {
+            Word::Kill | Word::CompanionKill => Kind::Kill,
+            Word::Stop => Kind::Stop,
+            Word::Cpu => Kind::Cpu,
+            Word::Drop => Kind::Broken(Broken::Drop),
+            Word::Reset => Kind::Broken(Broken::Reset),
             Word::Signal => match &self.signal {
-                Some(name) => Ok(Kind::Signal(*name.get_ref())),
-                None => missing("expected `signal`, such as `signal = \"HUP\"`"),
+                Some(name) => Kind::Signal(*name.get_ref()),
+                None => return missing("expected `signal`, such as `signal = \"HUP\"`"),
             },
             Word::Delay => match (length(&self.delay), length(&self.jitter)) {
-                (None, None) => missing("expected `delay`, such as `delay = \"10ms\"`"),
-                (delay, jitter) => Ok(Kind::Delay(
+                (None, None) => {
+                    return missing("expected `delay`, such as `delay = \"10ms\"`");
+                }
+                (delay, jitter) => Kind::Broken(Broken::Delay(
                     delay.unwrap_or_default(),
                     jitter.unwrap_or_default(),
                 )),
             },
             Word::Slow => match &self.bandwidth {
-                None => missing("expected `bandwidth`, such as `bandwidth = \"10K\"` a second"),
+                None => {
+                    let what = "expected `bandwidth`, such as `bandwidth = \"10K\"` a second";
+                    return missing(what);
+                }
                 Some(text) => {
-                    let fault = |what: String| document.fault(Some(text.span()), what);
-                    let bytes = measure::units::parse_size(text.get_ref());
-                    match bytes.map_err(|what| fault(what.to_string()))? {
-                        0 => Err(fault(
-                            "would pass nothing: use `kind = \"drop\"`".to_owned(),
-                        )),
-                        bytes => Ok(Kind::Slow(bytes)),
-                    }
+                    let bytes = faultproxy::bandwidth(text.get_ref());
+                    let fault = |what| document.fault(Some(text.span()), what);
+                    Kind::Broken(Broken::Slow(bytes.map_err(fault)?))
                 }
             },
+        };
+        match self.foreign(kind) {
+            Some((what, place)) => Err(document.fault(place, what)),
+            None => Ok(kind),
         }
     }
 
-    fn whom(&self, word: Word, document: &Document) -> Result<Vec<Whom>, BadFile> {
+    /// A key that is there and isn't for this kind: what to do about it, and where it stands.
+    fn foreign(&self, kind: Kind) -> Option<(String, Option<Range<usize>>)> {
+        let keys = [
+            ("signal", "signal", self.signal.as_ref().map(Spanned::span)),
+            ("delay", "delay", self.delay.as_ref().map(Spanned::span)),
+            ("jitter", "delay", self.jitter.as_ref().map(Spanned::span)),
+            (
+                "bandwidth",
+                "slow",
+                self.bandwidth.as_ref().map(Spanned::span),
+            ),
+        ];
+        let mut there = keys.into_iter().filter(|(.., place)| place.is_some());
+        let (key, whose, place) = there.find(|(_, whose, _)| *whose != kind.name())?;
+        let what = format!("`{key}` is for `kind = \"{whose}\"`: remove it");
+        Some((what, place))
+    }
+
+    fn whom(&self, word: Word, kind: Kind, document: &Document) -> Result<Vec<Whom>, BadFile> {
         let fault = |span: Range<usize>, what: &str| Err(document.fault(Some(span), what));
         let of = self.of.as_ref().map(|of| (*of.get_ref(), of.span()));
         match (&self.target, of) {
-            (Some(target), _) if word == Word::Cpu => {
+            (Some(target), _) if kind == Kind::Cpu => {
                 let what = "`cpu` takes the server's cores, whoever else runs there: remove it";
                 fault(target.span(), what)
             }
-            (None, Some((Of::Worker, place))) if word == Word::Cpu => {
+            (None, Some((Of::Worker, place))) if kind == Kind::Cpu => {
                 let what = "`cpu` takes the server's cores from all of it: remove it";
                 fault(place, what)
             }
@@ -463,7 +480,7 @@ impl Written {
                             in subject.toml";
                 fault(self.kind.span(), what)
             }
-            (None, Some((Of::Worker, place))) if word.is_of_connections() => fault(
+            (None, Some((Of::Worker, place))) if kind.is_proxied() => fault(
                 place,
                 "connections are those of the whole subject: remove it",
             ),

@@ -193,7 +193,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "faults",
         holds: "what happens to a subject in a round: phases of its load, faults on purpose",
-        imports: &["load", "measure", "statistics", "supervisor"],
+        imports: &["faultproxy", "load", "measure", "statistics", "supervisor"],
         test_imports: &[],
     },
     Crate {

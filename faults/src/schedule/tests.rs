@@ -73,6 +73,10 @@ fn each_kind_says_what_it_does_to_whom_and_for_how_long() {
             "10240 bytes/s each way to the subject at 1 s, for 2 s",
         ),
         (
+            "at = \"1s\"\nfor = \"2s\"\nkind = \"slow\"\nbandwidth = \"1M/s\"",
+            "1048576 bytes/s each way to the subject at 1 s, for 2 s",
+        ),
+        (
             "at = \"1s\"\nfor = \"2s\"\nkind = \"drop\"\ntarget = \"redis\"",
             "nothing passing to redis or back at 1 s, for 2 s",
         ),
@@ -170,6 +174,26 @@ const MISTAKES: &[(&str, usize, &str)] = &[
         "at = \"1s\"\nfor = \"1s\"\nkind = \"slow\"\nbandwidth = \"fast\"",
         5,
         "\"fast\" is not a size",
+    ),
+    (
+        "at = \"1s\"\nfor = \"1s\"\nkind = \"delay\"\ndelay = \"25h\"",
+        5,
+        "\"25h\" is more than a day",
+    ),
+    (
+        "at = \"1s\"\nfor = \"1s\"\nkind = \"delay\"\njitter = \"25h\"",
+        5,
+        "\"25h\" is more than a day",
+    ),
+    (
+        "at = \"1s\"\nfor = \"1s\"\nkind = \"delay\"\ndelay = \"5\"",
+        5,
+        "is 5 5ms or 5s? Write the unit",
+    ),
+    (
+        "at = \"1s\"\nfor = \"1s\"\nkind = \"delay\"\ndelay = 5",
+        5,
+        "expected a time with a unit",
     ),
     ("at = \"1s\"\nkind = \"reset\"", 3, "then it is undone"),
     (
@@ -280,7 +304,27 @@ fn a_companion_that_a_subject_does_not_have_is_named_beside_those_that_it_has() 
 
 #[test]
 fn what_a_drop_has_holed_is_reset_before_anything_passes_again() {
-    let (begin, end) = Kind::Drop.orders().expect("a proxy does it");
+    let (begin, end) = Broken::Drop.orders();
     assert_eq!(begin, ["set stall"]);
     assert_eq!(end, ["set refuse=1", "reset-all", "clear"]);
+}
+
+#[test]
+fn the_proxy_understands_whatever_it_is_told() {
+    let day = Duration::from_secs(86_400);
+    for broken in [
+        Broken::Delay(day, day),
+        Broken::Delay(Duration::from_nanos(1), Duration::ZERO),
+        Broken::Drop,
+        Broken::Reset,
+        Broken::Slow(u64::MAX),
+    ] {
+        let (begin, end) = broken.orders();
+        for order in begin.iter().chain(&end) {
+            if let Some(faults) = order.strip_prefix("set ") {
+                let read = faultproxy::Faults::parse_line(faults);
+                assert!(read.is_ok(), "{order}: {read:?}");
+            }
+        }
+    }
 }

@@ -30,7 +30,8 @@ pub struct Counts {
 /// Exchanges that failed, by [`Kind`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Failures {
-    /// [`Kind::Refused`], [`Kind::Unreachable`], [`Kind::NoSocket`].
+    /// [`Kind::Refused`], [`Kind::Unreachable`], [`Kind::Untrusted`], [`Kind::Handshake`],
+    /// [`Kind::NoSocket`].
     pub connect: u64,
     /// [`Kind::ConnectTimeout`].
     pub connect_timeout: u64,

@@ -155,7 +155,7 @@ impl Shown {
         tell("processes_silent", "gauge", help, silent);
         let ending = standing.ending as u64;
         tell("processes_ending", "gauge", "Workers that end.", ending);
-        let help = "Workers that died and were replaced.";
+        let help = "Workers that died and were replaced, and attempts to start one that failed.";
         tell("restarts_total", "counter", help, standing.restarts);
         let help = "Workers that were killed since they gave no sign of life.";
         tell("silent_kills_total", "counter", help, standing.silent_kills);

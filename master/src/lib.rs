@@ -7,6 +7,7 @@
 //! | what happens | what comes of it |
 //! |---|---|
 //! | a worker dies | another takes its place at once, and later and later if it keeps dying |
+//! | a worker gives no sign of life | it's killed, and another takes its place |
 //! | SIGHUP | new workers, of the program file as it is now, take over; the old ones end |
 //! | SIGUSR2 | a new master takes the sockets over, with workers of its own; this one ends |
 //! | SIGTERM, SIGINT, SIGQUIT | the workers end what's under way; a second one ends all at once |

@@ -122,7 +122,7 @@ pub(crate) struct Standing {
     /// Workers that give no sign of life, be it that they serve or are to end.
     pub(crate) silent: usize,
     pub(crate) ending: usize,
-    /// Workers that died without having been told to end.
+    /// Workers that died without having been told to end, and attempts to start one that failed.
     pub(crate) restarts: u64,
     /// Those of them that were killed since they gave no sign of life.
     pub(crate) silent_kills: u64,

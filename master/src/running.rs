@@ -446,7 +446,8 @@ impl Master<'_> {
     }
 
     fn start(&mut self, place: usize, id: Id) {
-        // One that another was to take over with, which couldn't be started.
+        // The reload was given up while its workers were being started: this one isn't wanted any
+        // more.
         let started = match self.roster.has_place(id) {
             true => self.begin_worker(place, id),
             false => return drop(self.roster.ended(id, Time::now())),

@@ -61,8 +61,6 @@ pub struct Breaker {
     state: State,
     /// When it last opened: what comes of calls from before says nothing about now.
     opened_at: Option<Time>,
-    /// How often it has opened from closed.
-    opened: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -86,17 +84,6 @@ enum State {
     },
 }
 
-/// What a breaker is at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// All calls are let through.
-    Closed,
-    /// None are.
-    Open,
-    /// One at a time is.
-    HalfOpen,
-}
-
 impl Breaker {
     /// A closed one.
     pub fn new(settings: Settings) -> Breaker {
@@ -108,12 +95,12 @@ impl Breaker {
             row_since: Time(0),
             state: State::Closed,
             opened_at: None,
-            opened: 0,
         }
     }
 
     /// Whether a call may be made now. Whoever may has to tell what comes of it:
-    /// [`Breaker::succeeded`] or [`Breaker::failed`].
+    /// [`Breaker::succeeded`] or [`Breaker::failed`]. Half open, the next may try where that isn't
+    /// told for as long as the breaker was open.
     pub fn allows(&mut self, now: Time) -> bool {
         match &mut self.state {
             State::Closed => true,
@@ -178,7 +165,6 @@ impl Breaker {
             State::Closed => {
                 self.count(now, true);
                 if self.are_too_many_in_a_row(now) || self.has_failed_enough() {
-                    self.opened += 1;
                     self.open(now, self.settings.open);
                 }
             }
@@ -190,33 +176,12 @@ impl Breaker {
         }
     }
 
-    /// A call was let through and not made, or nobody knows what came of it.
-    pub fn abandoned(&mut self) {
-        if let State::HalfOpen { trying_until, .. } = &mut self.state {
-            *trying_until = None;
-        }
-    }
-
-    /// What it's at.
-    pub fn status(&self) -> Status {
-        match self.state {
-            State::Closed => Status::Closed,
-            State::Open { .. } => Status::Open,
-            State::HalfOpen { .. } => Status::HalfOpen,
-        }
-    }
-
     /// Until when it lets nobody through, while it's open.
     pub fn open_until(&self) -> Option<Time> {
         match self.state {
             State::Open { until, .. } => Some(until),
             _ => None,
         }
-    }
-
-    /// How often it has opened, without the times that a trial failed.
-    pub fn opened(&self) -> u64 {
-        self.opened
     }
 
     fn is_from_before(&self, begun: Time) -> bool {
@@ -272,6 +237,23 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
+    #[derive(Debug, PartialEq)]
+    enum Status {
+        Closed,
+        Open,
+        HalfOpen,
+    }
+
+    impl Breaker {
+        fn status(&self) -> Status {
+            match self.state {
+                State::Closed => Status::Closed,
+                State::Open { .. } => Status::Open,
+                State::HalfOpen { .. } => Status::HalfOpen,
+            }
+        }
+    }
+
     fn at(ms: u64) -> Time {
         Time(ms * MS)
     }
@@ -297,7 +279,7 @@ mod tests {
         (0..19).for_each(|n| breaker.failed(at(n), at(n)));
         assert_eq!(breaker.status(), Status::Closed);
         breaker.failed(at(20), at(20));
-        assert_eq!((breaker.status(), breaker.opened()), (Status::Open, 1));
+        assert_eq!(breaker.status(), Status::Open);
     }
 
     #[test]
@@ -322,7 +304,7 @@ mod tests {
         (0..19).for_each(|_| breaker.failed(at(1003), at(1003)));
         assert_eq!(breaker.status(), Status::Closed);
         breaker.failed(at(1004), at(1004));
-        assert_eq!((breaker.status(), breaker.opened()), (Status::Open, 1));
+        assert_eq!(breaker.status(), Status::Open);
     }
 
     #[test]
@@ -373,7 +355,6 @@ mod tests {
             now = until;
         }
         assert_eq!(lengths, [2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
-        assert_eq!(breaker.opened(), 1);
     }
 
     #[test]
@@ -381,8 +362,6 @@ mod tests {
         let mut breaker = open_at(0);
         assert!(breaker.allows(at(1000)));
         assert!(!breaker.allows(at(1999)));
-        assert!(breaker.allows(at(2000)));
-        breaker.abandoned();
         assert!(breaker.allows(at(2000)));
     }
 

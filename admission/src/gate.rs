@@ -105,11 +105,6 @@ impl<T> Gate<T> {
         }
     }
 
-    /// Somebody begins whom nobody may hold up, such as a health check.
-    pub fn let_in(&mut self) {
-        self.begin();
-    }
-
     /// One that was let in waits for its client, and takes up no room meanwhile.
     pub fn lend(&mut self, slot: &mut Slot) {
         if let Slot::Held(_) = slot {

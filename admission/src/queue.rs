@@ -33,9 +33,9 @@ const PRIORITIES: usize = 3;
 pub struct Settings {
     /// Requests that may wait.
     pub length: usize,
-    /// For how long, while it keeps being full.
+    /// For how long, while it hasn't been empty within `interval`.
     pub target: Duration,
-    /// For how long in a burst, and how long that lasts.
+    /// For how long in a burst, which lasts as long: while it has been empty within this time.
     pub interval: Duration,
 }
 

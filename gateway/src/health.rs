@@ -91,13 +91,6 @@ impl Condition {
     }
 }
 
-/// Whether one more request may be sent again, of so many that are under way. Three always may, so
-/// that a gateway with little to do has retries, too (as Envoy's `min_retry_concurrency`).
-pub(crate) fn may_retry(budget: f64, active: u32, retrying: u32) -> bool {
-    const ALWAYS: f64 = 3.0;
-    f64::from(retrying) < (f64::from(active) * budget).max(ALWAYS)
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -161,12 +154,5 @@ mod tests {
             assert_eq!(changed, expected.contains(&check), "check {check}");
         }
         assert!(one.is_well());
-    }
-
-    #[test]
-    fn retries_are_a_share_of_what_is_under_way_and_three_at_least() {
-        assert!(may_retry(0.2, 1, 2) && !may_retry(0.2, 1, 3));
-        assert!(may_retry(0.2, 100, 19) && !may_retry(0.2, 100, 20));
-        assert!(may_retry(0.0, 100, 2) && !may_retry(0.0, 100, 3));
     }
 }

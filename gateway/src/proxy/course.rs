@@ -9,7 +9,6 @@ use server::{Context, Response, Ticket};
 
 use super::Gateway;
 use super::fields;
-use crate::health::may_retry;
 use crate::metrics::Happened;
 
 /// The answer waits once so many of its bytes are on their way to the client.
@@ -273,6 +272,13 @@ enum Again {
     Declined,
 }
 
+/// Whether one more request may be sent again, of so many that are under way. Three always may, so
+/// that a gateway with little to do has retries, too (as Envoy's `min_retry_concurrency`).
+fn may_retry(budget: f64, active: u32, retrying: u32) -> bool {
+    const ALWAYS: f64 = 3.0;
+    f64::from(retrying) < (f64::from(active) * budget).max(ALWAYS)
+}
+
 /// Whether a failure says something about the server, rather than about this side or the client.
 fn is_the_servers(kind: Kind) -> bool {
     matches!(
@@ -304,4 +310,16 @@ fn another_may_help(kind: Kind) -> bool {
             | Kind::Declined
             | Kind::Full
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retries_are_a_share_of_what_is_under_way_and_three_at_least() {
+        assert!(may_retry(0.2, 1, 2) && !may_retry(0.2, 1, 3));
+        assert!(may_retry(0.2, 100, 19) && !may_retry(0.2, 100, 20));
+        assert!(may_retry(0.0, 100, 2) && !may_retry(0.0, 100, 3));
+    }
 }

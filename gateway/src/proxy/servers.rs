@@ -224,19 +224,12 @@ impl Servers {
         candidates.clear();
         let (mut usable, mut all_of_them) = (0u32, 0u32);
         for (&at, written) in group_state.servers.iter().zip(&upstream.servers) {
-            let Some(server) = &all[at] else {
-                continue;
-            };
-            let is_usable = server.condition.is_usable(now);
-            if written.weight > 0 {
+            let candidate = candidate(all[at].as_ref(), written.weight, now);
+            if candidate.weight > 0 {
                 all_of_them += 1;
-                usable += u32::from(is_usable);
+                usable += u32::from(candidate.usable);
             }
-            candidates.push(Candidate {
-                weight: written.weight,
-                in_flight: server.in_flight,
-                usable: is_usable,
-            });
+            candidates.push(candidate);
         }
         let enough = upstream.outlier.panic_threshold * f64::from(all_of_them);
         let panics = usable == 0 || f64::from(usable) < enough;
@@ -255,5 +248,44 @@ impl Server {
     /// What it's called in messages.
     pub(super) fn name(&self) -> String {
         format!("{} of upstream {}", self.address, self.of)
+    }
+}
+
+/// A server as the choice sees it. One that there isn't keeps its place among them and gets
+/// nothing, not even where all are bad: what is chosen is a place.
+fn candidate(server: Option<&Server>, weight: u32, now: Time) -> Candidate {
+    let Some(server) = server else {
+        return Candidate {
+            weight: 0,
+            in_flight: 0,
+            usable: false,
+        };
+    };
+    Candidate {
+        weight,
+        in_flight: server.in_flight,
+        usable: server.condition.is_usable(now),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Balance;
+
+    #[test]
+    fn a_server_that_there_is_not_shifts_no_place_and_gets_nothing() {
+        let there = Candidate {
+            weight: 1,
+            in_flight: 9,
+            usable: true,
+        };
+        let mut missing = candidate(None, 5, Time(1));
+        assert!(!missing.usable);
+        missing.usable = true; // As if all were bad.
+        for how in [Balance::RoundRobin, Balance::LeastRequests] {
+            let chosen = Balancer::default().choose(&how, &[missing, there], None, 0);
+            assert_eq!(chosen, Some(1), "{how:?}");
+        }
     }
 }

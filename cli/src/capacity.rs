@@ -8,7 +8,6 @@ use lab::Event;
 use lab::network::wants_host;
 use load::plan::workload::Order;
 use load::{Plan, Redaction};
-use measure::host::Host;
 
 use crate::args::capacity::Capacity;
 use crate::compare::{Talk, keep, look};
@@ -113,7 +112,7 @@ fn target(arguments: &Capacity) -> Result<Whose, Failure> {
     plan.script = arguments.targets.script();
     let known = targets::known_steps("--slo", &arguments.slo, &plan);
     known.map_err(Failure::usage)?;
-    plan::check(&plan, &Host::read()).map_err(Failure::usage)?;
+    plan::check(&plan).map_err(Failure::usage)?;
     Ok(Whose::Target {
         plan: Box::new(plan),
         connections_given: arguments.load.connections.is_some(),

@@ -19,7 +19,7 @@ mod gate;
 mod ground;
 pub mod hold;
 mod limit;
-pub mod ports;
+mod ports;
 mod recorder;
 mod requests;
 mod run;

@@ -3,9 +3,11 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use engine::Address;
 use measure::host::Host;
 
 use plan::Invalid;
+use probe::LoadError;
 
 /// The share of an address's ports that is used where addresses are free. connect(2) looks for a
 /// free port from a random one on and tries every other one first, so it finds one at once as long
@@ -16,7 +18,7 @@ const FIRST: Ipv4Addr = Ipv4Addr::new(127, 0, 1, 1);
 
 /// Checks that `connections` find ports on so many local addresses; the kernel chooses one where
 /// there are none given.
-pub fn check(connections: u32, addresses: usize, host: &Host) -> Result<(), Invalid> {
+fn check(connections: u32, addresses: usize, host: &Host) -> Result<(), Invalid> {
     let Some(ports) = ports(host) else {
         return Ok(());
     };
@@ -33,9 +35,39 @@ pub fn check(connections: u32, addresses: usize, host: &Host) -> Result<(), Inva
     )))
 }
 
+/// Where connections to such addresses come from: `given`, or where nothing is given towards this
+/// very host, and one address has no port for each, as many others of the loopback as have; none
+/// where the kernel is to choose.
+///
+/// # Errors
+/// There aren't ports enough.
+pub(crate) fn sources(
+    connections: u32,
+    given: &[IpAddr],
+    addresses: &[Address],
+    host: &Host,
+) -> Result<Vec<IpAddr>, LoadError> {
+    let is_loopback = |address: &Address| match address {
+        Address::Tcp(tcp) => tcp.is_ipv4() && tcp.ip().is_loopback(),
+        Address::Unix(_) => false,
+    };
+    let mut sources = given.to_vec();
+    if given.is_empty() && !addresses.is_empty() && addresses.iter().all(is_loopback) {
+        sources = loopback(connections, host);
+    }
+    if addresses
+        .iter()
+        .any(|address| matches!(address, Address::Tcp(_)))
+    {
+        let checked = check(connections, sources.len(), host);
+        checked.map_err(|Invalid(text)| LoadError::Limits(text))?;
+    }
+    Ok(sources)
+}
+
 /// The loopback addresses from which so many connections to this very host find their ports at
 /// once; empty where one address has enough.
-pub(crate) fn loopback(connections: u32, host: &Host) -> Vec<IpAddr> {
+fn loopback(connections: u32, host: &Host) -> Vec<IpAddr> {
     let each = ports(host).map_or(u32::MAX, |ports| (ports / PORTS_SHARE).max(1));
     if connections <= each {
         return Vec::new();
@@ -69,6 +101,26 @@ mod tests {
         let text = check(200_000, 2, &host()).unwrap_err().0;
         assert!(text.contains("at least 8 addresses"), "{text}");
         assert_eq!(check(200_000, 0, &Host::default()), Ok(()));
+    }
+
+    #[test]
+    fn addresses_are_found_for_a_server_on_this_host_alone_and_only_where_one_will_not_do() {
+        let to = |address: &str| [Address::Tcp(address.parse().unwrap())];
+        let (own, other) = (to("127.0.0.1:80"), to("192.0.2.1:80"));
+        assert_eq!(sources(7_000, &[], &own, &host()), Ok(vec![]));
+        let many = sources(100_000, &[], &own, &host()).unwrap();
+        assert_eq!(many.len(), 15);
+        let given = ["127.0.0.9".parse().unwrap()];
+        assert_eq!(sources(7_000, &given, &own, &host()), Ok(given.to_vec()));
+        for (given, to) in [(&given[..], &own), (&[], &other), (&[], &to("[::1]:80"))] {
+            let refused = sources(100_000, given, to, &host()).unwrap_err();
+            assert!(
+                refused.to_string().contains("at least 4 addresses"),
+                "{refused}"
+            );
+        }
+        let unix = [Address::Unix("/tmp/socket".into())];
+        assert_eq!(sources(100_000, &[], &unix, &host()), Ok(vec![]));
     }
 
     #[test]

@@ -22,6 +22,7 @@ use crate::crew::{Job, Progress, Window};
 use crate::gate::Gate;
 use crate::ground::{DESCRIPTORS_SPARE, Ground, by_signal, engine_counters, ns};
 use crate::limit;
+use crate::ports;
 use crate::requests::Requests;
 use crate::script::{self, Finish, Prepared, Scripted};
 use crate::surroundings::{Disturbance, Surroundings};
@@ -77,6 +78,8 @@ pub fn run_for_script(
     let workload = Source::of(plan)?;
     let ground = Ground::find(plan.contacts(), stop)?;
     check_limits(plan, ground.kind)?;
+    let plan = with_sources(plan, &ground)?;
+    let plan: &Plan = &plan;
     let hung = once(hung);
     let never = |what, hang| {
         hung(unfinished(plan, generator(&ground, plan), what, None, hang));
@@ -112,6 +115,20 @@ pub fn run_for_script(
     let record = assemble(plan, kind, engine_reason, outcomes, disturbance);
     let finish = finish.map(|(main, rates)| Finish::new(main, &record, rates));
     Ok((record, finish))
+}
+
+/// The plan with the addresses that its connections come from, where the kernel can't choose them.
+fn with_sources<'a>(plan: &'a Plan, ground: &Ground) -> Result<Cow<'a, Plan>, LoadError> {
+    let addresses = ground.addresses.concat();
+    let given = &plan.source_addresses;
+    let sources = ports::sources(plan.connections, given, &addresses, &Host::read())?;
+    if sources == *given {
+        return Ok(Cow::Borrowed(plan));
+    }
+    Ok(Cow::Owned(Plan {
+        source_addresses: sources,
+        ..plan.clone()
+    }))
 }
 
 /// What looks after the calls of a script, if there are any; `hung` is told of one that doesn't

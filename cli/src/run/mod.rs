@@ -14,7 +14,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use engine::signal::{Signal, Stop};
 use load::check;
 use load::{Finish, Hang, Plan, Progress, Record};
-use measure::host::Host;
 use measure::record::EndedBy;
 use measure::units;
 
@@ -27,7 +26,7 @@ use crate::output::{counts, csv, text, thresholds};
 
 /// Loads, and reports.
 pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
-    let mut plan = plan::plan(arguments, &Host::read()).map_err(Failure::usage)?;
+    let mut plan = plan::plan(arguments).map_err(Failure::usage)?;
     if let Some(refusal) = control::refusal(&plan).filter(|_| arguments.control) {
         return Err(Failure::usage(refusal));
     }

@@ -8,7 +8,6 @@ use load::plan::{Expect, Invalid, accept_compressed};
 use load::protocol::{Call, Protocol};
 use load::schedule::{self, Schedule};
 use load::{Plan, Redaction};
-use measure::host::Host;
 
 use super::given::read_body;
 use super::message::message;
@@ -19,8 +18,8 @@ use crate::args::values;
 use crate::exit::Failure;
 use crate::output::terminal;
 
-/// The plan that the arguments ask for, on a host with these limits.
-pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
+/// The plan that the arguments ask for.
+pub(crate) fn plan(arguments: &Run) -> Result<Plan, String> {
     arguments.targets.check()?;
     let has_braces = |url: &String| url.contains("{{");
     if arguments.url.as_ref().is_some_and(has_braces) && !arguments.targets.is_given() {
@@ -43,7 +42,7 @@ pub(crate) fn plan(arguments: &Run, host: &Host) -> Result<Plan, String> {
     plan.duration_s = duration_s(arguments, &plan.schedule)?;
     plan.count = arguments.requests;
     plan.warm_up_s = arguments.warmup.map_or(0.0, |length| length.as_secs_f64());
-    check(&plan, host)?;
+    check(&plan)?;
     Ok(plan)
 }
 
@@ -114,10 +113,9 @@ pub(crate) fn without_request(
 /// Connections where nobody says how many.
 const CONNECTIONS: u32 = 10;
 
-/// Whether a plan holds together, on a host with these limits.
-pub(crate) fn check(plan: &Plan, host: &Host) -> Result<(), String> {
-    validate(plan).map_err(|invalid| invalid.to_string())?;
-    enough_ports(plan, host)
+/// Whether a plan holds together.
+pub(crate) fn check(plan: &Plan) -> Result<(), String> {
+    validate(plan).map_err(|invalid| invalid.to_string())
 }
 
 /// The path of a gRPC call is judged by [`call`], where it is known which services there are.
@@ -237,15 +235,6 @@ fn read_json(text: &str) -> Result<String, String> {
     String::from_utf8(read_body(text)?).map_err(|_| "-b: a JSON message must be UTF-8".to_string())
 }
 
-/// Each connection over TCP takes a local port of its own on its local address.
-fn enough_ports(plan: &Plan, host: &Host) -> Result<(), String> {
-    if plan.target.unix_socket.is_some() {
-        return Ok(());
-    }
-    load::ports::check(plan.connections, plan.source_addresses.len(), host)
-        .map_err(|invalid| invalid.to_string())
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use load::plan::{Family, HostPort};
@@ -264,11 +253,7 @@ pub(super) mod tests {
         let Verb::Run(arguments) = parsed.verb else {
             return Err("another verb".to_string());
         };
-        let host = Host {
-            port_range: Some((32768, 60999)),
-            ..Host::default()
-        };
-        plan(&arguments, &host)
+        plan(&arguments)
     }
 
     const URL: &str = "http://127.0.0.1:8080/";

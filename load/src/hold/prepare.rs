@@ -1,7 +1,6 @@
 //! What a hold needs of this host: workers for so many connections, ports for so many connections.
 
 use std::cell::RefCell;
-use std::net::IpAddr;
 
 use engine::choice::Kind;
 use engine::signal::Stop;
@@ -20,8 +19,8 @@ use crate::crew::{Progress, Window};
 use crate::ground::{DESCRIPTORS_SPARE, Ground, ns};
 use crate::ports;
 use crate::worker::sockets_for;
+use plan::THREADS_MAX;
 use plan::protocol::Protocol;
-use plan::{Invalid, THREADS_MAX};
 use probe::LoadError;
 
 /// With more connections than this for each worker, another CPU gets one, too.
@@ -48,21 +47,17 @@ pub fn prepare(plan: &Plan, stop: &Stop) -> Result<Hold, LoadError> {
     let host = Host::read();
     let mut says = Vec::new();
     let mut plan = plan.clone();
-    if let Some(loopback) = loopback_sources(&plan, ground.only(), &host) {
-        if let (Some(first), Some(last)) = (loopback.first(), loopback.last()) {
-            says.push(format!(
-                "{} connections use {} source addresses, {first} to {last}, so that each gets a \
-                 port right away",
-                plan.connections,
-                loopback.len()
-            ));
-        }
-        plan.source_addresses = loopback;
+    let sources = &plan.source_addresses;
+    let sources = ports::sources(plan.connections, sources, ground.only(), &host)?;
+    if let (true, [first, .., last]) = (plan.source_addresses.is_empty(), sources.as_slice()) {
+        says.push(format!(
+            "{} connections use {} source addresses, {first} to {last}, so that each gets a port \
+             right away",
+            plan.connections,
+            sources.len()
+        ));
     }
-    if plan.target.unix_socket.is_none() {
-        ports::check(plan.connections, plan.source_addresses.len(), &host)
-            .map_err(|Invalid(text)| LoadError::Limits(text))?;
-    }
+    plan.source_addresses = sources;
     check_needs(&plan, ground.only())?;
     let threads = threads(&plan, ground.kind, descriptors::raise_limit(u64::MAX))?;
     if plan.threads.is_none() && threads > 1 {
@@ -96,17 +91,6 @@ fn check_needs(plan: &Plan, addresses: &[Address]) -> Result<(), LoadError> {
     hopeless
         .next()
         .map_or(Ok(()), |text| Err(LoadError::Limits(text)))
-}
-
-/// The source addresses towards this very host where none are given and one has not ports enough.
-fn loopback_sources(plan: &Plan, addresses: &[Address], host: &Host) -> Option<Vec<IpAddr>> {
-    let local = addresses.iter().all(|address| match address {
-        Address::Tcp(tcp) => tcp.is_ipv4() && tcp.ip().is_loopback(),
-        Address::Unix(_) => false,
-    });
-    let free = local && plan.source_addresses.is_empty();
-    let sources = free.then(|| ports::loopback(plan.connections, host))?;
-    (!sources.is_empty()).then_some(sources)
 }
 
 /// How many workers there are: one has as many rings as its connections need, but where they are

@@ -159,6 +159,17 @@ mod tests {
     }
 
     #[test]
+    fn what_a_server_may_take_for_the_framing_stays_behind() {
+        let head = "GET / HTTP/1.1\r\nHost: h\r\nTransfer_Encoding: chunked\r\n\
+                    content_length: 5\r\nTransfer-encoding_: x\r\nProxy_Connection: y\r\n\
+                    Keep_Alive: 5\r\nX_Kept: 1\r\n\r\n";
+        let request = passed_on(head, false);
+        let fields: Vec<_> = request.fields().collect();
+        let expected: [(&[u8], &[u8]); 2] = [(b"Transfer-encoding_", b"x"), (b"X_Kept", b"1")];
+        assert_eq!(fields, expected);
+    }
+
+    #[test]
     fn cookies_that_came_one_by_one_are_one() {
         let head = "GET / HTTP/1.1\r\nHost: h\r\nCookie: a=1\r\nX: y\r\ncookie: b=2\r\n\r\n";
         let request = passed_on(head, false);

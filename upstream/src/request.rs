@@ -200,7 +200,8 @@ impl fmt::Debug for Request {
     }
 }
 
-/// Whether a field is written by the pool itself, or would break the connection's framing.
+/// Whether a field is written by the pool itself, or would break the connection's framing: here, or
+/// at a server that hands fields on as variables, which takes `_` for `-` (RFC 3875 §4.1.18).
 pub(crate) fn is_ours(name: &[u8]) -> bool {
     const OURS: [&[u8]; 9] = [
         b"connection",
@@ -213,7 +214,13 @@ pub(crate) fn is_ours(name: &[u8]) -> bool {
         b"transfer-encoding",
         b"upgrade",
     ];
-    OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours))
+    let plain = |byte: &u8| match byte {
+        b'_' => b'-',
+        byte => byte.to_ascii_lowercase(),
+    };
+    let is_like =
+        |ours: &[u8]| name.len() == ours.len() && name.iter().map(plain).eq(ours.iter().copied());
+    OURS.iter().any(|ours| is_like(ours))
 }
 
 #[cfg(test)]
@@ -241,6 +248,8 @@ mod tests {
             fine().with_field("Transfer-Encoding", "chunked"),
             fine().with_field("connection", "close"),
             fine().with_field("HOST", "other"),
+            fine().with_field("Transfer_Encoding", "chunked"),
+            fine().with_field("content_length", "3"),
         ];
         for request in wrong {
             assert!(request.check().is_err(), "{:?}", request.text);

@@ -14,7 +14,7 @@ pub(crate) enum Doubtful {
     /// `.` or `..` as a segment, escaped or not. Clients resolve these before they ask
     /// (RFC 3986 §5.2.4).
     DotSegment,
-    /// A slash or a backslash that is escaped, or a backslash.
+    /// A slash or a backslash that is escaped, or a backslash as it is.
     Slash,
     /// A `%` that isn't followed by two hexadecimal digits.
     Escape,
@@ -35,6 +35,10 @@ impl Doubtful {
 }
 
 /// The path as it's matched. Without anything special in it that's the path itself.
+///
+/// Escaped slashes and backslashes are refused, or stay what they are. Then a server may take them
+/// for slashes or not, so in parameters they're refused still, which end there or don't, and so are
+/// dots between any of them.
 pub(crate) fn judge(path: &[u8], refuses_slashes: bool) -> Result<Cow<'_, [u8]>, Doubtful> {
     let special = |pair: &[u8]| matches!(pair, [b'%' | b';' | b'\\', _] | [b'/', b'/' | b'.']);
     let ends_specially = matches!(path.last(), Some(b'%' | b';' | b'\\'));
@@ -55,7 +59,9 @@ pub(crate) fn judge(path: &[u8], refuses_slashes: bool) -> Result<Cow<'_, [u8]>,
                 };
                 rest = &behind[2..];
                 match byte {
-                    b'/' | b'\\' if refuses_slashes => return Err(Doubtful::Slash),
+                    b'/' | b'\\' if refuses_slashes || in_parameters => {
+                        return Err(Doubtful::Slash);
+                    }
                     0..=0x1f | 0x7f => return Err(Doubtful::Control),
                     byte if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) => {
                         read.push(byte);
@@ -66,7 +72,7 @@ pub(crate) fn judge(path: &[u8], refuses_slashes: bool) -> Result<Cow<'_, [u8]>,
                     }
                 }
             }
-            b'\\' if refuses_slashes => return Err(Doubtful::Slash),
+            b'\\' => return Err(Doubtful::Slash),
             b'/' if read.last() == Some(&b'/') => {}
             b';' => in_parameters = true,
             byte => read.push(*byte),
@@ -76,11 +82,34 @@ pub(crate) fn judge(path: &[u8], refuses_slashes: bool) -> Result<Cow<'_, [u8]>,
         }
     }
     // Parameters are gone by now: `..;x` is one, too.
-    let dots = |segment: &[u8]| matches!(segment, b"." | b"..");
-    match read.split(|byte| *byte == b'/').any(dots) {
+    match has_dots(&read) {
         true => Err(Doubtful::DotSegment),
         false => Ok(Cow::Owned(read)),
     }
+}
+
+/// Whether `.` or `..` stands between what could be taken for slashes.
+fn has_dots(path: &[u8]) -> bool {
+    // So many dots, and nothing else, since the last of them.
+    let mut dots = Some(0);
+    let mut rest = path;
+    while let [byte, behind @ ..] = rest {
+        rest = behind;
+        let is_slash = match (byte, behind) {
+            (b'/', _) => true,
+            (b'%', [b'2', b'F', after @ ..] | [b'5', b'C', after @ ..]) => {
+                rest = after;
+                true
+            }
+            _ => false,
+        };
+        match (is_slash, dots) {
+            (true, Some(1 | 2)) => return true,
+            (true, _) => dots = Some(0),
+            (false, _) => dots = dots.filter(|_| *byte == b'.').map(|dots| dots + 1),
+        }
+    }
+    matches!(dots, Some(1 | 2))
 }
 
 /// The byte that two hexadecimal digits stand for.
@@ -139,6 +168,34 @@ mod tests {
         for (path, expected) in rows {
             assert_eq!(judge(path.as_bytes(), true), Err(expected), "{path}");
         }
-        assert_eq!(judge(b"/a%2fb", false).as_deref(), Ok(&b"/a%2Fb"[..]));
+    }
+
+    #[test]
+    fn escaped_slashes_that_pass_take_nothing_else_along() {
+        let rows = [
+            ("/a%2fb%5cc", "/a%2Fb%5Cc"),
+            ("/a%2F%2fb/", "/a%2F%2Fb/"),
+            ("/a%252f../b", "/a%252f../b"),
+            ("/a%2f..b/.c%2f", "/a%2F..b/.c%2F"),
+        ];
+        for (path, expected) in rows {
+            let read = judge(path.as_bytes(), false);
+            assert_eq!(read.as_deref(), Ok(expected.as_bytes()), "{path}");
+        }
+        let rows = [
+            ("/public%2f..%2fprivate", Doubtful::DotSegment),
+            ("/public/..%2fprivate", Doubtful::DotSegment),
+            ("/public%5c../private", Doubtful::DotSegment),
+            ("/x/.%2e%2fprivate", Doubtful::DotSegment),
+            ("/x/%2e%5cprivate", Doubtful::DotSegment),
+            ("/x%2f..;y/private", Doubtful::DotSegment),
+            ("/x%2f..", Doubtful::DotSegment),
+            ("/public\\..\\private", Doubtful::Slash),
+            ("/a\\b", Doubtful::Slash),
+            ("/public;%2f..%2fprivate", Doubtful::Slash),
+        ];
+        for (path, expected) in rows {
+            assert_eq!(judge(path.as_bytes(), false), Err(expected), "{path}");
+        }
     }
 }

@@ -100,7 +100,7 @@ pub struct Forward {
     pub via: String,
     /// A request without a `traceparent` gets one (W3C Trace Context §3.2).
     pub makes_traceparent: bool,
-    /// A path with `%2F` or `%5C` in it is refused.
+    /// A path with `%2F` or `%5C` in it is refused; else they are characters like others.
     pub refuses_encoded_slashes: bool,
 }
 

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod admin;
+mod alike;
 mod balance;
 pub mod config;
 pub mod example;

@@ -10,6 +10,7 @@ use users::settings::{Database, Memory, Password, Place, Redis};
 
 use super::document::BadConfig;
 use super::judge::{Judge, is_token};
+use super::trust::are_like;
 use super::written::or;
 use super::{By, Token, Users, written};
 
@@ -37,7 +38,10 @@ impl Judge<'_> {
         if let Some(token) = self.token_of(route.token.as_ref(), tokens)?
             && let token = std::slice::from_ref(&tokens[token])
             && let of_token = super::trust::identity_fields(token, &[])
-            && let Some(twice) = of_token.iter().find(|one| users[at].fields.contains(one))
+            && let Some(twice) = of_token.iter().find(|one| {
+                let mut of_users = users[at].fields.iter();
+                of_users.any(|field| are_like(field, one))
+            })
         {
             let what = format!(
                 "`{twice}` is made of the token and of [users.{}], so an upstream would get it \
@@ -135,8 +139,9 @@ impl Judge<'_> {
             return self.bad(span, what);
         }
         let (mut fields, mut of_users) = (Vec::new(), Vec::new());
+        let names = written.fields.iter();
+        self.may_be_written(names.map(|(field, of_user)| (&**field, of_user.span())))?;
         for (field, of_user) in &written.fields {
-            self.may_be_written(field, of_user.span())?;
             fields.push(field.to_ascii_lowercase());
             of_users.push(of_user.get_ref().clone());
         }

@@ -15,6 +15,7 @@ use toml::Spanned;
 use super::document::{BadConfig, Document};
 use super::judge::{Judge, is_token};
 use super::{Remote, Source, Token, Upstream, User, Users, written};
+use crate::alike::{is_like, is_reserved};
 
 /// The most tokens that a worker remembers: what they take is memory that nobody else may have.
 const CACHE_MAX: usize = 10_000_000;
@@ -37,6 +38,11 @@ pub(super) fn identity_fields(tokens: &[Arc<Token>], stores: &[Users]) -> Vec<St
     names.sort_unstable();
     names.dedup();
     names
+}
+
+/// Whether a server could take one field for the other.
+pub(super) fn are_like(one: &str, other: &str) -> bool {
+    is_like(one.as_bytes(), other.as_bytes())
 }
 
 impl Judge<'_> {
@@ -79,15 +85,18 @@ impl Judge<'_> {
             Some(cookie) => Source::Cookie(cookie.get_ref().clone()),
             None => Source::Bearer,
         };
-        let mut fields = Vec::with_capacity(written.fields.len());
-        for (field, claim) in &written.fields {
-            self.may_be_written(field, claim.span())?;
-            fields.push((field.to_ascii_lowercase(), claim.get_ref().clone()));
-        }
+        let names = written.fields.iter();
+        self.may_be_written(names.map(|(field, claim)| (&**field, claim.span())))?;
+        let names = written.fields.iter();
+        let fields: Vec<(String, String)> = names
+            .map(|(field, claim)| (field.to_ascii_lowercase(), claim.get_ref().clone()))
+            .collect();
         let users = self.users(&written)?;
         let of_users = users.iter().flat_map(HashMap::values);
         let mut names = of_users.flat_map(|user| &user.fields).map(|(name, _)| name);
-        if let Some(twice) = names.find(|name| fields.iter().any(|(field, _)| field == *name)) {
+        if let Some(twice) =
+            names.find(|name| fields.iter().any(|(field, _)| are_like(field, name)))
+        {
             let what = format!(
                 "`{twice}` is made of a claim and of a user, so an upstream would get it twice: \
                  remove one of them"
@@ -146,15 +155,31 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether a field can be one that upstreams believe.
-    pub(super) fn may_be_written(&self, name: &str, span: Range<usize>) -> Result<(), BadConfig> {
-        let question = upstream::Request::new("GET", "/", "h").with_field(name, "x");
-        let taken = ["authorization", "cookie", "via", "x-request-id"];
-        let is_taken = taken.iter().any(|one| one.eq_ignore_ascii_case(name));
-        match is_token(name) && !is_taken && question.check().is_ok() {
-            true => Ok(()),
-            false => self.bad(span, format!("`{name}` can't be a field of the gateway")),
+    /// Whether fields of one table can be such that upstreams believe.
+    pub(super) fn may_be_written<'a>(
+        &self,
+        fields: impl Iterator<Item = (&'a str, Range<usize>)>,
+    ) -> Result<(), BadConfig> {
+        let mut before: Vec<&str> = Vec::new();
+        for (name, span) in fields {
+            let question = upstream::Request::new("GET", "/", "h").with_field(name, "x");
+            if !is_token(name) || is_reserved(name.as_bytes()) || question.check().is_err() {
+                let what = format!(
+                    "`{name}` can't be a field of the gateway, which writes or reads it itself, or \
+                     it's none: take a name of your own, such as `x-user`"
+                );
+                return self.bad(span, what);
+            }
+            if let Some(same) = before.iter().find(|same| are_like(same, name)) {
+                let what = format!(
+                    "servers may take `{name}` for `{same}`, so this field would be there twice: \
+                     remove one of them"
+                );
+                return self.bad(span, what);
+            }
+            before.push(name);
         }
+        Ok(())
     }
 
     fn keys(&self, written: &written::Token) -> Result<KeySet, BadConfig> {
@@ -250,11 +275,12 @@ impl Judge<'_> {
         let mut all = HashMap::with_capacity(users.len());
         for (name, written) in users {
             let (span, written) = (written.span(), written.get_ref());
-            let mut fields = Vec::with_capacity(written.fields.len());
-            for (field, value) in &written.fields {
-                self.may_be_written(field, span.clone())?;
-                fields.push((field.to_ascii_lowercase(), value.clone()));
-            }
+            let names = written.fields.keys();
+            self.may_be_written(names.map(|field| (&**field, span.clone())))?;
+            let fields = written.fields.iter();
+            let fields = fields
+                .map(|(field, value)| (field.to_ascii_lowercase(), value.clone()))
+                .collect();
             let disabled = written.disabled;
             all.insert(name.clone(), User { disabled, fields });
         }

@@ -8,21 +8,10 @@ use std::net::IpAddr;
 use server::{Peer, Request, Version, upstream};
 
 use super::forwarded;
+use crate::alike::{is_forwarded, is_like};
 use crate::config::Forward;
 use crate::identity::{Identities, is_identity, is_traceparent};
 use crate::tokens::Who;
-
-/// Fields that say who the client is and what he asked for, as proxies before this one saw it.
-/// Anybody can write them, so they're believed of trusted proxies alone.
-const FORWARDED: [&[u8]; 7] = [
-    b"forwarded",
-    b"x-forwarded-for",
-    b"x-forwarded-host",
-    b"x-forwarded-port",
-    b"x-forwarded-prefix",
-    b"x-forwarded-proto",
-    b"x-real-ip",
-];
 
 /// Who asks, and over what.
 #[derive(Clone, Copy, Debug)]
@@ -139,8 +128,7 @@ impl Writer {
             _ if ours(name) => false,
             Some(b'a' | b'A') => asked.keeps_token || !is_like(name, b"authorization"),
             Some(b'x' | b'X' | b'f' | b'F') => {
-                let ours = FORWARDED.iter().any(|one| is_like(name, one));
-                !(ours || is_like(name, b"x-request-id"))
+                !(is_forwarded(name) || is_like(name, b"x-request-id"))
             }
             Some(b't' | b'T') => {
                 let of_trace = is_like(name, b"traceparent") || is_like(name, b"tracestate");
@@ -236,16 +224,6 @@ impl Writer {
             self.text.extend_from_slice(b", ");
         }
     }
-}
-
-/// Whether a server could take one name for the other: in any case, and with `_` for `-`, as
-/// interfaces that hand fields on as variables write them (RFC 3875 §4.1.18).
-pub(super) fn is_like(name: &[u8], ours: &[u8]) -> bool {
-    let plain = |byte: &u8| match byte {
-        b'_' => b'-',
-        byte => byte.to_ascii_lowercase(),
-    };
-    name.len() == ours.len() && name.iter().map(plain).eq(ours.iter().map(plain))
 }
 
 /// What of an answer's fields goes to the client besides what its own connection says.

@@ -9,7 +9,7 @@ use server::{Bell, Context, Request, Response, Ticket};
 use users::{Answer, Lookup, Record, Users};
 
 use super::Gateway;
-use super::fields::is_like;
+use crate::alike::is_like;
 use crate::config::{Action, By};
 use crate::metrics::Refusal;
 use crate::tokens::{Who, written};

@@ -194,7 +194,7 @@ impl Gateway {
         if let Some(who) = &who {
             self.rate((route, Some(who)), request, client, now)?;
         }
-        let caller = self.caller(route, request, who.as_deref(), now)?;
+        let caller = self.caller(route, (request, &path), who.as_deref(), now)?;
         let parts = match &plan.config.routes[route].action {
             Action::Answer { .. } if matches!(caller, Caller::Unknown(..)) => {
                 return Ok(Way::to_be_answered(route, who, caller));

@@ -70,11 +70,12 @@ impl Told {
 }
 
 impl Gateway {
-    /// Who is behind a request of a route, as far as memory knows.
+    /// Who is behind a request of a route, as far as memory knows. `path` is its path as it's
+    /// matched.
     pub(super) fn caller(
         &mut self,
         route: usize,
-        request: &Request<'_>,
+        (request, path): (&Request<'_>, &[u8]),
         who: Option<&Who>,
         now: Time,
     ) -> Result<Caller, Response> {
@@ -84,7 +85,7 @@ impl Gateway {
         let by = &self.plan.config.users[at].by;
         let key = match by {
             By::Subject => who.and_then(|who| who.subject.as_deref()),
-            By::Segment(which) => segment(request.path(), *which),
+            By::Segment(which) => segment(path, *which),
             By::Field(name) => only(request, name),
         };
         let found = match key.filter(|key| !key.is_empty()) {
@@ -285,7 +286,8 @@ fn only<'a>(request: &Request<'a>, name: &str) -> Option<&'a str> {
     is_alone.then(|| std::str::from_utf8(value).ok()).flatten()
 }
 
-/// A segment of a path, counted from one, as it's written.
+/// A segment of a path as it's matched, counted from one: of the path as it's sent, `//` and
+/// parameters would have others counted than the route and the server behind it read.
 fn segment(path: &[u8], which: usize) -> Option<&str> {
     let segment = path.split(|byte| *byte == b'/').nth(which)?;
     std::str::from_utf8(segment).ok()

@@ -142,6 +142,42 @@ fn a_user_is_answered_as_json_and_a_body_is_no_hindrance() {
 }
 
 #[test]
+fn the_user_of_a_path_is_found_in_the_path_that_routes_are_matched_on() {
+    let Some(redis) = Redis::start() else {
+        return;
+    };
+    redis.say(&["SET", "user:u", "{}"]);
+    redis.say(&["SET", "user:7", "{}"]);
+    redis.say(&["SET", "user:a%20b", "{}"]);
+    redis.say(&["SET", "user:42", r#"{"disabled":true}"#]);
+    let origin = Origin::named("ok");
+    let text = format!(
+        "{}[upstream.a]\nservers = [\"{}\"]\n[[route]]\nprefix = \"/u\"\nuser = \"a\"\n\
+         upstream = \"a\"\n",
+        of_redis(&redis, "by = \"segment:2\""),
+        origin.address
+    );
+    let gateway = Gateway::start(&text);
+    wait_for_stores(&gateway, "/u/7", 200);
+    let barred = [
+        "/u/42",
+        "//u/42",
+        "/;x/u/42",
+        "/u;x//42;y/u",
+        "/u/%34%32",
+        "/%75/42",
+    ];
+    for path in barred {
+        assert_eq!(gateway.get(path).status, 403, "{path}");
+    }
+    // What is an escape in the path as it's matched stays one.
+    for path in ["//u/7", "/u/%37;x", "/u/a%20b"] {
+        assert_eq!(gateway.get(path).status, 200, "{path}");
+    }
+    assert!(origin.seen().iter().all(|seen| !seen.line().contains("42")));
+}
+
+#[test]
 fn the_first_request_finds_its_user_in_a_redis_that_is_there() {
     let Some(redis) = Redis::start() else {
         return;

@@ -9,7 +9,8 @@ use std::net::Ipv6Addr;
 const PORT_DIGITS_MAX: usize = 5;
 
 /// Whether it's a name or an address, with or without a port (RFC 9110 §7.2), and without escapes
-/// and commas, by which servers are fooled. None at all is one, too.
+/// and commas, by which servers are fooled. A name ends with one dot at most, that of the root. None
+/// at all is one, too.
 pub(crate) fn is_plain(host: &[u8]) -> bool {
     let (name, behind) = match host {
         [b'[', rest @ ..] => {
@@ -30,7 +31,8 @@ pub(crate) fn is_plain(host: &[u8]) -> bool {
     let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+;=".contains(byte);
     let is_port =
         |port: &[u8]| port.len() <= PORT_DIGITS_MAX && port.iter().all(u8::is_ascii_digit);
-    name.iter().all(is_of_name) && behind.strip_prefix(b":").map_or(behind.is_empty(), is_port)
+    let is_name = name.iter().all(is_of_name) && !name.ends_with(b"..");
+    is_name && behind.strip_prefix(b":").map_or(behind.is_empty(), is_port)
 }
 
 #[cfg(test)]
@@ -68,6 +70,9 @@ mod tests {
             "a@b",
             "a/b",
             "a b",
+            "secure.example..",
+            "secure.example..:80",
+            "..",
             "a\\b",
             "b\u{fc}cher.example",
         ] {

@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
+use std::net::Ipv6Addr;
 
 use server::Request;
 
@@ -152,7 +153,8 @@ fn takes(route: &Route, method: &[u8]) -> bool {
     route.methods.is_empty() || named(method) || (method == b"HEAD" && named(b"GET"))
 }
 
-/// A host without its port and the dot of the root, in lower case.
+/// A host without its port and the dot of the root, in lower case; an address of IPv6 in its usual
+/// spelling (RFC 5952).
 fn plain(host: &[u8]) -> Cow<'_, [u8]> {
     let end = match host.iter().rposition(|byte| *byte == b':') {
         // The colons within brackets belong to an address of IPv6 (RFC 3986 §3.2.2).
@@ -160,6 +162,12 @@ fn plain(host: &[u8]) -> Cow<'_, [u8]> {
         _ => host.len(),
     };
     let host = host[..end].strip_suffix(b".").unwrap_or(&host[..end]);
+    if let [b'[', address @ .., b']'] = host
+        && let Some(address) = std::str::from_utf8(address).ok()
+        && let Ok(address) = address.parse::<Ipv6Addr>()
+    {
+        return format!("[{address}]").into_bytes().into();
+    }
     match host.iter().any(u8::is_ascii_uppercase) {
         true => host.to_ascii_lowercase().into(),
         false => host.into(),

@@ -88,6 +88,8 @@ fn the_host_decides_first() {
         ("EXAMPLE.org:8080", "exact"),
         ("example.org.", "exact"),
         ("[::1]:80", "exact"),
+        ("[0:0:0::1]:80", "exact"),
+        ("[0:0:0::1]", "exact"),
         ("www.example.org", "below"),
         ("a.example.org", "below"),
         ("b.a.example.org", "deeper"),

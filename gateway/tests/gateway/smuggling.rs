@@ -261,6 +261,7 @@ fn a_rule_for_a_host_or_a_path_is_not_passed_by() {
     for (path, host, status) in [
         ("/", "secure.example", "418"),
         ("/", "SECURE.example.:80", "418"),
+        ("/", "secure.example..", "400"),
         ("/", "secure.example:80:90", "400"),
         ("/", "secure.example.:80:1", "400"),
         ("/", "secure.example,a", "400"),

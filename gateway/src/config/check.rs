@@ -19,9 +19,8 @@ use super::judge::{Judge, is_token};
 use super::servers::WEIGHT_MAX;
 use super::written::or;
 use super::{
-    Action, Balance, Config, Forward, HashKey, Health, HostPattern, Listen, LogRule, Mirror,
-    Outlier, PathPattern, RateKey, RateRule, Retry, Route, Shared, Token, Upstream, Users, trust,
-    written,
+    Action, Balance, Config, Forward, HashKey, Health, Listen, LogRule, Mirror, Outlier, RateKey,
+    RateRule, Retry, Route, Shared, Token, Upstream, Users, trust, written,
 };
 
 /// Where the gateway listens if nothing is said.
@@ -67,7 +66,16 @@ pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
     let mut routes: Vec<Route> = Vec::with_capacity(file.route.len());
     for (at, written) in file.route.into_iter().enumerate() {
         let span = written.span();
+        let name = written.get_ref().name.as_ref().map(Spanned::span);
         let route = of.route(at, written.into_inner(), span.clone(), &named)?;
+        if routes.iter().any(|before| before.name == route.name) {
+            let what = format!(
+                "a route before this one is called `{}`, too, by its `name` or for want of one: \
+                 they would have rates and metrics in common, so give this one another `name`",
+                route.name
+            );
+            return of.bad(name.unwrap_or(span), what);
+        }
         if let Some(before) = routes.iter().find(|before| takes_all(before, &route)) {
             let what = format!(
                 "`{}` can't be reached: `{}` before it takes all of its requests",
@@ -521,23 +529,6 @@ impl Judge<'_> {
             Some(hosts) => self.hosts(&hosts.get_ref().0, hosts.span())?,
             None => Vec::new(),
         };
-        let mut header = Vec::with_capacity(written.header.len());
-        for (name, value) in &written.header {
-            if !is_token(name) {
-                return self.bad(value.span(), "this isn't the name of a field");
-            }
-            header.push((name.to_ascii_lowercase(), value.get_ref().clone()));
-        }
-        let methods = match &written.methods {
-            Some(methods) if !methods.get_ref().iter().all(|one| is_token(one)) => {
-                return self.bad(
-                    methods.span(),
-                    "expected methods, such as [\"GET\", \"HEAD\"]",
-                );
-            }
-            Some(methods) => methods.get_ref().clone(),
-            None => Vec::new(),
-        };
         let mirror = match &written.mirror {
             Some(mirror) if written.answer.is_some() => {
                 let what = "a route that answers by itself has nothing to copy: a `mirror` \
@@ -555,11 +546,14 @@ impl Judge<'_> {
             None => None,
         };
         Ok(Route {
-            name: (written.name.clone()).unwrap_or_else(|| format!("route-{}", at + 1)),
+            name: (written.name.as_ref()).map_or_else(
+                || format!("route-{}", at + 1),
+                |name| name.get_ref().clone(),
+            ),
             hosts,
             path,
-            header,
-            methods,
+            header: self.conditions(&written)?,
+            methods: self.methods(written.methods.as_ref())?,
             action: self.action(&written, span, upstreams)?,
             mirror,
             rates: self.rates(&written.rates, written.token.is_some(), named.users)?,
@@ -569,61 +563,6 @@ impl Judge<'_> {
                 .word(written.priority.as_ref(), &PRIORITIES)?
                 .unwrap_or_default(),
         })
-    }
-
-    fn path(&self, written: &written::Route) -> Result<PathPattern, BadConfig> {
-        let (text, span, exact) = match (&written.path, &written.prefix) {
-            (Some(path), None) => (path.get_ref(), path.span(), true),
-            (None, Some(prefix)) => (prefix.get_ref(), prefix.span(), false),
-            (None, None) => return Ok(PathPattern::Prefix("/".into())),
-            (Some(_), Some(prefix)) => {
-                return self.bad(
-                    prefix.span(),
-                    "a route has a `path` or a `prefix`, not both",
-                );
-            }
-        };
-        if text.ends_with('*') {
-            let what = format!(
-                "`*` stands for itself in a path: for all that begins alike, write `prefix = \
-                 \"{}\"`",
-                text.trim_end_matches('*')
-            );
-            return self.bad(span, what);
-        }
-        let judged = crate::paths::judge(text.as_bytes(), true);
-        if !text.starts_with('/') || text.contains(['?', '#']) || judged.is_err() {
-            let what = "expected a path that begins with `/`, without a query, dot segments and \
-                        encoded slashes";
-            return self.bad(span, what);
-        }
-        Ok(match exact {
-            true => PathPattern::Exact(text.clone()),
-            false => {
-                let plain = text.trim_end_matches('/');
-                PathPattern::Prefix(if plain.is_empty() { "/" } else { plain }.into())
-            }
-        })
-    }
-
-    fn hosts(&self, hosts: &[String], span: Range<usize>) -> Result<Vec<HostPattern>, BadConfig> {
-        let mut patterns = Vec::with_capacity(hosts.len());
-        for host in hosts {
-            let host = host.to_ascii_lowercase();
-            let below = host.strip_prefix("*.");
-            let name = below.unwrap_or(&host);
-            let is_address = name.starts_with('[') && name.ends_with(']');
-            if name.is_empty() || name.contains(['*', '/']) || (name.contains(':') && !is_address) {
-                let what = "expected a host without a port, such as \"example.org\" or \
-                            \"*.example.org\"";
-                return self.bad(span, what);
-            }
-            patterns.push(match below {
-                Some(name) => HostPattern::Below(format!(".{name}")),
-                None => HostPattern::Exact(host),
-            });
-        }
-        Ok(patterns)
     }
 
     fn action(

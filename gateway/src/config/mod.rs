@@ -7,6 +7,7 @@
 mod check;
 mod document;
 mod judge;
+mod routes;
 mod servers;
 mod stores;
 mod trust;

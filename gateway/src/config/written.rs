@@ -185,7 +185,7 @@ pub(super) struct Retry {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Route {
-    pub(super) name: Option<String>,
+    pub(super) name: Option<Spanned<String>>,
     pub(super) host: Option<Spanned<OneOrMany>>,
     pub(super) path: Option<Spanned<String>>,
     pub(super) prefix: Option<Spanned<String>>,

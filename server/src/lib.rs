@@ -112,4 +112,6 @@ pub use engine::{
 };
 pub use measure::cpu::PinError;
 pub use measure::time::Time;
-pub use tls::{Alpn, Certificate, ClientSettings, ClientTls, Secured, ServerTls, Trust};
+pub use tls::{
+    Alpn, Certificate, ClientSettings, ClientTls, Secured, ServerSettings, ServerTls, Trust,
+};

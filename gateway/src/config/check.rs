@@ -1,7 +1,9 @@
 //! What a file means: every part is judged, and the first mistake is told with its place.
 
+use std::fs::{self, File};
 use std::net::IpAddr;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +13,7 @@ use admission::{gate, limit, queue};
 use ipnet::IpNet;
 use measure::units;
 use server::upstream;
-use server::{Address, Certificate, EngineChoice};
+use server::{Address, Certificate, EngineChoice, ServerSettings};
 use toml::Spanned;
 
 use super::document::{BadConfig, Document};
@@ -33,6 +35,11 @@ const WHOLE: Duration = Duration::from_secs(366 * 24 * 3600);
 const SILENCE: Duration = Duration::from_secs(10);
 const SILENCE_MIN: Duration = Duration::from_secs(3);
 
+/// What clients and upstreams may take up in memory if nothing is said, and the least of it for each
+/// thread.
+const MEMORY_BYTES: u64 = 512 << 20;
+const MEMORY_BYTES_MIN: u64 = 1 << 20;
+
 /// How important the requests of a route are.
 const PRIORITIES: [(&str, Priority); 3] = [
     ("low", Priority::Low),
@@ -44,10 +51,18 @@ const PRIORITIES: [(&str, Priority); 3] = [
 pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
     let file: written::File = document.parse()?;
     let of = Judge { document };
+    let listen = of.listen(file.listen)?;
     let mut upstreams = Vec::with_capacity(file.upstream.len());
     for (name, written) in file.upstream {
-        let span = written.span();
-        upstreams.push(of.upstream(name, written.into_inner(), span)?);
+        let (span, servers) = (written.span(), written.get_ref().servers.span());
+        let upstream = of.upstream(name, written.into_inner(), span)?;
+        let mut all = upstream.servers.iter();
+        if all.any(|server| leads_to(&server.address, &listen.address)) {
+            let what = "one of these servers is this gateway itself, by `address` in [listen], so \
+                        each request would go round: name the servers behind it";
+            return of.bad(servers, what);
+        }
+        upstreams.push(upstream);
     }
     let mut tokens = Vec::with_capacity(file.token.len());
     for (name, written) in file.token {
@@ -89,21 +104,21 @@ pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
         let what = "has no route: add a [[route]] with `upstream = \"NAME\"`";
         return Err(document.fault(None, what));
     }
-    let listen = of.listen(file.listen)?;
     let admin = match &file.admin {
         Some(admin) => Some(of.admin(&admin.address, &listen)?),
         None => None,
     };
-    let log = file.log.map(|log| LogRule {
-        file: log.file,
-        sample: log.sample.map_or(1.0, |share| share.0),
-    });
+    let log = match file.log {
+        Some(log) => Some(of.log(log)?),
+        None => None,
+    };
+    let threads = listen.threads;
     Ok(Config {
         listen,
         admin,
         log,
         rate_keys: of.rate_keys(file.limits.rate_keys.as_ref())?,
-        limits: limits(&file.limits),
+        limits: of.limits(&file.limits, threads)?,
         timeouts: timeouts(&file.timeouts),
         silence: of.silence(file.timeouts.silence.as_ref())?,
         forward: of.forward(file.forward)?,
@@ -146,14 +161,16 @@ fn collide(one: &Address, other: &Address) -> bool {
     }
 }
 
-fn limits(written: &written::Limits) -> server::Limits {
-    let default = server::Limits::default();
-    server::Limits {
-        head_bytes: (written.head).map_or(default.head_bytes, |size| size.0 as usize),
-        // A proxy holds a few pieces of a body at a time, however long it is.
-        body_bytes: written.body.map_or(u64::MAX, |size| size.0),
-        connections: written.connections,
-        memory_bytes: Some(written.memory.map_or(512 << 20, |size| size.0)),
+/// Whether who connects to `server` finds the listener of `listen`.
+fn leads_to(server: &Address, listen: &Address) -> bool {
+    match (server, listen) {
+        (Address::Tcp(server), Address::Tcp(listen)) => {
+            let (ip, own) = (server.ip(), listen.ip());
+            let here = ip.is_loopback() || ip.is_unspecified();
+            let same = ip == own || ip.is_unspecified() || own.is_unspecified() && here;
+            server.port() == listen.port() && same
+        }
+        (server, listen) => server == listen,
     }
 }
 
@@ -189,11 +206,16 @@ impl Judge<'_> {
         let threads = self.within(written.threads.as_ref(), 1..=1024, 1, what)?;
         let certificate = match (written.certificate, written.key, written.self_signed) {
             (None, None, None) => None,
-            (None, None, Some(names)) => Some(Certificate::SelfSigned { names }),
-            (Some(chain), Some(key), None) => Some(Certificate::Files {
-                chain: chain.into_inner(),
-                key,
-            }),
+            (None, None, Some(names)) => {
+                let span = names.span();
+                let names = names.into_inner();
+                Some(self.certificate(Certificate::SelfSigned { names }, span)?)
+            }
+            (Some(chain), Some(key), None) => {
+                let span = chain.span();
+                let chain = chain.into_inner();
+                Some(self.certificate(Certificate::Files { chain, key }, span)?)
+            }
             (Some(chain), _, _) => {
                 let what = "a `certificate` needs a `key`, and excludes `self_signed`";
                 return self.bad(chain.span(), what);
@@ -210,6 +232,86 @@ impl Judge<'_> {
                 .word(written.engine.as_ref(), &engines)?
                 .unwrap_or(EngineChoice::Auto),
             certificate,
+        })
+    }
+
+    /// A certificate that a listener can have: its files are read as they are at the start.
+    fn certificate(
+        &self,
+        certificate: Certificate,
+        span: Range<usize>,
+    ) -> Result<Certificate, BadConfig> {
+        let settings = ServerSettings {
+            certificate,
+            alpn: Vec::new(),
+            resumption: false,
+            client_authorities: None,
+        };
+        match settings.build() {
+            Ok(_) => Ok(settings.certificate),
+            Err(wrong) => self.bad(span, wrong),
+        }
+    }
+
+    fn log(&self, written: written::Log) -> Result<LogRule, BadConfig> {
+        let (span, file) = (written.file.span(), written.file.into_inner());
+        let shown = file.display();
+        let folder = file.parent().filter(|path| !path.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let wrong = match fs::metadata(&file) {
+            _ if file == *"-" => None,
+            Ok(found) if found.is_dir() => Some(format!("{shown} is a folder: name a file in it")),
+            Ok(found) if found.is_file() => {
+                let opened = File::options().append(true).open(&file);
+                opened
+                    .err()
+                    .map(|why| format!("{shown} can't be opened: {why}"))
+            }
+            Ok(_) => None,
+            Err(_) if folder.is_dir() => None,
+            Err(_) => {
+                let folder = folder.display();
+                Some(format!(
+                    "there is no folder {folder}: make it, or name another"
+                ))
+            }
+        };
+        match wrong {
+            Some(what) => self.bad(span, what),
+            None => Ok(LogRule {
+                file,
+                sample: written.sample.map_or(1.0, |share| share.0),
+            }),
+        }
+    }
+
+    fn limits(
+        &self,
+        written: &written::Limits,
+        threads: usize,
+    ) -> Result<server::Limits, BadConfig> {
+        let default = server::Limits::default();
+        if let Some(connections) = &written.connections
+            && *connections.get_ref() == 0
+        {
+            let what = "expected at least one connection; without a word about it, as many as \
+                        there are descriptors for";
+            return self.bad(connections.span(), what);
+        }
+        let memory = written.memory.as_ref();
+        let bytes = memory.map_or(MEMORY_BYTES, |size| size.get_ref().0);
+        if let Some(memory) = memory
+            && bytes < MEMORY_BYTES_MIN * threads as u64
+        {
+            let what = "expected at least \"1MiB\" for each thread: with less, no request is taken";
+            return self.bad(memory.span(), what);
+        }
+        Ok(server::Limits {
+            head_bytes: (written.head).map_or(default.head_bytes, |size| size.0 as usize),
+            // A proxy holds a few pieces of a body at a time, however long it is.
+            body_bytes: written.body.map_or(u64::MAX, |size| size.0),
+            connections: (written.connections.as_ref()).map(|count| *count.get_ref()),
+            memory_bytes: Some(bytes),
         })
     }
 

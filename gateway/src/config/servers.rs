@@ -150,6 +150,12 @@ impl Judge<'_> {
             return Ok((Place::Address(Address::Unix(path.into())), false));
         }
         if let Ok(address) = rest.parse::<SocketAddr>() {
+            if address.port() == 0 {
+                return self.bad(
+                    span,
+                    "nobody can be reached at port 0: write the server's own",
+                );
+            }
             return Ok((Place::Address(Address::Tcp(address)), is_https));
         }
         let bare = rest.trim_start_matches('[').trim_end_matches(']');

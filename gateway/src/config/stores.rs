@@ -237,6 +237,10 @@ impl Judge<'_> {
 
     fn place(&self, written: &Spanned<String>) -> Result<Place, BadConfig> {
         match self.address(written.get_ref(), written.span())? {
+            Address::Tcp(address) if address.port() == 0 => {
+                let what = "nobody can be reached at port 0: write the store's own";
+                self.bad(written.span(), what)
+            }
             Address::Tcp(address) => Ok(Place::Tcp(address)),
             Address::Unix(path) => Ok(Place::Unix(path)),
         }

@@ -69,7 +69,7 @@ const WHOLE: &str = r#"
         servers = ["127.0.0.1:9002"]
         [upstream.secured]
         servers = [
-            "https://10.0.0.1", "https://[::1]:8443", "HTTPS.example.:80", "http://[::1]",
+            "https://10.0.0.1", "https://[::1]:8444", "HTTPS.example.:80", "http://[::1]",
             { address = "https://A.example", weight = 7 },
         ]
         tls = { insecure = true, name = "b.example" }
@@ -151,7 +151,7 @@ fn servers_are_addresses_or_names_with_tls_or_without() {
     let servers: Vec<String> = secured.servers.iter().map(shown).collect();
     assert_eq!(
         servers,
-        ["10.0.0.1:443 true", "[::1]:8443 true", "[::1]:80 false"]
+        ["10.0.0.1:443 true", "[::1]:8444 true", "[::1]:80 false"]
     );
     let shown = |named: &Named| {
         let Named {
@@ -213,6 +213,7 @@ fn what_the_documents_show_is_in_order() {
         let place = |name: &str| format!("\"{}\"", folder.join(name).display());
         let text = text.replace("\"keys.json\"", &place("keys.json"));
         let text = text.replace("\"secret.key\"", &place("secret.key"));
+        let text = text.replace("/var/log/gateway", &folder.display().to_string());
         Config::of("a document", &text).unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));
     }
     std::fs::remove_dir_all(&folder).expect("it was made");
@@ -233,4 +234,17 @@ fn routes_that_leave_something_to_others_are_reached() {
         "host = \"a.example\"",
         "host = [\"a.example\", \"b.example\"]",
     ]);
+}
+
+#[test]
+fn a_server_elsewhere_may_have_the_port_that_the_gateway_has_everywhere() {
+    let of = |server: &str| {
+        let text = "[listen]\naddress = \"0.0.0.0:9000\"\n[[route]]\nupstream = \"a\"\n";
+        Config::of(
+            "f",
+            &format!("{text}[upstream.a]\nservers = [\"{server}\"]\n"),
+        )
+    };
+    assert!(of("10.0.0.7:9000").is_ok());
+    assert!(of("127.0.0.1:9000").is_err());
 }

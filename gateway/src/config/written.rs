@@ -42,7 +42,7 @@ pub(super) struct Listen {
     pub(super) engine: Option<Spanned<String>>,
     pub(super) certificate: Option<Spanned<PathBuf>>,
     pub(super) key: Option<PathBuf>,
-    pub(super) self_signed: Option<Vec<String>>,
+    pub(super) self_signed: Option<Spanned<Vec<String>>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -54,7 +54,7 @@ pub(super) struct Admin {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Log {
-    pub(super) file: PathBuf,
+    pub(super) file: Spanned<PathBuf>,
     pub(super) sample: Option<Share>,
 }
 
@@ -63,8 +63,8 @@ pub(super) struct Log {
 pub(super) struct Limits {
     pub(super) head: Option<Size>,
     pub(super) body: Option<Size>,
-    pub(super) connections: Option<usize>,
-    pub(super) memory: Option<Size>,
+    pub(super) connections: Option<Spanned<usize>>,
+    pub(super) memory: Option<Spanned<Size>>,
     pub(super) rate_keys: Option<Spanned<usize>>,
 }
 

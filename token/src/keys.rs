@@ -224,6 +224,11 @@ impl Key {
         }
     }
 
+    /// Whether a token that names this key names the other, too.
+    fn is_named_as(&self, other: &Key) -> bool {
+        self.id.is_some() && self.id == other.id && self.algorithm() == other.algorithm()
+    }
+
     /// Whether it has signed `message` so.
     pub(crate) fn has_signed(&self, message: &[u8], signature: &[u8]) -> bool {
         match &self.material {
@@ -305,10 +310,7 @@ impl KeySet {
             return Err(BadKey::new(format!("more than {KEYS_MAX} keys")));
         }
         for (at, key) in keys.iter().enumerate() {
-            let same = |other: &Key| {
-                key.id.is_some() && other.id == key.id && other.algorithm() == key.algorithm()
-            };
-            if keys[..at].iter().any(same) {
+            if keys[..at].iter().any(|other| other.is_named_as(key)) {
                 let id = key.id.as_deref().unwrap_or_default().escape_debug();
                 return Err(BadKey::new(format!(
                     "two keys for {} have the id \"{id}\"",
@@ -320,7 +322,8 @@ impl KeySet {
     }
 
     /// Of a JWK set (RFC 7517 §5), and why keys of it are not taken: members of an unknown kind
-    /// are ignored, as RFC 7517 §5 demands. `secrets` says whether it may hold secrets: one that
+    /// are ignored, as RFC 7517 §5 demands, and of two for one algorithm with the same id the
+    /// second. `secrets` says whether it may hold secrets: one that
     /// others can fetch must not.
     ///
     /// # Errors
@@ -337,6 +340,15 @@ impl KeySet {
         let (mut keys, mut skipped) = (Vec::new(), Vec::new());
         for (at, member) in set.keys.into_iter().enumerate() {
             match key_of(member, secrets) {
+                // Which of two is meant can't be told; the others are good nevertheless.
+                Ok(Some(key)) if keys.iter().any(|one: &Key| one.is_named_as(&key)) => {
+                    let text = format!(
+                        "key {}: a key before it is for {}, too, and has the same id",
+                        at + 1,
+                        key.algorithm()
+                    );
+                    skipped.push(BadKey(text));
+                }
                 Ok(Some(key)) => keys.push(key),
                 Ok(None) => {} // Not for signatures.
                 Err(why) => skipped.push(BadKey::new(format!("key {}: {why}", at + 1))),

@@ -621,6 +621,23 @@ fn a_set_of_keys_is_read_as_it_is_fetched() {
 }
 
 #[test]
+fn of_two_keys_with_one_id_the_second_is_left_out() {
+    let jwks = r#"{"keys":[
+        {"kty":"OKP","crv":"Ed25519","kid":"a","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"},
+        {"kty":"OKP","crv":"Ed25519","kid":"a","x":"s4wiYUI33cM57m4a1ycInu4pqGpjSQe8Res6t1Okxrc"},
+        {"kty":"OKP","crv":"Ed25519","kid":"b","x":"s4wiYUI33cM57m4a1ycInu4pqGpjSQe8Res6t1Okxrc"}
+        ]}"#;
+    let (set, skipped) = KeySet::from_jwks(jwks.as_bytes(), false).expect("two can be used");
+    let ids: Vec<_> = set.keys().iter().map(token::Key::id).collect();
+    assert_eq!(ids, [Some("a"), Some("b")]);
+    let skipped: Vec<_> = skipped.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        skipped,
+        ["key 2: a key before it is for EdDSA, too, and has the same id"]
+    );
+}
+
+#[test]
 fn keys_that_are_none_say_what_is_wrong_with_them() {
     let pem = |text: &str| Key::from_pem(None, text).expect_err("no key").to_string();
     let weak = pem(include_str!("keys/weak.public.pem"));

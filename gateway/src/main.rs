@@ -48,12 +48,20 @@ fn main() -> ExitCode {
     }
 }
 
+/// Says what a configuration leaves out of what it names.
+fn remark(config: &Config) {
+    for remark in config.remarks() {
+        eprintln!("ringside-gateway: {}", screened(&remark));
+    }
+}
+
 /// Says whether a configuration is in order.
 fn check(path: &Path, processes: Option<usize>) -> Result<(), Box<dyn Error>> {
     let config = match processes {
         Some(_) => processes::read(path)?,
         None => Config::read(path)?,
     };
+    remark(&config);
     let (routes, upstreams) = (config.routes.len(), config.upstreams.len());
     let text = format!(
         "{} is fine: {routes} routes, {upstreams} upstreams",
@@ -66,6 +74,7 @@ fn check(path: &Path, processes: Option<usize>) -> Result<(), Box<dyn Error>> {
 /// Serves a configuration until SIGINT or SIGTERM.
 fn serve(path: &Path) -> Result<(), Box<dyn Error>> {
     let config = Config::read(path)?;
+    remark(&config);
     let reload = reload::Reload::prepare()?;
     let stop = Stop::on_signals()?;
     let running = gateway::start(config, &stop)?;

@@ -23,6 +23,7 @@ pub(crate) fn serve(path: &Path, processes: usize) -> Result<(), Box<dyn Error>>
 
 fn lead(path: &Path, processes: usize) -> Result<(), Box<dyn Error>> {
     let config = read(path)?;
+    crate::remark(&config);
     let settings = Settings {
         admin: config.admin.clone(),
         input: Some(path.to_owned()),
@@ -36,7 +37,13 @@ fn lead(path: &Path, processes: usize) -> Result<(), Box<dyn Error>> {
         let text = String::from_utf8_lossy(text);
         let next = Config::of(&path.display().to_string(), &text);
         // Workers have read it already, and said what's wrong with it.
-        let left = next.map_or_else(|_| Vec::new(), |next| config.of_master(&next));
+        let left = next.map_or_else(
+            |_| Vec::new(),
+            |next| {
+                crate::remark(&next);
+                config.of_master(&next)
+            },
+        );
         if !left.is_empty() {
             say(&format!(
                 "what changed in {} takes a restart",

@@ -40,6 +40,7 @@ fn read_again(path: &std::path::Path, exchange: &Exchange) -> String {
         Ok(config) => config,
         Err(wrong) => return format!("the configuration stays as it was: {wrong}"),
     };
+    crate::remark(&config);
     let left = match exchange.put(config) {
         Ok(left) => left,
         Err(why) => return format!("the configuration stays as it was: {why}"),

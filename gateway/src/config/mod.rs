@@ -28,6 +28,7 @@ use server::{Address, Certificate, ClientSettings, EngineChoice, Secure, Timeout
 use token::{KeySet, Rules};
 
 pub use document::BadConfig;
+pub(crate) use trust::left_out;
 
 use document::Document;
 
@@ -348,6 +349,8 @@ pub struct Token {
     pub name: String,
     /// The keys of files.
     pub keys: KeySet,
+    /// What of a file isn't taken, and why.
+    pub left_out: Option<String>,
     /// Where more of them are fetched.
     pub remote: Option<Remote>,
     /// What its claims have to be.
@@ -458,6 +461,18 @@ impl Config {
     /// Something in it is wrong.
     pub fn of(name: &str, text: &str) -> Result<Config, BadConfig> {
         check::config(&Document::of(name, text))
+    }
+
+    /// What whoever wrote the file has to know, though it's in order.
+    pub fn remarks(&self) -> impl Iterator<Item = String> {
+        let tokens = self.tokens.iter();
+        tokens.filter_map(|token| {
+            Some(format!(
+                "[token.{}]: {}",
+                token.name,
+                token.left_out.as_ref()?
+            ))
+        })
     }
 
     /// Whether any server is spoken to over TLS.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use measure::units;
 use server::upstream;
-use token::{Key, KeySet, Rules};
+use token::{BadKey, Key, KeySet, Rules};
 use toml::Spanned;
 
 use super::document::{BadConfig, Document};
@@ -22,6 +22,9 @@ const CACHE_MAX: usize = 10_000_000;
 
 /// The longest leeway: a clock that is further off is broken.
 const LEEWAY_MAX: Duration = Duration::from_secs(3600);
+
+/// So many of the keys that aren't taken are named.
+const LEFT_OUT_MAX: usize = 3;
 
 /// Fields that only the gateway writes.
 pub(super) fn identity_fields(tokens: &[Arc<Token>], stores: &[Users]) -> Vec<String> {
@@ -45,6 +48,20 @@ pub(super) fn are_like(one: &str, other: &str) -> bool {
     is_like(one.as_bytes(), other.as_bytes())
 }
 
+/// What is said of keys of a set that aren't taken: whoever shows a private one has to hear of it.
+pub(crate) fn left_out(skipped: &[BadKey]) -> Option<String> {
+    let first: Vec<String> = skipped
+        .iter()
+        .take(LEFT_OUT_MAX)
+        .map(BadKey::to_string)
+        .collect();
+    let more = match skipped.len().saturating_sub(LEFT_OUT_MAX) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    (!first.is_empty()).then(|| format!("not taken: {}{more}", first.join("; ")))
+}
+
 impl Judge<'_> {
     pub(super) fn token_of(
         &self,
@@ -64,7 +81,7 @@ impl Judge<'_> {
     ) -> Result<Token, BadConfig> {
         let span = written.span();
         let written = written.into_inner();
-        let keys = self.keys(&written)?;
+        let (keys, left_out) = self.keys(&written)?;
         let remote = match &written.remote {
             Some(remote) => Some(self.remote(remote, upstreams)?),
             None => None,
@@ -121,6 +138,7 @@ impl Judge<'_> {
             users,
             name,
             keys,
+            left_out,
             remote,
             rules,
             source,
@@ -182,7 +200,8 @@ impl Judge<'_> {
         Ok(())
     }
 
-    fn keys(&self, written: &written::Token) -> Result<KeySet, BadConfig> {
+    /// The keys of files, and what is to be said of those that aren't taken.
+    fn keys(&self, written: &written::Token) -> Result<(KeySet, Option<String>), BadConfig> {
         let mut keys = Vec::with_capacity(written.keys.len());
         for one in &written.keys {
             let (span, key) = (one.span(), one.get_ref());
@@ -210,12 +229,15 @@ impl Judge<'_> {
         let span = written.keys.first().map_or(0..0, Spanned::span);
         let keys = KeySet::new(keys).or_else(|wrong| self.bad(span, wrong.to_string()))?;
         let Some(file) = &written.jwks else {
-            return Ok(keys);
+            return Ok((keys, None));
         };
         let text = self.text_of(file.get_ref(), file.span())?;
-        let all = KeySet::from_jwks(text.as_bytes(), true);
-        let all = all.and_then(|(of_file, _)| of_file.and(keys));
         let shown = file.get_ref().display();
+        let all = KeySet::from_jwks(text.as_bytes(), true);
+        let all = all.and_then(|(of_file, skipped)| {
+            let said = left_out(&skipped).map(|what| format!("{shown}: {what}"));
+            Ok((of_file.and(keys)?, said))
+        });
         all.or_else(|wrong| self.bad(file.span(), format!("{shown}: {wrong}")))
     }
 

@@ -206,7 +206,11 @@ impl Gateway {
             Event::End => {
                 let bytes = checker.coming.take().map(|coming| coming.bytes);
                 match checker.fetched(&bytes.unwrap_or_default()) {
-                    Ok(()) => {
+                    Ok(left_out) => {
+                        if let Some(what) = left_out {
+                            let name = &checker.rule().name;
+                            say(&format!("the keys that came for [token.{name}]: {what}"));
+                        }
                         let refresh = checker.rule().remote.as_ref().map(|one| one.refresh);
                         checker.due = now + refresh.unwrap_or(AGAIN);
                         self.nobodys.remove(&exchange);
@@ -222,7 +226,10 @@ impl Gateway {
         checker.due = again;
         self.nobodys.remove(&exchange);
         let name = checker.rule().name.clone();
-        let text = format!("ringside-gateway: no new keys for [token.{name}]: {why}");
-        eprintln!("{}", measure::foreign::screened(&text));
+        say(&format!("no new keys for [token.{name}]: {why}"));
     }
+}
+
+fn say(what: &str) {
+    eprintln!("ringside-gateway: {}", measure::foreign::screened(what));
 }

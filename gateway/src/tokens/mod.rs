@@ -60,6 +60,8 @@ pub(crate) struct Checker {
     pub(crate) asked: Time,
     /// What is being fetched.
     pub(crate) coming: Option<Coming>,
+    /// What was said last of fetched keys that aren't taken.
+    said: Option<String>,
     good: Cache<Who>,
     bad: Cache<(Nobody, u64)>,
 }
@@ -90,6 +92,7 @@ impl Checker {
                 .map_or(Time(0), |before| before.due),
             asked: before.map_or(Time(0), |before| before.asked),
             coming: None,
+            said: before.and_then(|before| before.said.clone()),
             good: Cache::new(rule.cache),
             bad: Cache::new(rule.cache / BAD_PART),
             rule: Arc::clone(rule),
@@ -112,17 +115,21 @@ impl Checker {
     }
 
     /// Keys were fetched. What was found out by others counts no more. A set without any says that
-    /// none is good any more.
+    /// none is good any more. Returns what is to be said of keys that aren't taken, unless that was
+    /// said of those before.
     ///
     /// # Errors
     /// They can't be used, and those before stay.
-    pub(crate) fn fetched(&mut self, bytes: &[u8]) -> Result<(), token::BadKey> {
-        let (keys, _) = KeySet::from_jwks(bytes, false)?;
+    pub(crate) fn fetched(&mut self, bytes: &[u8]) -> Result<Option<String>, token::BadKey> {
+        let (keys, skipped) = KeySet::from_jwks(bytes, false)?;
         self.keys = Some(keys.clone().and(self.rule.keys.clone())?);
         self.fetched = Some(keys);
         self.good.clear();
         self.bad.clear();
-        Ok(())
+        let left_out = config::left_out(&skipped);
+        let is_new = left_out != self.said;
+        self.said.clone_from(&left_out);
+        Ok(left_out.filter(|_| is_new))
     }
 
     /// Who asks.

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::support::{Client, Origin, in_front_of};
+use super::support::{Client, Do, Origin, in_front_of};
 
 fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_ringside-gateway"))
@@ -101,6 +101,73 @@ fn a_file_is_checked_before_it_is_used() {
     let (code, said) = check();
     assert_eq!(code, Some(0));
     assert!(said.ends_with("is fine: 1 routes, 0 upstreams\n"), "{said}");
+}
+
+/// A set with a key that can be used, one with its private half, and one that is there twice.
+const KEYS: &str = r#"{"keys":[
+    {"kty":"OKP","crv":"Ed25519","kid":"a","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"},
+    {"kty":"OKP","crv":"Ed25519","kid":"b","x":"s4wiYUI33cM57m4a1ycInu4pqGpjSQe8Res6t1Okxrc",
+     "d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"},
+    {"kty":"OKP","crv":"Ed25519","kid":"a","x":"s4wiYUI33cM57m4a1ycInu4pqGpjSQe8Res6t1Okxrc"}]}"#;
+
+#[test]
+fn keys_that_are_not_taken_are_told_by_the_check_and_by_a_reload() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, keys) = (
+        folder.path().join("gateway.toml"),
+        folder.path().join("keys.json"),
+    );
+    write(&keys, KEYS);
+    let keys = keys.display();
+    let text = format!(
+        "[listen]\naddress = \"127.0.0.1:0\"\n[token.a]\njwks = \"{keys}\"\n\
+         [[route]]\ntoken = \"a\"\nanswer = {{ status = 200 }}\n"
+    );
+    write(&path, &text);
+    let expected = format!("ringside-gateway: [token.a]: {keys}: not taken: key 2: it's a private");
+    let done = program().arg("--config").arg(&path).arg("--check").output();
+    let done = done.expect("it runs");
+    let said = String::from_utf8(done.stderr).expect("text");
+    assert!(
+        done.status.success() && said.starts_with(&expected),
+        "{said}"
+    );
+    assert!(
+        said.contains("key 3: a key before it is for EdDSA, too"),
+        "{said}"
+    );
+    assert!(!said.contains("nWGx"), "{said}");
+    let mut running = Running::start(&["--config", path.to_str().expect("text")]);
+    let said = running.reload();
+    assert!(said.starts_with(&expected), "{said}");
+}
+
+#[test]
+fn fetched_keys_that_are_not_taken_are_told_once() {
+    let origin = Origin::new(|_| Do::answer(KEYS));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("gateway.toml");
+    let text = format!(
+        "[listen]\naddress = \"127.0.0.1:0\"\n[upstream.keys]\nservers = [\"{}\"]\n\
+         [token.a]\nremote = {{ upstream = \"keys\", path = \"/jwks\", refresh = \"1ms\" }}\n\
+         [[route]]\ntoken = \"a\"\nanswer = {{ status = 200 }}\n",
+        origin.address
+    );
+    write(&path, &text);
+    let mut child = program()
+        .arg("--config")
+        .arg(&path)
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    origin.wait_for(3);
+    let _ = child.kill();
+    let _ = child.wait();
+    let lines = BufReader::new(child.stderr.take().expect("it's a pipe")).lines();
+    let said: Vec<String> = lines.map(|line| line.expect("text")).collect();
+    let begin = "ringside-gateway: the keys that came for [token.a]: not taken: key 2: it's a priv";
+    let count = said.iter().filter(|line| line.starts_with(begin)).count();
+    assert_eq!(count, 1, "{said:?}");
 }
 
 #[test]

@@ -23,6 +23,42 @@ const CONNECTIONS_MAX: usize = 1024;
 /// More questions than this at once are more than the gateway asks.
 const LIMIT_MAX: usize = 100_000;
 
+/// How a statement begins that returns rows.
+const READING: [&str; 3] = ["SELECT", "WITH", "CALL"];
+
+/// A statement without what stands in quotes and comments, where `?` is a character like others.
+fn without_quotes(query: &str) -> String {
+    let mut bare = String::new();
+    let mut rest = query;
+    while let Some(first) = rest.chars().next() {
+        let line = rest.starts_with('#') || rest.starts_with("-- ");
+        let behind = match first {
+            '\'' | '"' | '`' => after_quote(&rest[1..], first),
+            _ if line => rest.split_once('\n').map_or("", |(_, behind)| behind),
+            '/' if rest.starts_with("/*") => rest.split_once("*/").map_or("", |(_, behind)| behind),
+            _ => {
+                bare.push(first);
+                rest = &rest[first.len_utf8()..];
+                continue;
+            }
+        };
+        bare.push(' ');
+        rest = behind;
+    }
+    bare
+}
+
+/// What is behind a quoted text. A quote that is doubled begins another one, which is the same here.
+fn after_quote(text: &str, quote: char) -> &str {
+    let mut escaped = false;
+    let end = text.find(|one| {
+        let ends = one == quote && !escaped;
+        escaped = one == '\\' && !escaped && quote != '`';
+        ends
+    });
+    end.map_or("", |end| &text[end + 1..])
+}
+
 impl Judge<'_> {
     /// The place of the users of a route.
     pub(super) fn user_of(
@@ -216,8 +252,17 @@ impl Judge<'_> {
 
     fn database(&self, written: written::Database) -> Result<Database, BadConfig> {
         let query = written.query.get_ref();
-        if query.matches('?').count() != 1 {
-            let what = "expected a statement with one `?`, for the name of a user";
+        let bare = without_quotes(query);
+        if bare.matches('?').count() != 1 {
+            let what = "expected a statement with one `?`, for the name of a user, which isn't in \
+                        quotes";
+            return self.bad(written.query.span(), what);
+        }
+        let word = bare.trim_start_matches(|one: char| one == '(' || one.is_whitespace());
+        let word = word.split(|one: char| !one.is_ascii_alphabetic()).next();
+        let reads = |word: &str| READING.iter().any(|one| one.eq_ignore_ascii_case(word));
+        if !word.is_some_and(reads) {
+            let what = "expected a statement that finds a user: SELECT, WITH or CALL";
             return self.bad(written.query.span(), what);
         }
         let what = format!("expected between 1 and {CONNECTIONS_MAX} connections");
@@ -287,6 +332,28 @@ impl Judge<'_> {
                 self.bad(span, what)
             }
             false => Ok(settings),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_is_seen_without_its_quotes() {
+        let rows = [
+            ("SELECT a FROM b WHERE c = ?", "SELECT a FROM b WHERE c = ?"),
+            ("a '?' b", "a   b"),
+            ("'it''s ?'?", "  ?"),
+            (r"'it\'s ?'?", " ?"),
+            (r"`a\`?", " ?"),
+            ("\"?", " "),
+            ("# why?\n? -- é?\n", " ?  "),
+            ("/* ? */? - - /", " ? - - /"),
+        ];
+        for (query, expected) in rows {
+            assert_eq!(without_quotes(query), expected, "{query}");
         }
     }
 }

@@ -9,8 +9,8 @@ use std::net::Ipv6Addr;
 const PORT_DIGITS_MAX: usize = 5;
 
 /// Whether it's a name or an address, with or without a port (RFC 9110 §7.2), and without escapes
-/// and commas, by which servers are fooled. A name ends with one dot at most, that of the root. None
-/// at all is one, too.
+/// and commas, by which servers are fooled. A name ends with one dot at most, that of the root.
+/// None at all is one, too.
 pub(crate) fn is_plain(host: &[u8]) -> bool {
     let (name, behind) = match host {
         [b'[', rest @ ..] => {

@@ -1,5 +1,6 @@
 //! What a file means: every part is judged, and the first mistake is told with its place.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::net::IpAddr;
 use std::ops::Range;
@@ -35,8 +36,8 @@ const WHOLE: Duration = Duration::from_secs(366 * 24 * 3600);
 const SILENCE: Duration = Duration::from_secs(10);
 const SILENCE_MIN: Duration = Duration::from_secs(3);
 
-/// What clients and upstreams may take up in memory if nothing is said, and the least of it for each
-/// thread.
+/// What clients and upstreams may take up in memory if nothing is said, and the least of it for
+/// each thread.
 const MEMORY_BYTES: u64 = 512 << 20;
 const MEMORY_BYTES_MIN: u64 = 1 << 20;
 
@@ -52,18 +53,7 @@ pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
     let file: written::File = document.parse()?;
     let of = Judge { document };
     let listen = of.listen(file.listen)?;
-    let mut upstreams = Vec::with_capacity(file.upstream.len());
-    for (name, written) in file.upstream {
-        let (span, servers) = (written.span(), written.get_ref().servers.span());
-        let upstream = of.upstream(name, written.into_inner(), span)?;
-        let mut all = upstream.servers.iter();
-        if all.any(|server| leads_to(&server.address, &listen.address)) {
-            let what = "one of these servers is this gateway itself, by `address` in [listen], so \
-                        each request would go round: name the servers behind it";
-            return of.bad(servers, what);
-        }
-        upstreams.push(upstream);
-    }
+    let upstreams = of.upstreams(file.upstream, &listen)?;
     let mut tokens = Vec::with_capacity(file.token.len());
     for (name, written) in file.token {
         tokens.push(Arc::new(of.token(name, written, &upstreams)?));
@@ -78,28 +68,7 @@ pub(super) fn config(document: &Document) -> Result<Config, BadConfig> {
         tokens: &tokens,
         users: &users,
     };
-    let mut routes: Vec<Route> = Vec::with_capacity(file.route.len());
-    for (at, written) in file.route.into_iter().enumerate() {
-        let span = written.span();
-        let name = written.get_ref().name.as_ref().map(Spanned::span);
-        let route = of.route(at, written.into_inner(), span.clone(), &named)?;
-        if routes.iter().any(|before| before.name == route.name) {
-            let what = format!(
-                "a route before this one is called `{}`, too, by its `name` or for want of one: \
-                 they would have rates and metrics in common, so give this one another `name`",
-                route.name
-            );
-            return of.bad(name.unwrap_or(span), what);
-        }
-        if let Some(before) = routes.iter().find(|before| takes_all(before, &route)) {
-            let what = format!(
-                "`{}` can't be reached: `{}` before it takes all of its requests",
-                route.name, before.name
-            );
-            return of.bad(span, what);
-        }
-        routes.push(route);
-    }
+    let routes = of.routes(file.route, &named)?;
     if routes.is_empty() {
         let what = "has no route: add a [[route]] with `upstream = \"NAME\"`";
         return Err(document.fault(None, what));
@@ -192,6 +161,56 @@ struct Named<'a> {
 }
 
 impl Judge<'_> {
+    fn upstreams(
+        &self,
+        all: BTreeMap<String, Spanned<written::Upstream>>,
+        listen: &Listen,
+    ) -> Result<Vec<Upstream>, BadConfig> {
+        let mut upstreams = Vec::with_capacity(all.len());
+        for (name, written) in all {
+            let (span, servers) = (written.span(), written.get_ref().servers.span());
+            let upstream = self.upstream(name, written.into_inner(), span)?;
+            let mut addresses = upstream.servers.iter();
+            if addresses.any(|server| leads_to(&server.address, &listen.address)) {
+                let what = "one of these servers is this gateway itself, by `address` in [listen], \
+                            so each request would go round: name the servers behind it";
+                return self.bad(servers, what);
+            }
+            upstreams.push(upstream);
+        }
+        Ok(upstreams)
+    }
+
+    fn routes(
+        &self,
+        all: Vec<Spanned<written::Route>>,
+        named: &Named<'_>,
+    ) -> Result<Vec<Route>, BadConfig> {
+        let mut routes: Vec<Route> = Vec::with_capacity(all.len());
+        for (at, written) in all.into_iter().enumerate() {
+            let span = written.span();
+            let name = written.get_ref().name.as_ref().map(Spanned::span);
+            let route = self.route(at, written.into_inner(), span.clone(), named)?;
+            if routes.iter().any(|before| before.name == route.name) {
+                let what = format!(
+                    "a route before this one is called `{}`, too, by its `name` or for want of \
+                     one: they would have rates and metrics in common, so give it its own name",
+                    route.name
+                );
+                return self.bad(name.unwrap_or(span), what);
+            }
+            if let Some(before) = routes.iter().find(|before| takes_all(before, &route)) {
+                let what = format!(
+                    "`{}` can't be reached: `{}` before it takes all of its requests",
+                    route.name, before.name
+                );
+                return self.bad(span, what);
+            }
+            routes.push(route);
+        }
+        Ok(routes)
+    }
+
     fn listen(&self, written: written::Listen) -> Result<Listen, BadConfig> {
         let address = match &written.address {
             Some(text) => self.address(text.get_ref(), text.span())?,

@@ -48,7 +48,7 @@ fn without_quotes(query: &str) -> String {
     bare
 }
 
-/// What is behind a quoted text. A quote that is doubled begins another one, which is the same here.
+/// What is behind a quoted text. A quote that is doubled begins another one, which is the same.
 fn after_quote(text: &str, quote: char) -> &str {
     let mut escaped = false;
     let end = text.find(|one| {

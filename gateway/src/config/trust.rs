@@ -90,18 +90,7 @@ impl Judge<'_> {
             let what = "a token needs `keys`, a file of `jwks`, or `remote` keys";
             return self.bad(span, what);
         }
-        let source = match &written.cookie {
-            Some(cookie) if !is_token(cookie.get_ref()) => {
-                return self.bad(cookie.span(), "this isn't the name of a cookie");
-            }
-            Some(cookie) if written.pass_on == Some(false) => {
-                let what = "`pass_on = false` takes the field of a bearer token out, and leaves \
-                            cookies as they are: remove it, or take the token from `Authorization`";
-                return self.bad(cookie.span(), what);
-            }
-            Some(cookie) => Source::Cookie(cookie.get_ref().clone()),
-            None => Source::Bearer,
-        };
+        let source = self.source(&written)?;
         let names = written.fields.iter();
         self.may_be_written(names.map(|(field, claim)| (&**field, claim.span())))?;
         let names = written.fields.iter();
@@ -146,6 +135,21 @@ impl Judge<'_> {
             cache,
             pass_on: written.pass_on.unwrap_or(true),
         })
+    }
+
+    fn source(&self, written: &written::Token) -> Result<Source, BadConfig> {
+        match &written.cookie {
+            Some(cookie) if !is_token(cookie.get_ref()) => {
+                self.bad(cookie.span(), "this isn't the name of a cookie")
+            }
+            Some(cookie) if written.pass_on == Some(false) => {
+                let what = "`pass_on = false` takes the field of a bearer token out, and leaves \
+                            cookies as they are: remove it, or take the token from `Authorization`";
+                self.bad(cookie.span(), what)
+            }
+            Some(cookie) => Ok(Source::Cookie(cookie.get_ref().clone())),
+            None => Ok(Source::Bearer),
+        }
     }
 
     /// A media type, with or without what stands before its slash (RFC 6838 §4.2).

@@ -341,7 +341,6 @@ pub(super) mod tests {
             ("--arrivals poisson", "-R or --stages"),
             ("-c 2 -t 4", "at least 4"),
             ("-c 0", "out of range"),
-            ("-c 30k", "--source-ip"),
             ("-b @/nonexistent", "can't read"),
             ("-b @/dev/null", "drop -b"),
             ("--unix-socket a --interface lo", "contradict"),

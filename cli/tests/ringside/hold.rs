@@ -397,7 +397,7 @@ fn a_report_names_every_figure_and_the_rows_are_there_as_csv() {
     let ended = ringside(&[&words[..], &["--format", "csv", &url]].concat());
     let mut lines = ended.stdout.lines();
     assert!(lines.next().unwrap().starts_with("at_s,seconds,standing,"));
-    assert!(lines.all(|line| line.split(',').count() == 11));
+    assert!(lines.all(|line| line.split(',').count() == 13));
 }
 
 #[test]

@@ -86,7 +86,8 @@ impl Entry {
         };
         if response.status >= 400 {
             let cut = &body.trim_ascii()[..body.trim_ascii().len().min(TEXT_BYTES_MAX)];
-            self.why = Some(cut.escape_ascii().to_string());
+            let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+            self.why = Some(String::from_utf8_lossy(cut).chars().map(shown).collect());
         }
     }
 }

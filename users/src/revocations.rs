@@ -31,6 +31,10 @@ const AGAIN: Duration = Duration::from_millis(200);
 /// Entries that are read at once.
 const COUNT: usize = 1000;
 
+/// What is said of entries that name nobody.
+const UNCLEAR: &str = "an entry of the stream of revocations has neither a field `key` with a user \
+                       nor `all`, so everybody was forgotten";
+
 /// What is said where entries are lost.
 const OVERTAKEN: &str = "the stream of revocations has lost entries that weren't read yet, so all \
                          users are looked up again: let it keep more of them";
@@ -265,7 +269,13 @@ async fn hear(finder: &Finder, entries: &[Entry]) {
         let for_all = pairs.clone().any(|pair| pair[0] == b"all");
         match named {
             Some(named) if !named.is_empty() && !for_all => keys.extend(named),
-            _ => finder.all_revoked(kept(finder), now),
+            _ => {
+                finder.all_revoked(kept(finder), now);
+                if !for_all {
+                    finder.counts.nonsense.add();
+                    finder.causes.say(UNCLEAR.into(), || UNCLEAR.into(), now);
+                }
+            }
         }
     }
     finder.revoked(&keys, now);

@@ -133,12 +133,14 @@ impl Gateway {
             *heard = Some(context.now());
         }
         match self.nobodys.get(&exchange).copied() {
-            Some(Nobodys::Check(server)) => match event {
+            Some(Nobodys::Check(server, said)) => match event {
                 Event::Head(head) => {
-                    let status = head.status();
-                    context.ask_cancel(exchange);
-                    let wrong =
-                        (!(200..400).contains(&status)).then(|| format!("it said {status}"));
+                    // What is behind it is read, too: a server whose answer isn't may complain.
+                    let heard = Nobodys::Check(server, Some(head.status()));
+                    self.nobodys.insert(exchange, heard);
+                }
+                Event::End => {
+                    let wrong = said.map_or_else(|| Some("no answer".into()), wrong_status);
                     self.checked(&plan, (exchange, server), wrong);
                 }
                 Event::Failed(why) => {
@@ -160,4 +162,9 @@ impl Gateway {
             None => {}
         }
     }
+}
+
+/// What's wrong about a server whose check is answered with this status.
+pub(super) fn wrong_status(status: u16) -> Option<String> {
+    (!(200..400).contains(&status)).then(|| format!("it said {status}"))
 }

@@ -86,8 +86,8 @@ pub(crate) struct Gateway {
 /// What an exchange is for that no client waits for.
 #[derive(Clone, Copy, Debug)]
 enum Nobodys {
-    /// To know whether this server is well.
-    Check(usize),
+    /// To know whether this server is well, which says this status already.
+    Check(usize, Option<u16>),
     /// To have keys for this token.
     Keys(usize),
     /// To have a copy of a request, by the upstream's place in the plan of this number; of the

@@ -8,6 +8,7 @@ use measure::time::Time;
 use server::upstream::{self, Exchange};
 use server::{Context, Ticket};
 
+use super::copies::wrong_status;
 use super::{Gateway, Nobodys};
 use crate::plan::Plan;
 
@@ -68,8 +69,12 @@ impl Gateway {
                 return late;
             }
             context.ask_cancel(exchange);
-            let wrong = format!("no answer within {:?}", health.timeout);
-            self.checked(plan, (exchange, at), Some(wrong));
+            let wrong = match self.nobodys.get(&exchange) {
+                // The rest of a long answer is nobody's concern.
+                Some(Nobodys::Check(_, Some(status))) => wrong_status(*status),
+                _ => Some(format!("no answer within {:?}", health.timeout)),
+            };
+            self.checked(plan, (exchange, at), wrong);
         }
         let Some(server) = self.servers.at(at) else {
             return Time::NEVER;
@@ -82,7 +87,7 @@ impl Gateway {
             .with_field("user-agent", "ringside-gateway-check");
         if let Ok(exchange) = context.ask_for_nobody(server.handle, question) {
             server.check = Some((exchange, now));
-            self.nobodys.insert(exchange, Nobodys::Check(at));
+            self.nobodys.insert(exchange, Nobodys::Check(at, None));
             return now + health.timeout.min(health.interval);
         }
         now + health.interval
@@ -138,7 +143,7 @@ impl Gateway {
                 ..
             } => heard.is_some_and(|heard| silent(heard, (group, generation))),
             // These have a time for all of it.
-            Nobodys::Check(_) | Nobodys::Keys(_) => false,
+            Nobodys::Check(..) | Nobodys::Keys(_) => false,
         });
         let copies: Vec<Exchange> = copies.map(|(exchange, _)| *exchange).collect();
         for exchange in copies {

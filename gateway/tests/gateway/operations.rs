@@ -209,7 +209,7 @@ fn lines_of_the_gateways_own_answers_say_why_and_name_the_request() {
             26,
             Some("no route for this request"),
         ),
-        ("GET", "/refused", 403, 3, Some("no\\x1b")),
+        ("GET", "/refused", 403, 3, Some("no\u{fffd}")),
     ];
     for (at, (method, target, status, bytes, why)) in expected.into_iter().enumerate() {
         gateway.ask(&format!(

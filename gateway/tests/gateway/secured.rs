@@ -237,11 +237,14 @@ fn health_is_asked_over_tls() {
     );
     let gateway = Gateway::start(&origin.behind("localhost", &more));
     let until = measure::time::Time::now() + super::support::PATIENCE;
-    // What the server counts was asked by nobody else; a check ends with the head of its answer.
-    while gateway.running().live().read().counts.upstreams.cancelled < 3 {
+    // What the server counts was asked by nobody else; a check ends with its answer, and none is
+    // broken off.
+    while gateway.running().live().read().counts.upstreams.completed < 3 {
         assert!(measure::time::Time::now() < until, "no checks");
         std::thread::yield_now();
     }
+    let counts = gateway.running().live().read().counts.upstreams;
+    assert_eq!(counts.cancelled, 0);
     assert_eq!(gateway.get("/").status, 200);
     drop(gateway);
     assert!(origin.end().0 >= 4);

@@ -238,12 +238,10 @@ fn memory_that_is_used_is_seen() {
     assert!(grown > 48 << 20, "{before:?}, then {after:?}");
     assert!(after.anonymous_bytes <= after.resident_bytes);
     assert!(after.resident_bytes <= after.peak_bytes);
-    assert!(
-        after
-            .proportional_bytes
-            .is_none_or(|bytes| bytes <= after.peak_bytes)
-    );
-    assert!(own_peak_bytes().expect("our own") >= after.anonymous_bytes);
+    // Other tests of this process take memory meanwhile, so its peak is read last.
+    let peak = own_peak_bytes().expect("our own");
+    assert!(after.proportional_bytes.is_none_or(|bytes| bytes <= peak));
+    assert!(peak >= after.anonymous_bytes);
 }
 
 #[test]

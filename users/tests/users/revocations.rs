@@ -61,6 +61,27 @@ fn entries_that_were_cut_before_they_were_read_have_everybody_forgotten() {
 }
 
 #[test]
+fn an_entry_that_names_nobody_is_for_everybody_and_is_said() {
+    let (Some(redis), Some(database)) = (Redis::start(), Database::start()) else {
+        return;
+    };
+    fill(&database);
+    let users = start(asked(Some(&redis), Some(&database)));
+    until("it hears", || users.counts().hears);
+    for (entry, unclear) in [("all 1", 0), ("user 1", 1), ("KEY 1", 2)] {
+        assert!(name(&ask(&users, "1")).is_some());
+        let name_now = format!("behind {entry}");
+        rename(&database, "1", &name_now);
+        redis.say_at_once(&[&format!("XADD revoked * {entry}")]);
+        until("it's heard", || name(&ask(&users, "1")) == Some(&name_now));
+        assert_eq!(users.counts().nonsense, unclear, "{entry}");
+    }
+    let said = users.new_causes();
+    let unclear = |line: &&String| line.contains("neither a field `key`");
+    assert_eq!(said.iter().filter(unclear).count(), 1, "{said:?}");
+}
+
+#[test]
 fn entries_that_were_cut_from_a_stream_that_was_empty_are_noticed() {
     let (Some(redis), Some(database)) = (Redis::start(), Database::start()) else {
         return;

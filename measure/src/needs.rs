@@ -166,8 +166,7 @@ impl Facts {
         let wanted = connections.div_ceil(ports.max(1));
         let says = match ends {
             2 => format!(
-                "{ports} each: hold takes as many addresses of 127.0.0.0/8 as it needs, run takes \
-                 --source-ip"
+                "{ports} each: hold and run take as many addresses of 127.0.0.0/8 as they need"
             ),
             _ => format!("{ports} each: {wanted} source address(es) needed"),
         };

@@ -9,7 +9,7 @@ use measure::time::Time;
 use testserver::{Config, Limits, LiveCounts, Summary, TaskLimits, Timeouts, Tls};
 use tls::Certificate;
 
-use measure::needs::Facts as Needs;
+use measure::needs::{Facts as Needs, Need};
 
 use crate::args::serve::Serve;
 use crate::exit::{Exit, Failure};
@@ -69,16 +69,14 @@ pub(crate) fn run(arguments: &Serve) -> Result<Exit, Failure> {
 
 /// Says what is in the way of so many connections, if anything is.
 fn warn_of_room(connections: u64) {
-    for need in Needs::read().needs(connections, 1) {
-        if let Some(lack) = need.lacks.filter(|lack| lack.hopeless) {
-            let command = lack
-                .command
-                .map_or(String::new(), |line| format!(" $ {line}"));
-            terminal::say(&format!(
-                "Warning: {connections} connections won't all find room here: {}: {}. {}{command}",
-                need.what, need.says, lack.cost
-            ));
-        }
+    for why in Needs::read()
+        .needs(connections, 1)
+        .iter()
+        .filter_map(Need::refusal)
+    {
+        terminal::say(&format!(
+            "Warning: {connections} connections won't all find room here: {why}"
+        ));
     }
 }
 

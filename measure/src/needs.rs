@@ -37,6 +37,18 @@ pub struct Lack {
     pub hopeless: bool,
 }
 
+impl Need {
+    /// Why so many can't all stand, and what changes it; `None` where they can.
+    pub fn refusal(&self) -> Option<String> {
+        let lack = self.lacks.as_ref().filter(|lack| lack.hopeless)?;
+        let mut text = format!("{}: {}. {}", self.what, self.says, lack.cost);
+        if let Some(command) = &lack.command {
+            text.push_str(&format!(" $ {command}"));
+        }
+        Some(text)
+    }
+}
+
 /// What is known of this host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -275,7 +287,7 @@ mod tests {
 
     fn lacking(facts: &Facts, connections: u64, ends: u64) -> Vec<&'static str> {
         let needs = facts.needs(connections, ends).into_iter();
-        let hopeless = needs.filter(|need| need.lacks.as_ref().is_some_and(|lack| lack.hopeless));
+        let hopeless = needs.filter(|need| need.refusal().is_some());
         hopeless.map(|need| need.what).collect()
     }
 

@@ -78,19 +78,10 @@ fn check_needs(plan: &Plan, addresses: &[Address]) -> Result<(), LoadError> {
         Address::Unix(_) => true,
     });
     let needs = needs::Facts::read().needs(plan.connections.into(), 1 + u64::from(is_here));
-    let mut hopeless = needs.into_iter().filter_map(|need| {
-        let lack = need.lacks.filter(|lack| lack.hopeless)?;
-        let command = lack
-            .command
-            .map_or(String::new(), |command| format!(" $ {command}"));
-        Some(format!(
-            "-c {}: {}: {}. {}{command}",
-            plan.connections, need.what, need.says, lack.cost
-        ))
-    });
-    hopeless
-        .next()
-        .map_or(Ok(()), |text| Err(LoadError::Limits(text)))
+    let refusal = needs.iter().find_map(needs::Need::refusal);
+    refusal.map_or(Ok(()), |why| {
+        Err(LoadError::Limits(format!("-c {}: {why}", plan.connections)))
+    })
 }
 
 /// How many workers there are: one has as many rings as its connections need, but where they are

@@ -44,6 +44,9 @@ pub struct Plan {
     pub duration_s: f64,
     /// Seconds between the heartbeats of a connection.
     pub heartbeat_s: f64,
+    /// Seconds from one message that a connection says to all to the next; null: none is said.
+    #[serde(default)]
+    pub broadcast_s: Option<f64>,
     /// Seconds after which a connection with an unanswered heartbeat counts as lost.
     pub heartbeat_timeout_s: f64,
     /// Timeout in seconds of an attempt, until the connection can be used.
@@ -140,6 +143,7 @@ impl Plan {
             open_rate: 5000.0,
             duration_s: 60.0,
             heartbeat_s: 30.0,
+            broadcast_s: None,
             heartbeat_timeout_s: 30.0,
             connect_timeout_s: 10.0,
             back_off: BackOff {
@@ -172,6 +176,7 @@ impl Plan {
             open_rate,
             duration_s,
             heartbeat_s,
+            broadcast_s,
             heartbeat_timeout_s,
             connect_timeout_s,
             back_off,
@@ -197,6 +202,7 @@ impl Plan {
             open_rate: *open_rate,
             duration_s: *duration_s,
             heartbeat_s: *heartbeat_s,
+            broadcast_s: *broadcast_s,
             heartbeat_timeout_s: *heartbeat_timeout_s,
             connect_timeout_s: *connect_timeout_s,
             back_off: *back_off,
@@ -228,6 +234,27 @@ impl Plan {
         }
     }
 
+    fn validate_broadcast(&self) -> Result<(), Invalid> {
+        let Some(broadcast_s) = self.broadcast_s else {
+            return Ok(());
+        };
+        positive("--broadcast", broadcast_s)?;
+        if !matches!(self.protocol, Protocol::WebSocket { .. }) {
+            return Err(Invalid(format!(
+                "--broadcast applies to ws:// and wss:// only, and this is {}://",
+                self.target.scheme
+            )));
+        }
+        if broadcast_s > self.duration_s {
+            return Err(Invalid(format!(
+                "--broadcast {broadcast_s}s is longer than the hold of {} s, so nothing would be \
+                 said; shorten it, or lengthen -d",
+                self.duration_s
+            )));
+        }
+        Ok(())
+    }
+
     /// Checks that the parts fit together, and says what to change if they don't.
     pub fn validate(&self) -> Result<(), Invalid> {
         within("-c/--connections", self.connections, CONNECTIONS_MAX)?;
@@ -237,6 +264,7 @@ impl Plan {
         }
         positive("-d/--duration", self.duration_s)?;
         positive("--heartbeat", self.heartbeat_s)?;
+        self.validate_broadcast()?;
         positive("--heartbeat-timeout", self.heartbeat_timeout_s)?;
         positive("--connect-timeout", self.connect_timeout_s)?;
         positive("--back-off", self.back_off.first_s)?;

@@ -89,6 +89,11 @@ pub enum Happening {
         /// The code.
         code: Option<u16>,
     },
+    /// What a connection of the same load has said to all came here.
+    Heard {
+        /// Which of the messages that were said to all.
+        number: u32,
+    },
     /// The answer to a ping.
     Pong {
         /// What the ping carried.

@@ -3,6 +3,7 @@
 use proto::Violation;
 use proto::http1::{HeadMemo, server};
 use proto::websocket::server::accept;
+use proto::websocket::{Opcode, encode};
 
 use super::*;
 use measure::random::Random;
@@ -182,5 +183,55 @@ fn the_message_that_ends_an_exchange_of_a_flow_is_the_last_that_it_waits_for() {
         say(&mut wire, 1);
         assert_eq!(hear(&mut wire, &pieces[5..]), [Happening::Message]);
         assert_eq!(hear(&mut wire, MESSAGE), [answered]);
+    }
+}
+
+#[test]
+fn what_was_said_to_all_is_heard_whatever_stands_around_it_and_however_it_is_cut() {
+    let plan = Plan::new("ws://127.0.0.1:80/").unwrap();
+    let mark = "of this hold: ";
+    let speech = Speech::of(&plan.contact()).unwrap().in_room(mark);
+    let (mut said, mut granted) = (Vec::new(), Vec::new());
+    let mut wire = Wire::open(&speech, &mut Random::new(1, 0), &mut said);
+    upgrade(&said, &mut granted);
+    let mut memory = Memory::default();
+    told(&mut wire, &mut memory, &granted, 100);
+    let mut frame = Vec::new();
+    wire.say_to_all(17, &mut frame);
+    assert_eq!(frame.len(), 2 + 4 + mark.len() + 2, "a masked frame");
+
+    let from_server = |text: &str| {
+        let mut bytes = Vec::new();
+        encode(&mut bytes, Opcode::Text, true, None, text.as_bytes());
+        bytes
+    };
+    for cut in [1, 7, 1000] {
+        for (text, number) in [
+            ("of this hold: 17", Some(17)),
+            ("{\"from\":\"a\",\"text\":\"of this hold: 4\"}", Some(4)),
+            ("of another hold: 17", None),
+            ("of this hold: ", None),
+            ("of this hold: 4294967296", None),
+            ("", None),
+        ] {
+            let heard = told(&mut wire, &mut memory, &from_server(text), cut);
+            let number = number.map(|number| Happening::Heard { number });
+            assert_eq!(heard, Vec::from_iter(number), "{text:?} in pieces of {cut}");
+        }
+        // In fragments, with a ping between them; and too long to be looked through.
+        let mut fragments = Vec::new();
+        encode(&mut fragments, Opcode::Text, false, None, b"of this");
+        encode(&mut fragments, Opcode::Ping, true, None, b"");
+        encode(
+            &mut fragments,
+            Opcode::Continuation,
+            true,
+            None,
+            b" hold: 3",
+        );
+        let heard = told(&mut wire, &mut memory, &fragments, cut);
+        assert_eq!(heard, [Happening::Heard { number: 3 }]);
+        let long = from_server(&("x".repeat(5000) + "of this hold: 5"));
+        assert_eq!(told(&mut wire, &mut memory, &long, cut), []);
     }
 }

@@ -30,6 +30,16 @@ use plan::{Contact, Invalid};
 
 /// The most frames that a send may begin with, and the most bytes of them.
 const FRAMES_MAX: usize = 1024;
+/// The most bytes of a message in which one that was said to all is looked for.
+const OVERHEARD_MAX: usize = 4096;
+
+/// What the messages that come are: answers to messages that are all alike, …
+const ALIKE: u8 = 0;
+/// … those of a flow, …
+const IN_FLOW: u8 = 1;
+/// … or such answers, and what is said to all.
+const IN_ROOM: u8 = 2;
+
 /// See [`FRAMES_MAX`].
 const TEMPLATE_BYTES_MAX: usize = 256 * 1024;
 
@@ -43,6 +53,8 @@ pub struct Speech {
     from_template: bool,
     /// Whether messages are those of a flow.
     in_flow: bool,
+    /// By what messages that are said to all are known, where any are.
+    mark: Option<Box<str>>,
 }
 
 impl Speech {
@@ -58,6 +70,7 @@ impl Speech {
             payload: message.payload.clone(),
             from_template: false,
             in_flow: false,
+            mark: None,
         };
         let burst = speech.frame([0; 4]).len() * contact.depth as usize;
         speech.from_template = burst <= QUIET_BYTES_MAX;
@@ -67,6 +80,11 @@ impl Speech {
     /// Has connections say the messages of a flow, by [`Wire::say`] alone.
     pub(crate) fn flow(&mut self) {
         self.in_flow = true;
+    }
+
+    /// Has connections listen for messages that hold `mark`.
+    pub(crate) fn listen(&mut self, mark: &str) {
+        self.mark = Some(mark.into());
     }
 
     /// Many frames of the message, each with another mask, of which a send takes up to `depth` in a
@@ -108,6 +126,8 @@ pub struct Wire {
     owed_answers: u32,
     /// In a flow what is heard.
     flow: Option<Box<Hearing>>,
+    /// The beginning of a message that may have been said to all.
+    overheard: Option<Box<Vec<u8>>>,
     /// The payload of the ping that was not answered yet.
     pinged: Option<[u8; 8]>,
     /// A pong is among what its owner has yet to send.
@@ -193,6 +213,7 @@ impl Wire {
             awaited: 0,
             owed_answers: 0,
             flow: speech.in_flow.then(Box::default),
+            overheard: None,
             pinged: None,
             pong: false,
             owed: None,
@@ -245,6 +266,14 @@ impl Wire {
         }
     }
 
+    /// Says the message of this number to all who listen.
+    pub fn say_to_all(&mut self, number: u32, out: &mut Vec<u8>) {
+        let mark = self.speech.mark.as_deref().unwrap_or_default();
+        let text = format!("{mark}{number}");
+        let key = key(&mut self.random);
+        encode(out, Opcode::Text, true, Some(key), text.as_bytes());
+    }
+
     /// Reads what came.
     #[inline]
     pub fn receive(
@@ -269,14 +298,17 @@ impl Wire {
             }
         }
         if self.flow.is_some() {
-            return self.read::<true>(input, memory, out, tell);
+            return self.read::<IN_FLOW>(input, memory, out, tell);
         }
-        self.read::<false>(input, memory, out, tell)
+        if self.speech.mark.is_some() {
+            return self.read::<IN_ROOM>(input, memory, out, tell);
+        }
+        self.read::<ALIKE>(input, memory, out, tell)
     }
 
-    /// Reads frames: of a flow, or where all messages are alike.
+    /// Reads frames, which are of this `KIND`.
     #[inline]
-    fn read<const IN_FLOW: bool>(
+    fn read<const KIND: u8>(
         &mut self,
         mut input: &[u8],
         memory: &mut Memory,
@@ -294,12 +326,19 @@ impl Wire {
             .next(&mut input, &mut scratch)
             .map_err(|failure| failure.violation)?
         {
-            if IN_FLOW && let Some(flow) = &mut self.flow {
+            if KIND == IN_FLOW
+                && let Some(flow) = &mut self.flow
+            {
                 flow.take(&event, &mut self.awaited, memory, tell);
+            }
+            if KIND == IN_ROOM
+                && let Some(mark) = &self.speech.mark
+            {
+                overhear(&mut self.overheard, mark, &event, tell);
             }
             match event {
                 Event::Begin(_) | Event::Bytes(_) => {}
-                Event::End if IN_FLOW => {}
+                Event::End if KIND == IN_FLOW => {}
                 Event::End if self.awaited > 0 => {
                     self.awaited -= 1;
                     tell(Happening::Answered {
@@ -378,6 +417,49 @@ impl Wire {
             encode_close(out, Some(key), code::NORMAL, "");
         }
     }
+}
+
+/// Reads a message that may have been said to all. What the server puts around it, such as who has
+/// said it, doesn't matter.
+#[inline(never)]
+fn overhear(
+    overheard: &mut Option<Box<Vec<u8>>>,
+    mark: &str,
+    event: &Event<'_>,
+    tell: &mut impl FnMut(Happening),
+) {
+    match event {
+        Event::Begin(_) => *overheard = Some(Box::default()),
+        Event::Bytes(bytes) => {
+            if let Some(message) = overheard {
+                let room = OVERHEARD_MAX - message.len();
+                message.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            }
+        }
+        Event::End => {
+            let message = overheard.take();
+            if let Some(number) = message.and_then(|message| marked(&message, mark)) {
+                tell(Happening::Heard { number });
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The number behind `mark` in a message.
+fn marked(message: &[u8], mark: &str) -> Option<u32> {
+    let at = memchr::memmem::find(message, mark.as_bytes())?;
+    let behind = &message[at + mark.len()..];
+    let digits = behind.iter().take_while(|byte| byte.is_ascii_digit());
+    let number = digits.fold(None, |number: Option<u64>, digit| {
+        let so_far = number.unwrap_or(0);
+        Some(
+            so_far
+                .saturating_mul(10)
+                .saturating_add(u64::from(digit - b'0')),
+        )
+    });
+    number.and_then(|number| u32::try_from(number).ok())
 }
 
 /// A masking key.

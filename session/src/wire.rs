@@ -122,6 +122,17 @@ impl Speech {
         self
     }
 
+    /// The same where connections say messages to all, by [`Wire::say_to_all`], and listen for
+    /// those that hold this `mark`. It's for WebSocket, and others don't heed it.
+    pub fn in_room(mut self, mark: &str) -> Speech {
+        if let Speech::WebSocket(speech) = &mut self
+            && let Some(speech) = Arc::get_mut(speech)
+        {
+            speech.listen(mark);
+        }
+        self
+    }
+
     /// In which order answers come.
     pub fn order(&self) -> Order {
         match self {
@@ -289,6 +300,14 @@ impl Wire {
                 wire.ping(payload, out);
                 true
             }
+        }
+    }
+
+    /// Says the message of this number to all who listen; [`Happening::Heard`] tells of it wherever
+    /// it comes. For connections that are [`Speech::in_room`].
+    pub fn say_to_all(&mut self, number: u32, out: &mut Vec<u8>) {
+        if let Wire::WebSocket(wire) = self {
+            wire.say_to_all(number, out);
         }
     }
 

@@ -19,12 +19,14 @@ Examples:
     --threshold 'reconnects<=1/h' --threshold 'write_failures<1%' ws://localhost:8080/ws
   ringside hold -c 1k --http2 --heartbeat 10s --threshold 'heartbeat_p99<1s' https://example.org/
   ringside hold -c 500 grpc://localhost:50051/
+  ringside hold -c 10k --broadcast 10s --threshold 'heard>=99.99%' ws://localhost:8080/chat
 
 A heartbeat is an HTTP/1.1 request, an HTTP/2 PING, a WebSocket ping, or a gRPC health check (of
 the service in the path). The hold begins when every connection has been tried once. A connection
 survives if it was open then and was never lost: nobody closed it and no heartbeat went unanswered.
 Thresholds: survival, reconnects, write_failures, standing, lost, given_up, and heartbeat_, set_up_
-or reestablish_ with mean, median, min, max, p50, p99 or any pN.
+or reestablish_ with mean, median, min, max, p50, p99 or any pN. With --broadcast: heard,
+broadcast_ (until one has heard it) and broadcast_last_ (until the last has) with the same.
 Counts take k, M, G. Times take us, ms, s, m, h; a bare number is seconds, except in thresholds.
 Exit codes: 0 held; 1 nothing could be held; 2 wrong usage; 4 figures are void, or a threshold could
 not be judged; 99 a threshold was crossed; 130, 143 stopped by SIGINT or SIGTERM, with a report of
@@ -65,6 +67,11 @@ pub(crate) struct Hold {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::duration,
         help_heading = HOLD)]
     pub(crate) heartbeat_timeout: Duration,
+
+    /// Have one connection say a message every TIME, and measure until all have heard it: for a
+    /// WebSocket on which what one says goes to all
+    #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = HOLD)]
+    pub(crate) broadcast: Option<Duration>,
 
     /// Time out an attempt to connect after TIME
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration,

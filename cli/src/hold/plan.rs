@@ -28,6 +28,7 @@ pub(super) fn plan(arguments: &Hold) -> Result<Plan, String> {
     plan.duration_s = arguments.duration.as_secs_f64();
     plan.open_rate = arguments.open_rate;
     plan.heartbeat_s = arguments.heartbeat.as_secs_f64();
+    plan.broadcast_s = arguments.broadcast.map(|every| every.as_secs_f64());
     plan.heartbeat_timeout_s = arguments.heartbeat_timeout.as_secs_f64();
     plan.connect_timeout_s = arguments.connect_timeout.as_secs_f64();
     plan.back_off = arguments.back_off;
@@ -137,6 +138,12 @@ mod tests {
             let text = planned(&format!("{words} {URL}")).unwrap_err();
             assert!(text.contains(part), "{words}: {text}");
         }
+        let text = planned(&format!("--broadcast 1s {URL}")).unwrap_err();
+        assert!(text.contains("ws:// and wss:// only"), "{text}");
+        let text = planned("--broadcast 2m ws://127.0.0.1/").unwrap_err();
+        assert!(text.contains("lengthen -d"), "{text}");
+        let chat = planned("--broadcast 10s ws://127.0.0.1/chat").unwrap();
+        assert_eq!(chat.broadcast_s, Some(10.0));
         let text = planned("--http2 ws://127.0.0.1/").unwrap_err();
         assert!(text.contains("already sets the protocol"), "{text}");
         let text = planned("gopher://127.0.0.1/").unwrap_err();

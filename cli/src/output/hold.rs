@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use load::hold::Record;
 use load::protocol::Protocol;
-use measure::hold::Row;
+use measure::hold::{Heard, Row};
 use measure::record::EndedBy;
 use measure::units::{wrk_bytes, wrk_time_s, wrk_time_us};
 
@@ -126,7 +126,7 @@ fn figures(record: &Record, paint: Paint) -> String {
         )
     };
     let per_hour = connections.reconnects_per_hour;
-    let rows = [
+    let mut rows = vec![
         [
             "survival".to_string(),
             paint.strong(&percent(connections.survival)),
@@ -165,7 +165,24 @@ fn figures(record: &Record, paint: Paint) -> String {
             ),
         ],
     ];
+    if let Some(heard) = &record.broadcasts {
+        rows.push(broadcasts(heard, percent(heard.heard_share)));
+    }
     table::left("  ", &rows)
+}
+
+fn broadcasts(heard: &Heard, share: String) -> [String; 3] {
+    let last = heard.last_after_us.max;
+    [
+        "heard".to_string(),
+        share,
+        format!(
+            "of {} listeners to {} broadcasts, the last after {} at most",
+            heard.listeners,
+            heard.said,
+            last.map_or_else(|| "-".to_string(), wrk_time_us)
+        ),
+    ]
 }
 
 /// What was due while one that then failed was unanswered.
@@ -177,13 +194,19 @@ fn behind_failed(skipped: u64) -> String {
 }
 
 fn times(record: &Record, paint: Paint) -> String {
+    let heard = record.broadcasts.as_ref();
     let rows = [
-        ("heartbeat", &record.heartbeat_time_us),
-        ("set-up", &record.set_up_time_us),
-        ("re-establish", &record.re_establish_time_us),
-        ("lateness", &record.lateness_us),
+        ("heartbeat", Some(&record.heartbeat_time_us)),
+        ("broadcast", heard.map(|heard| &heard.heard_after_us)),
+        ("last to hear", heard.map(|heard| &heard.last_after_us)),
+        ("set-up", Some(&record.set_up_time_us)),
+        ("re-establish", Some(&record.re_establish_time_us)),
+        ("lateness", Some(&record.lateness_us)),
     ];
-    let rows = rows.into_iter().filter(|(_, times)| times.max.is_some());
+    let rows = rows
+        .into_iter()
+        .filter_map(|(name, times)| Some((name, times?)));
+    let rows = rows.filter(|(_, times)| times.max.is_some());
     times::table(&rows.collect::<Vec<_>>(), paint)
 }
 

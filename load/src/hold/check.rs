@@ -1,5 +1,7 @@
 //! What conditions on a hold can be about.
 
+use std::borrow::Cow;
+
 use measure::histogram::Histogram;
 use measure::record::{EndedBy, Times};
 use measure::units;
@@ -22,6 +24,8 @@ enum HoldFigure {
     ReconnectsPerHour,
     /// Share of the heartbeats that failed.
     WriteFailures,
+    /// Share of the listeners that heard a broadcast.
+    Heard,
     /// Connections that stood at the end.
     Standing,
     /// Losses of connections.
@@ -37,17 +41,21 @@ enum Distribution {
     Heartbeat,
     SetUp,
     ReEstablish,
+    Broadcast,
+    BroadcastLast,
 }
 
 impl Figure for OfHold {
     type Record = Record;
     const EXAMPLES: &'static str = "'survival>=99.5%', 'reconnects<=1/h', 'write_failures<1%', \
                                     'standing>=19k', 'lost<10', 'given_up<1', 'heartbeat_p99<1s', \
-                                    'set_up_max<5s' or 'reestablish_p99<10s'";
+                                    'set_up_max<5s', 'reestablish_p99<10s', \
+                                    'heard>=99.99%' or 'broadcast_last_max<2s'";
 
     fn read(name: &str, limit: &str) -> Result<(OfHold, Option<f64>), String> {
         let (figure, limit) = match name {
             "survival" => (HoldFigure::Survival, share(limit)?),
+            "heard" => (HoldFigure::Heard, share(limit)?),
             "write_failures" => (HoldFigure::WriteFailures, share(limit)?),
             "reconnects" => (HoldFigure::ReconnectsPerHour, per_hour(limit)?),
             "standing" => (HoldFigure::Standing, check::count(limit)),
@@ -59,6 +67,8 @@ impl Figure for OfHold {
                     "heartbeat" => Distribution::Heartbeat,
                     "set_up" => Distribution::SetUp,
                     "reestablish" => Distribution::ReEstablish,
+                    "broadcast" => Distribution::Broadcast,
+                    "broadcast_last" => Distribution::BroadcastLast,
                     _ => return Err(check::unknown(name)),
                 };
                 let what = OfTimes::read(what).ok_or_else(|| check::unknown(name))?;
@@ -72,7 +82,8 @@ impl Figure for OfHold {
     }
 
     fn most(&self) -> Option<f64> {
-        matches!(self.0, HoldFigure::Survival | HoldFigure::WriteFailures).then_some(1.0)
+        use HoldFigure::{Heard, Survival, WriteFailures};
+        matches!(self.0, Survival | WriteFailures | Heard).then_some(1.0)
     }
 
     fn measure(&self, record: &Record) -> Option<f64> {
@@ -81,12 +92,13 @@ impl Figure for OfHold {
             HoldFigure::Survival => connections.survival,
             HoldFigure::ReconnectsPerHour => connections.reconnects_per_hour,
             HoldFigure::WriteFailures => record.heartbeats.failure_share,
+            HoldFigure::Heard => record.broadcasts.as_ref()?.heard_share,
             HoldFigure::Standing => Some(connections.standing as f64),
             HoldFigure::Lost => Some(connections.lost as f64),
             HoldFigure::GivenUp => Some(connections.given_up as f64),
             HoldFigure::Time(of, what) => {
-                let (times, histogram) = of.times(record);
-                what.measure_ns(times, histogram)
+                let (times, histogram) = of.times(record)?;
+                what.measure_ns(times, &histogram)
             }
         }
     }
@@ -100,8 +112,8 @@ impl Figure for OfHold {
         let HoldFigure::Time(of, OfTimes::Quantile(q)) = self.0 else {
             return None;
         };
-        let (_, histogram) = of.times(record);
-        Some((q, Histogram::from_hdr_v2_base64(histogram).ok()?))
+        let (_, histogram) = of.times(record)?;
+        Some((q, Histogram::from_hdr_v2_base64(&histogram).ok()?))
     }
 
     fn counts_failures(&self) -> bool {
@@ -127,6 +139,12 @@ impl Figure for OfHold {
             {
                 "no heartbeat was due"
             }
+            HoldFigure::Heard
+            | HoldFigure::Time(Distribution::Broadcast | Distribution::BroadcastLast, _)
+                if record.broadcasts.is_none() =>
+            {
+                "nothing was said to all: give --broadcast TIME"
+            }
             HoldFigure::Time(Distribution::Heartbeat, _) if record.heartbeats.sent == 0 => {
                 "no heartbeat was sent"
             }
@@ -148,7 +166,9 @@ impl Figure for OfHold {
 
     fn print(&self, value: f64) -> String {
         match self.0 {
-            HoldFigure::Survival | HoldFigure::WriteFailures => check::print_share(value),
+            HoldFigure::Survival | HoldFigure::WriteFailures | HoldFigure::Heard => {
+                check::print_share(value)
+            }
             HoldFigure::ReconnectsPerHour => format!("{value:.3}/h"),
             HoldFigure::Standing | HoldFigure::Lost | HoldFigure::GivenUp => format!("{value:.0}"),
             HoldFigure::Time(..) => units::wrk_time_us(value / 1000.0),
@@ -234,14 +254,24 @@ fn earlier(what: OfTimes, times: &Histogram, share: f64, by_ns: f64, measured: f
 }
 
 impl Distribution {
-    /// In summary, and as a whole.
-    fn times(self, record: &Record) -> (&Times, &str) {
+    /// In summary, and as a whole; `None` where the hold had nothing of the kind.
+    fn times(self, record: &Record) -> Option<(&Times, Cow<'_, str>)> {
         let whole = &record.histograms;
-        match self {
+        let heard = record.broadcasts.as_ref();
+        let (times, histogram) = match self {
             Distribution::Heartbeat => (&record.heartbeat_time_us, &whole.heartbeat_time),
             Distribution::SetUp => (&record.set_up_time_us, &whole.set_up_time),
             Distribution::ReEstablish => (&record.re_establish_time_us, &whole.re_establish_time),
-        }
+            Distribution::Broadcast => (&heard?.heard_after_us, &heard?.heard_after),
+            Distribution::BroadcastLast => {
+                let heard = heard?;
+                let mut last = Histogram::new();
+                let all = heard.each.iter().filter_map(|one| one.last_us);
+                all.for_each(|us| last.record((us * 1e3) as u64));
+                return Some((&heard.last_after_us, last.to_hdr_v2_base64().into()));
+            }
+        };
+        Some((times, histogram.as_str().into()))
     }
 }
 
@@ -283,6 +313,7 @@ mod tests {
             generator: Generator::default(),
             opening_s: 1.0,
             duration_s: 3600.0,
+            broadcast_s: 0.0,
             memory: Memory::default(),
             resident: Vec::new(),
             valid: true,

@@ -57,9 +57,11 @@ pub(super) fn record(
     };
     let held = (end - start).as_secs_f64();
     let void = void(&tally, plan.connections, held, all());
+    let broadcast_s = plan.broadcast_s.unwrap_or_default();
     let mut warnings = warnings(&plan, &tally, (start - origin).as_secs_f64(), held > 0.0);
     warnings.extend(kept.and_then(Kept::warning));
     warnings.extend(busy(&plan, &tally, longest_stall.as_ref()));
+    warnings.extend(unheard(&plan, &tally));
     let ended_by = all().find_map(|outcome| outcome.ended_by);
     warnings.extend(cut_off(&tally).filter(|_| began && ended_by.is_some()));
     warnings.extend(longest_stall.as_ref().and_then(limit::stood_still));
@@ -74,6 +76,7 @@ pub(super) fn record(
             generator,
             opening_s: (start - origin).as_secs_f64(),
             duration_s: held,
+            broadcast_s,
             memory: footprint.memory,
             resident: footprint.over_time(origin),
             valid: void.is_empty(),
@@ -202,6 +205,32 @@ fn down(plan: &Plan, tally: &Tally) -> Option<String> {
         _ => "; re-establish times don't include them",
     };
     Some(format!("{down} of {asked} connections {what}{not_counted}"))
+}
+
+/// Broadcasts that not everybody heard, or that were not said.
+fn unheard(plan: &Plan, tally: &Tally) -> Option<String> {
+    let each = &tally.broadcasts.each;
+    let unsaid = each.iter().filter(|one| one.said == 0).count();
+    let said = || each.iter().filter(|one| one.said > 0);
+    let missed: u64 = said()
+        .map(|one| one.listeners.saturating_sub(one.heard))
+        .sum();
+    let sum: u64 = said().map(|one| one.listeners).sum();
+    let what = match (unsaid, missed) {
+        (0, 0) => return None,
+        (0, _) if missed == sum => format!(
+            "nobody heard a broadcast: does the server pass on to all what one says, as \
+             ws://…/chat of ringside serve does? This is {}",
+            plan.url()
+        ),
+        (0, _) => format!("{missed} of {sum} listeners didn't hear a broadcast in time"),
+        (_, 0) => format!("{unsaid} broadcasts weren't said, because no connection was open"),
+        _ => format!(
+            "{missed} of {sum} listeners didn't hear a broadcast in time, and {unsaid} broadcasts \
+             weren't said, because no connection was open"
+        ),
+    };
+    Some(what)
 }
 
 /// Heartbeats that a signal left without an end.

@@ -175,6 +175,12 @@ pub(super) struct Place {
     pub origin: Time,
 }
 
+/// By what broadcasts of a hold that began then are known: those of another process begin at another
+/// time, or have another number.
+fn mark(origin: Time) -> String {
+    format!("ringside {} {} broadcast ", std::process::id(), origin.0)
+}
+
 /// A worker's share of the plan.
 pub(super) fn assign(
     plan: &Plan,
@@ -187,6 +193,10 @@ pub(super) fn assign(
         reset_on_close: plan.connections > RESET_FROM,
         ..SocketOptions::default()
     };
+    let mut route = Route::of(&plan.contact(), addresses, options)?;
+    if plan.broadcast_s.is_some() {
+        route.speech = route.speech.in_room(&mark(place.origin));
+    }
     let others = plan.connections.saturating_sub(place.worker);
     let sessions = others.div_ceil(place.workers) as usize;
     Ok(Assignment {
@@ -196,7 +206,7 @@ pub(super) fn assign(
         connections: plan.connections,
         sessions,
         sockets: sockets_for(sessions),
-        route: Route::of(&plan.contact(), addresses, options)?,
+        route,
         heartbeat: match plan.protocol {
             Protocol::Http1 => Heartbeat::Request,
             Protocol::Grpc { .. } => Heartbeat::Call,
@@ -206,6 +216,7 @@ pub(super) fn assign(
         duration_ns: ns(plan.duration_s),
         heartbeat_ns: ns(plan.heartbeat_s),
         heartbeat_timeout_ns: ns(plan.heartbeat_timeout_s),
+        broadcast_ns: plan.broadcast_s.map(ns),
         connect_timeout_ns: ns(plan.connect_timeout_s),
         back_off: BackOff {
             first_ns: ns(plan.back_off.first_s),

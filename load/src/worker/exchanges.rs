@@ -56,7 +56,8 @@ impl Taking<'_> {
     #[inline(never)]
     fn take_other(&mut self, happening: Happening) {
         match happening {
-            Happening::Answered { .. } => {}
+            // Of a run nobody says anything to all.
+            Happening::Answered { .. } | Happening::Heard { .. } => {}
             Happening::Judged {
                 place,
                 status,

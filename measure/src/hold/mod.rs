@@ -12,15 +12,20 @@
 //! - A heartbeat is *due* once in each interval on every connection, from the end of its first
 //!   attempt to the end of the hold. It is *sent*, or *skipped* because the one before is still
 //!   unanswered or the connection is down: due = sent + skipped, always.
+//! - A *broadcast* is a message that one connection says, and that every other is to hear. Its
+//!   *listeners* are the connections that stand when it's due. How long it takes is counted from
+//!   when it was due, not from when it was sent.
 //! - A *write failure* is a heartbeat that failed, or that fell due while the connection was down
 //!   or while waiting for one that then failed.
 
+mod broadcasts;
 mod record;
 mod tally;
 
 #[cfg(test)]
 mod tests;
 
+pub use broadcasts::{Broadcast, Broadcasts, Heard, One};
 pub use record::{
     Connections, Facts, Heartbeats, Histograms, Memory, Record, Row, SCHEMA_VERSION, schema_json,
 };

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::broadcasts::Heard;
 use super::tally::{Counts, Tally};
 use crate::counters::Errors;
 use crate::host::Host;
@@ -56,6 +57,9 @@ pub struct Record<P> {
     /// WebSockets that the server closed, by the code of its close frame; 1005: it had none.
     #[serde(default)]
     pub close_codes: BTreeMap<String, u64>,
+    /// What happened to broadcasts; null where none was to be said.
+    #[serde(default)]
+    pub broadcasts: Option<Heard>,
     /// Bytes on the wire.
     pub bytes: Bytes,
     /// What holding cost in memory.
@@ -218,6 +222,8 @@ pub struct Facts<P> {
     pub opening_s: f64,
     /// Seconds of the hold; 0 if it never began.
     pub duration_s: f64,
+    /// Seconds from one broadcast to the next; 0 where there is none.
+    pub broadcast_s: f64,
     /// Memory before, while holding, and how many connections stood then;
     /// `bytes_per_connection` is computed.
     pub memory: Memory,
@@ -268,6 +274,7 @@ impl<P> Record<P> {
                 .map(|(code, n)| (code.to_string(), n))
                 .collect(),
             close_codes: tally.closes.by_code(),
+            broadcasts: Heard::of(&tally.broadcasts, facts.broadcast_s),
             bytes: Bytes {
                 received: tally.bytes_received,
                 sent: tally.bytes_sent,
@@ -387,6 +394,6 @@ fn by_name(errors: &Errors) -> BTreeMap<String, u64> {
         .collect()
 }
 
-fn ratio(part: f64, whole: f64) -> Option<f64> {
+pub(super) fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }

@@ -1,5 +1,6 @@
 //! What one worker counted while it held its connections. Merging tallies gives that of the hold.
 
+use super::broadcasts::Broadcasts;
 use crate::counters::{Closes, ErrorKind, Errors, Statuses};
 use crate::histogram::Histogram;
 use crate::series::{Gains, Series};
@@ -26,6 +27,8 @@ pub struct Tally {
     pub statuses: Statuses,
     /// WebSockets that the server closed.
     pub closes: Closes,
+    /// What was said to all, and who heard it.
+    pub broadcasts: Broadcasts,
     /// Connections that were given up after so many attempts in a row.
     pub given_up: u64,
     /// Connections that were open when the hold began and never lost.
@@ -138,6 +141,7 @@ impl Tally {
             heartbeat_errors: Errors::default(),
             statuses: Statuses::default(),
             closes: Closes::default(),
+            broadcasts: Broadcasts::default(),
             given_up: 0,
             survived: 0,
             standing: 0,
@@ -247,7 +251,7 @@ impl Tally {
     pub fn merge(&mut self, other: &Tally) {
         merge_fields!(Tally, self, other,
             merge [set_up, re_establish, heartbeat, lateness, attempts, heartbeat_errors, statuses,
-                closes, series],
+                closes, broadcasts, series],
             add [given_up, survived, standing, watched_ns, sent, unfinished, censored, due,
                 skipped, skipped_down, skipped_in_vain, bytes_received, bytes_sent],
             apart [counts]);

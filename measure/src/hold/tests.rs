@@ -25,6 +25,7 @@ fn record(tally: &Tally, asked: u64, duration_s: f64) -> Record<String> {
             },
             opening_s: 1.0,
             duration_s,
+            broadcast_s: 10.0,
             memory: Memory {
                 before_bytes: Some(9_000),
                 held_bytes: Some(13_000),
@@ -152,4 +153,38 @@ fn a_record_reads_back_as_it_was_written() {
     let other = text.replace("\"schema_version\": 1", "\"schema_version\": 7");
     let error = Record::<String>::from_json(&other).unwrap_err();
     assert!(error.contains("schema version 7"), "{error}");
+}
+
+#[test]
+fn a_broadcast_is_heard_by_the_listeners_of_all_workers() {
+    let worker = |said, heard: &[u64]| {
+        let mut tally = Tally::new();
+        tally.start(START);
+        tally.broadcasts.each.push(Broadcast {
+            said,
+            late_ns: said * 1_000,
+            listeners: 3,
+            ..Broadcast::default()
+        });
+        tally.broadcasts.each.push(Broadcast::default()); // Nobody stood to say it.
+        let after = heard.iter();
+        after.for_each(|after| tally.broadcasts.heard(0, *after));
+        tally.broadcasts.heard(2, 1); // Of which this worker knows nothing.
+        tally.finish(at(1.0));
+        tally
+    };
+    let mut tally = worker(0, &[2_000_000, 5_000_000]);
+    tally.merge(&worker(1, &[1_000_000, 3_000_000, 4_000_000]));
+    let heard = record(&tally, 6, 20.0).broadcasts.unwrap();
+    assert_eq!((heard.due, heard.said), (2, 1));
+    assert_eq!((heard.listeners, heard.heard, heard.again), (6, 5, 0));
+    assert_eq!(heard.heard_share, Some(5.0 / 6.0));
+    assert_eq!(heard.last_after_us.max, Some(5_000.0));
+    assert_eq!(heard.heard_after_us.min, Some(1_000.0));
+    let [first, second] = heard.each[..] else {
+        panic!("{:?}", heard.each)
+    };
+    assert_eq!((first.late_us, first.last_us), (Some(1.0), Some(5_000.0)));
+    assert_eq!((second.at_s, second.late_us), (10.0, None));
+    assert_eq!(record(&Tally::new(), 6, 20.0).broadcasts, None);
 }

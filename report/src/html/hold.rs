@@ -176,8 +176,16 @@ fn over_time(record: &Record) -> Markup {
         (picture("Losses by cause", counted("a second"), losses(record)))
         (picture("Heartbeats", counted("a second"), beats))
         (picture("Round trips of heartbeats", time, round_trips))
+        (picture("Broadcasts", Axis::new("after it was due", Scale::Log, time_us), heard(record)))
         (picture("Memory of this process", memory, resident))
     }
+}
+
+/// When the last listener had heard each broadcast.
+fn heard(record: &Record) -> Vec<Series> {
+    let each = record.broadcasts.iter().flat_map(|heard| &heard.each);
+    let last = each.filter_map(|one| Some((record.opening_s + one.at_s, one.last_us?)));
+    vec![Series::new("heard by the last", 0, last.collect())]
 }
 
 /// All rows but a last one that's too short to have rates.
@@ -235,25 +243,32 @@ fn times(record: &Record) -> Markup {
         cells.extend(figures.map(cell));
         cells
     };
+    let heard = record.broadcasts.as_ref();
     let all = [
-        ("heartbeat", &record.heartbeat_time_us),
-        ("set-up", &record.set_up_time_us),
-        ("re-establish", &record.re_establish_time_us),
-        ("lateness", &record.lateness_us),
+        ("heartbeat", Some(&record.heartbeat_time_us)),
+        ("broadcast", heard.map(|heard| &heard.heard_after_us)),
+        ("last to hear", heard.map(|heard| &heard.last_after_us)),
+        ("set-up", Some(&record.set_up_time_us)),
+        ("re-establish", Some(&record.re_establish_time_us)),
+        ("lateness", Some(&record.lateness_us)),
     ];
-    let known = all.into_iter().filter(|(_, times)| times.max.is_some());
+    let known = all
+        .into_iter()
+        .filter_map(|(name, times)| Some((name, times?)));
+    let known = known.filter(|(_, times)| times.max.is_some());
     let rows: Vec<Vec<Cell>> = known.map(row).collect();
     let histograms = &record.histograms;
     let curves = [
-        ("heartbeat", &histograms.heartbeat_time),
-        ("set-up", &histograms.set_up_time),
-        ("re-establish", &histograms.re_establish_time),
+        ("heartbeat", Some(&histograms.heartbeat_time)),
+        ("broadcast", heard.map(|heard| &heard.heard_after)),
+        ("set-up", Some(&histograms.set_up_time)),
+        ("re-establish", Some(&histograms.re_establish_time)),
     ];
     let curves = curves
         .into_iter()
         .enumerate()
         .filter_map(|(at, (name, text))| {
-            let of = Distribution::of(std::iter::once(text.as_str()))?;
+            let of = Distribution::of(std::iter::once(text?.as_str()))?;
             Some(Series::new(name, at, of.points()))
         });
     let curves: Vec<Series> = curves.collect();
@@ -319,6 +334,17 @@ fn setup(record: &Record) -> Markup {
                 whole(heartbeats.skipped),
                 whole(heartbeats.unfinished),
             )),
+        ),
+        (
+            "broadcasts",
+            text(record.broadcasts.as_ref().map_or_else(dash, |heard| {
+                format!(
+                    "{} said, heard by {} of {} listeners",
+                    whole(heard.said),
+                    whole(heard.heard),
+                    whole(heard.listeners),
+                )
+            })),
         ),
         (
             "memory per connection",

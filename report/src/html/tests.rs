@@ -3,7 +3,7 @@
 
 use maud::html;
 use measure::counters::ErrorKind;
-use measure::hold::{Facts, Memory, Tally};
+use measure::hold::{Broadcast, Facts, Memory, Tally};
 use measure::host::Host;
 use measure::record::{EndedBy, Generator};
 use measure::time::Time;
@@ -213,6 +213,12 @@ fn a_hold_is_drawn_over_time_and_what_its_peer_says_stays_text() {
         tally.tick(Time(second * 1_000_000_000));
     }
     (tally.survived, tally.standing) = (996, 996);
+    tally.broadcasts.each.push(Broadcast {
+        said: 1,
+        listeners: 996,
+        ..Broadcast::default()
+    });
+    (0..995).for_each(|after| tally.broadcasts.heard(0, 1_000_000 + after));
     let facts = Facts {
         asked: 1_000,
         plan: plan.recorded(),
@@ -220,6 +226,7 @@ fn a_hold_is_drawn_over_time_and_what_its_peer_says_stays_text() {
         generator: Generator::default(),
         opening_s: 2.0,
         duration_s: 2.0,
+        broadcast_s: 0.0,
         memory: Memory::default(),
         resident: vec![(0.5, 1 << 20), (3.5, 2 << 20)],
         valid: true,
@@ -235,6 +242,9 @@ fn a_hold_is_drawn_over_time_and_what_its_peer_says_stays_text() {
         "early close",
         "Memory of this process",
         "held from here",
+        "1 said, heard by 995 of 996 listeners",
+        "heard by the last",
+        "last to hear",
         "&lt;b&gt;beware",
     ] {
         assert!(page.contains(there), "{there} is missing in {page}");

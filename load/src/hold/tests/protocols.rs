@@ -121,3 +121,21 @@ fn under_faults_every_protocol_accounts_for_all_of_them() {
         assert!(answered > 200, "{spoken:?}: {answered}");
     }
 }
+
+#[test]
+fn a_broadcast_that_a_server_keeps_to_itself_is_heard_by_nobody() {
+    let mut plan = plan(40, 10.0);
+    say(&mut plan, Spoken::WebSocket);
+    plan.broadcast_s = Some(2.0);
+    let troubles = Troubles::default();
+    let rogue = Rogue::new(Spoken::WebSocket, false, troubles, 1);
+    let record = hold(&plan, 1, Faults::none(), rogue);
+    let heard = record.broadcasts.as_ref().unwrap();
+    assert_eq!((heard.due, heard.said), (5, 5), "{heard:?}");
+    assert_eq!((heard.listeners, heard.heard, heard.again), (200, 0, 0));
+    let said: Vec<f64> = heard.each.iter().map(|one| one.at_s).collect();
+    assert_eq!(said, [0.0, 2.0, 4.0, 6.0, 8.0]);
+    let warned = |warning: &String| warning.contains("nobody heard a broadcast");
+    assert!(record.warnings.iter().any(warned), "{:?}", record.warnings);
+    assert_eq!(record.connections.survived, 40);
+}

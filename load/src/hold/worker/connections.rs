@@ -109,6 +109,9 @@ impl<D: Driver> Worker<'_, D> {
         let lost_ns = (lost_at != Time::NEVER).then(|| now.since(lost_at));
         self.tally.stands(now.since(since), lost_ns);
         self.tried(index, now);
+        if let Some(broadcasting) = &mut self.broadcasting {
+            broadcasting.stands(index, now);
+        }
         self.schedule_heartbeat(index, now);
     }
 

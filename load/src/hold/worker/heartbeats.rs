@@ -20,6 +20,8 @@ struct Brought {
     erred: Option<ErrorKind>,
     /// The peer closes, with this code where it gives one.
     closed: Option<Option<u16>>,
+    /// Broadcasts that were heard.
+    heard: Vec<u32>,
     /// How it broke the protocol, in an answer alone.
     violation: Option<Violation>,
 }
@@ -40,6 +42,7 @@ impl Brought {
             answer: None,
             erred: None,
             closed: None,
+            heard: Vec::new(),
             violation: None,
         }
     }
@@ -62,6 +65,7 @@ impl Brought {
             Happening::Erred { kind } => self.erred = Some(kind),
             Happening::UpgradeRefused { .. } => self.erred = Some(ErrorKind::UpgradeRefused),
             Happening::Closed { code } => self.closed = Some(code),
+            Happening::Heard { number } => self.heard.push(number),
             Happening::Pong { payload } => {
                 self.answer(Answer::Pong(Time(u64::from_be_bytes(payload))));
             }
@@ -235,6 +239,9 @@ impl<D: Driver> Worker<'_, D> {
         self.core.append(index);
         let session = &mut self.core.sessions[index];
         let mut brought = Brought::nothing(self.assignment.heartbeat);
+        if let Some(broadcasting) = &mut self.broadcasting {
+            brought.heard = std::mem::take(&mut broadcasting.came);
+        }
         let (wire, out) = (&mut session.wire, &mut session.out);
         let read = wire.receive(bytes, &mut self.memory, out, &mut |happening| {
             brought.take(happening);
@@ -245,6 +252,9 @@ impl<D: Driver> Worker<'_, D> {
         }
         if brought.ready {
             self.usable(index, now);
+        }
+        if self.broadcasting.is_some() {
+            self.hear(index, &mut brought.heard, now);
         }
         if let Some(answer) = brought.answer {
             self.answered(index, answer, now);

@@ -12,6 +12,7 @@
 //! The worker sleeps between the things it has to do; its own waking up, some tens of microseconds,
 //! is in the round trips.
 
+mod broadcasts;
 mod connections;
 mod heartbeats;
 
@@ -30,6 +31,7 @@ use crate::connection::{Core, Route, State, error_kind};
 use crate::crew::{INTERRUPT_DRAIN_NS, Job};
 use crate::gate::{self, Gate};
 use crate::stalls::Stall;
+use broadcasts::Broadcasting;
 use measure::random::Random;
 use session::{Memory, Speech};
 
@@ -64,6 +66,8 @@ pub(crate) struct Assignment {
     pub duration_ns: u64,
     pub heartbeat_ns: u64,
     pub heartbeat_timeout_ns: u64,
+    /// From one broadcast to the next; none where nothing is said to all.
+    pub broadcast_ns: Option<u64>,
     pub connect_timeout_ns: u64,
     pub back_off: BackOff,
     pub retries: u32,
@@ -170,6 +174,8 @@ pub(crate) struct Worker<'a, D: Driver> {
     retry_at: Time,
     /// Heartbeats without an answer so far.
     unanswered: u64,
+    /// What is said to all, where anything is.
+    broadcasting: Option<Broadcasting>,
     violation: Option<Violation>,
 }
 
@@ -210,6 +216,9 @@ impl<'a, D: Driver> Worker<'a, D> {
             Speech::Http2(_) | Speech::WebSocket(_) => None,
         };
         let sessions = assignment.sessions;
+        let broadcasting = assignment
+            .broadcast_ns
+            .map(|interval_ns| Broadcasting::new(interval_ns, assignment.duration_ns, sessions));
         let mut tally = Tally::new();
         tally.start(assignment.origin);
         let core = Core::new(
@@ -236,6 +245,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             to_retry: VecDeque::new(),
             retry_at: Time(0),
             unanswered: 0,
+            broadcasting,
             violation: None,
             assignment,
         })
@@ -277,6 +287,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             self.expire_timers(now);
             self.open_due(now);
             self.step_phase(now);
+            self.broadcast_due(now);
             while let Some(dead) = self.core.flush() {
                 self.ended(dead, ErrorKind::BrokenPipe, now);
             }
@@ -378,7 +389,12 @@ impl<'a, D: Driver> Worker<'a, D> {
                     wake = wake.min(self.opening_at(self.next_to_open));
                 }
             }
-            Phase::Holding { until } => wake = wake.min(until),
+            Phase::Holding { until } => {
+                wake = wake.min(until);
+                if let Some(broadcasting) = &self.broadcasting {
+                    wake = wake.min(broadcasting.next_due(self.start));
+                }
+            }
             // Nothing is awaited, and perhaps no timer is left either.
             Phase::Draining { .. } if self.unanswered == 0 => return Until::Now,
             Phase::Draining { until } => wake = wake.min(until.max(self.core.stalls.clear_at())),

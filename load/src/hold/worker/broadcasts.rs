@@ -1,0 +1,171 @@
+//! Broadcasts: one connection says something at its time, and every other is to hear it.
+
+use engine::Driver;
+use measure::hold::Broadcast;
+use measure::time::Time;
+
+use super::{Phase, State, Worker};
+
+/// The speakers of two broadcasts that follow each other are so many connections apart: odd, so
+/// that no few of them take turns.
+const STRIDE: u64 = 2_654_435_761;
+
+/// Broadcasts of a hold, as one worker sees them.
+#[derive(Debug)]
+pub(super) struct Broadcasting {
+    interval_ns: u64,
+    /// How many there are: each has an interval's time to be heard before the hold ends.
+    number: u32,
+    /// The next that falls due.
+    next: u32,
+    /// What the connections have heard.
+    hearing: Vec<Hearing>,
+    /// Broadcasts that came in what is just being read.
+    pub(super) came: Vec<u32>,
+}
+
+/// What a connection has heard.
+#[derive(Clone, Copy, Debug)]
+struct Hearing {
+    /// Since when it stands.
+    since: Time,
+    /// The latest that it has heard.
+    latest: u32,
+    /// Which of the 64 up to that it has: the n-th bit stands for `latest` − n.
+    heard: u64,
+}
+
+impl Hearing {
+    const NOTHING: Hearing = Hearing {
+        since: Time::NEVER,
+        latest: 0,
+        heard: 0,
+    };
+
+    /// It hears the broadcast of this number. Whether that is the first time.
+    fn hear(&mut self, number: u32) -> bool {
+        if number > self.latest {
+            let further = number - self.latest;
+            self.heard = self.heard.checked_shl(further).unwrap_or(0);
+            self.latest = number;
+        }
+        let bit = 1u64.checked_shl(self.latest - number).unwrap_or(0);
+        let is_new = self.heard & bit == 0;
+        self.heard |= bit;
+        is_new && bit != 0
+    }
+}
+
+impl Broadcasting {
+    /// For so many connections, every `interval_ns` of a hold that takes so long.
+    pub(super) fn new(interval_ns: u64, duration_ns: u64, sessions: usize) -> Broadcasting {
+        Broadcasting {
+            interval_ns,
+            number: u32::try_from(duration_ns / interval_ns).unwrap_or(u32::MAX),
+            next: 0,
+            hearing: vec![Hearing::NOTHING; sessions],
+            came: Vec::new(),
+        }
+    }
+
+    /// A connection stands from `now` on.
+    pub(super) fn stands(&mut self, index: usize, now: Time) {
+        self.hearing[index].since = now;
+    }
+
+    /// When the broadcast of this number is due in a hold that began then.
+    fn due(&self, number: u32, start: Time) -> Time {
+        start.plus(u64::from(number) * self.interval_ns)
+    }
+
+    /// When the next is due.
+    pub(super) fn next_due(&self, start: Time) -> Time {
+        match self.next < self.number {
+            true => self.due(self.next, start),
+            false => Time::NEVER,
+        }
+    }
+}
+
+impl<D: Driver> Worker<'_, D> {
+    /// Says what is due to be said by a connection of this worker, and counts who should hear it.
+    pub(super) fn broadcast_due(&mut self, now: Time) {
+        if !matches!(self.phase, Phase::Holding { .. }) {
+            return;
+        }
+        while let Some(broadcasting) = &mut self.broadcasting {
+            let due = broadcasting.next_due(self.start);
+            if due > now {
+                return;
+            }
+            let number = broadcasting.next;
+            broadcasting.next += 1;
+            let said = self.say_to_all(number);
+            self.tally.broadcasts.each.push(Broadcast {
+                said: u64::from(said),
+                late_ns: if said { now.since(due) } else { 0 },
+                listeners: self.core.counts().connected,
+                ..Broadcast::default()
+            });
+        }
+    }
+
+    /// Has the connection whose turn it is say the broadcast, or the next that stands, if it's this
+    /// worker's.
+    fn say_to_all(&mut self, number: u32) -> bool {
+        let share = &self.assignment;
+        let speaker = u64::from(number) * STRIDE % u64::from(share.connections);
+        let (workers, sessions) = (u64::from(share.workers), self.core.sessions.len());
+        if speaker % workers != u64::from(share.worker) || sessions == 0 {
+            return false;
+        }
+        let first = (speaker / workers) as usize % sessions;
+        let mut all = (first..sessions).chain(0..first);
+        let standing = |index: &usize| self.core.sessions[*index].state() == State::Open;
+        let Some(index) = all.find(standing) else {
+            return false;
+        };
+        self.core.append(index);
+        let session = &mut self.core.sessions[index];
+        session.wire.say_to_all(number, &mut session.out);
+        true
+    }
+
+    /// Books what a connection has heard.
+    pub(super) fn hear(&mut self, index: usize, came: &mut Vec<u32>, now: Time) {
+        let Some(broadcasting) = &mut self.broadcasting else {
+            return;
+        };
+        for number in came.drain(..) {
+            let due = broadcasting.due(number, self.start);
+            let hearing = &mut broadcasting.hearing[index];
+            // One that came later than that may hear it, and nobody waits for it.
+            if self.start == Time::NEVER || hearing.since > due {
+                continue;
+            }
+            match hearing.hear(number) {
+                true => self.tally.broadcasts.heard(number, now.since(due)),
+                false => self.tally.broadcasts.again += 1,
+            }
+        }
+        broadcasting.came = std::mem::take(came);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_hears_a_broadcast_once_in_whatever_order_they_come() {
+        let mut hearing = Hearing::NOTHING;
+        let heard = [0, 0, 1, 3, 2, 2, 3, 66, 3, 67, 4, 200, 66];
+        let new = heard.map(|number| hearing.hear(number));
+        assert_eq!(
+            new,
+            [
+                true, false, true, true, true, false, false, true, false, true, true, true, false
+            ]
+        );
+    }
+}

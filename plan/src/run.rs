@@ -23,7 +23,7 @@ use crate::target::Target;
 use crate::workload::{self, Flow, Workload};
 
 /// The most connections one plan may ask for.
-pub const CONNECTIONS_MAX: u32 = 1_000_000;
+pub const CONNECTIONS_MAX: u32 = 10_000_000;
 /// The most unanswered requests on one connection.
 pub const PIPELINE_MAX: u32 = 128;
 /// The most redirects that one exchange may follow.

@@ -114,7 +114,7 @@ mod tests {
     fn arguments_that_do_not_go_together_are_refused_with_a_way_out() {
         let table = [
             ("-c 0", "out of range"),
-            ("-c 2M", "out of range"),
+            ("-c 20M", "out of range"),
             ("-t 0", "out of range"),
             ("-c 2 -t 4", "at least 4"),
             ("-d 0", "above zero"),

@@ -85,7 +85,7 @@ fn words_about_tls_must_fit_together() {
 #[test]
 fn values_out_of_range_are_refused() {
     refused("run -c 1 -t 2 http://127.0.0.1/", "at least 2");
-    refused("run -c 2000000 http://127.0.0.1/", "out of range");
+    refused("run -c 20000000 http://127.0.0.1/", "out of range");
     refused("run -d 10parsecs http://127.0.0.1/", "duration");
     refused("run --rcvbuf huge http://127.0.0.1/", "size");
     refused("run --threshold p99~5ms http://127.0.0.1/", "p99<5ms");

@@ -238,12 +238,32 @@ impl<D: Driver, X> Core<D, X> {
     #[inline]
     pub(crate) fn expire(&mut self, now: Time) {
         let next = self.timers.next_deadline();
-        if next.is_none_or(|deadline| deadline > now) || !self.stalls.may_expire(now) {
-            return;
+        if next.is_some_and(|deadline| deadline <= now) && self.stalls.may_expire(now) {
+            self.expire_all(now);
         }
+    }
+
+    /// The same whether a stall is why or not: its owner asks [`Core::is_put_off`] of each that is a
+    /// limit for the peer.
+    pub(crate) fn expire_all(&mut self, now: Time) {
         debug_assert!(self.expired.is_empty(), "all were asked for");
         self.timers.expire(now, &mut self.expired);
         self.expired.reverse();
+    }
+
+    /// A limit for the peer has run out on a connection: whether it waits for longer, because a
+    /// stall of our own may be why.
+    pub(crate) fn is_put_off(&mut self, index: usize, now: Time) -> bool {
+        let is_put_off = !self.stalls.may_expire(now);
+        if is_put_off {
+            self.set_timer(index, self.stalls.clear_at());
+        }
+        is_put_off
+    }
+
+    /// When the next timer runs out, whatever it's for.
+    pub(crate) fn next_deadline(&self) -> Time {
+        self.timers.next_deadline().unwrap_or(Time::NEVER)
     }
 
     /// A connection whose timer has run out in this turn.

@@ -536,7 +536,7 @@ fn a_stall_of_our_own_is_no_timeout_of_the_server() {
     let mut plan = plan(200, 10.0);
     plan.heartbeat_timeout_s = 1.0;
     let network = Network::new(1, Faults::none());
-    network.serve(&address(), Server::new(|_, _, _| well(5 * MS)));
+    network.serve(&address(), Server::new(|_, _, _| well(50 * MS)));
     // Some heartbeats have just been sent, others wait for their answers or are due meanwhile.
     network.halt(network.now().plus(4 * SECOND), 2 * SECOND);
     let assignment = assignment(&plan, network.now());

@@ -17,6 +17,10 @@ const PLACE_NS: u64 = 500_000_000;
 /// How soon a connection that waits for a free socket looks for one again: there may be very many.
 const SOCKET_WAIT_NS: u64 = 10_000_000;
 
+/// How many attempts a turn begins: each takes some system calls, and what has come in the meantime
+/// waits for the next turn.
+const OPENED_AT_ONCE: usize = 32;
+
 /// Retries that a pause of the worker has delayed are made good for so long.
 const CATCH_UP_NS: u64 = 20_000_000;
 
@@ -42,7 +46,10 @@ impl<D: Driver> Worker<'_, D> {
     /// Opens the connections whose time has come, as far as there is room: first those that have
     /// not been tried yet, because the hold begins when all have been.
     pub(super) fn open_due(&mut self, now: Time) {
-        while self.core.has_place() && !self.is_over() {
+        for _ in 0..OPENED_AT_ONCE {
+            if !self.core.has_place() || self.is_over() {
+                return;
+            }
             if self.next_to_open < self.core.sessions.len()
                 && self.opening_at(self.next_to_open) <= now
             {

@@ -375,7 +375,7 @@ impl<'a, D: Driver> Worker<'a, D> {
 
     /// How long the driver may sleep before the next turn.
     fn next_wait(&self, now: Time) -> Until {
-        let mut wake = self.core.next_timer();
+        let mut wake = self.core.next_deadline();
         if !self.is_over() {
             wake = wake.min(self.tally.next_tick());
             if self.core.has_place() && !self.to_retry.is_empty() {
@@ -415,8 +415,18 @@ impl<'a, D: Driver> Worker<'a, D> {
     }
 
     fn expire_timers(&mut self, now: Time) {
-        self.core.expire(now);
+        self.core.expire_all(now);
         while let Some(index) = self.core.next_expired() {
+            let session = &self.core.sessions[index];
+            let is_limit = match session.state() {
+                State::Connecting(_) | State::Greeting(_) => true,
+                State::Open => session.own.sent != Time::NEVER,
+                State::Waiting(_) | State::Down | State::Closing => false,
+            };
+            // What is due to be sent or tried doesn't wait for what our own stall has kept unread.
+            if is_limit && self.core.is_put_off(index, now) {
+                continue;
+            }
             let session = &self.core.sessions[index];
             match session.state() {
                 State::Connecting(since) | State::Greeting(since) => {

@@ -14,6 +14,7 @@ use proto::http1::response;
 use proto::http1::server::{self, BodyLength, Event, Limits, Server};
 use proto::websocket::server as upgrade;
 
+use super::hosted::Hosted;
 use super::incoming::{Incoming, Streamed};
 use super::outgoing::{Asked, Finished, Outgoing, Step, Successor, Then};
 use super::raw::Raw;
@@ -140,12 +141,16 @@ impl Http1 {
         let mut out = std::mem::take(&mut self.talk.out);
         out.upgraded();
         let received = std::mem::take(&mut self.held);
+        // A message may be as long as a body.
+        let message_bytes = self.machine.limits().body_bytes;
         Some(match successor {
             Successor::WebSocket(dialogue) => {
-                // A message may be as long as a body.
-                let message_bytes = self.machine.limits().body_bytes;
                 let websocket = WebSocket::new(dialogue, message_bytes, out, received);
                 Protocol::WebSocket(Box::new(websocket))
+            }
+            Successor::Hosted(asked) => {
+                let websocket = WebSocket::new(Dialogue::Service, message_bytes, out, received);
+                Protocol::Hosted(Box::new(Hosted::new(asked.ticket(socket), websocket)))
             }
             Successor::Raw(asked) => {
                 let ticket = asked.ticket(socket);
@@ -523,7 +528,10 @@ impl Talk {
             ),
             Ok(acceptance) => {
                 self.out.append(|out| acceptance.encode(out));
-                return self.out.then(Then::Upgrade(Successor::WebSocket(dialogue)));
+                return self.out.then(Then::Upgrade(match dialogue {
+                    Dialogue::Service => Successor::Hosted(Asked::of(ticket)),
+                    dialogue => Successor::WebSocket(dialogue),
+                }));
             }
             Err(rejection) => (rejection.status, format!("{}\n", rejection.violation)),
         };
@@ -534,6 +542,9 @@ impl Talk {
             response.fields.extend(offer);
         }
         self.say(&response, form, None, ticket, shared);
+        if dialogue == Dialogue::Service {
+            shared.agenda.closed(ticket);
+        }
     }
 
     fn begin<S: Service>(
@@ -670,7 +681,7 @@ impl Talk {
                 (!form.keep_alive && self.body.is_none()).then_some(Ending::Graceful)
             }
             Reply::Upgrade(_) | Reply::Takeover => {
-                if matches!(reply, Reply::Takeover) {
+                if matches!(reply, Reply::Upgrade(Dialogue::Service) | Reply::Takeover) {
                     shared.agenda.closed(ticket);
                 }
                 let response = Response::sentence(400, "an upgrade can't have a body\n");

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod arrival;
+mod hosted;
 mod http1;
 mod http2;
 mod incoming;
@@ -29,6 +30,7 @@ use proto::http1::server::Limits;
 use proto::http2::server::PREFACE;
 
 use arrival::Arrival;
+use hosted::Hosted;
 use http1::Http1;
 use http2::{Http2, Kept, Rpcs};
 use incoming::Incoming;
@@ -154,6 +156,8 @@ const DECIDED: u8 = u8::MAX;
 enum Protocol {
     Http1(Http1),
     WebSocket(Box<WebSocket>),
+    /// A WebSocket whose messages are its service's.
+    Hosted(Box<Hosted>),
     Http2(Box<Http2>),
     Raw(Box<Raw>),
 }
@@ -254,6 +258,7 @@ impl Connection {
             Protocol::Http1(_) => self.receive_first(input, serving),
             Protocol::Http2(http) => http.receive(input, serving),
             Protocol::WebSocket(websocket) => websocket.receive(input, serving),
+            Protocol::Hosted(hosted) => hosted.receive(input, serving),
             Protocol::Raw(raw) => raw.receive(input, serving),
         }
     }
@@ -306,6 +311,7 @@ impl Connection {
             }
             Protocol::Http2(http) => http.resume(serving),
             Protocol::WebSocket(websocket) => websocket.resume(serving),
+            Protocol::Hosted(hosted) => hosted.resume(serving),
             Protocol::Raw(raw) => raw.resume(serving),
         }
     }
@@ -328,6 +334,7 @@ impl Connection {
         match &mut self.protocol {
             Protocol::Http1(http) => http.peer_ended(self.socket, &mut serving.agenda),
             Protocol::WebSocket(websocket) => websocket.peer_ended(),
+            Protocol::Hosted(hosted) => hosted.peer_ended(&mut serving.agenda),
             Protocol::Raw(raw) => raw.peer_ended(serving),
             Protocol::Http2(http) => http.peer_ended(&mut serving.agenda),
         }
@@ -339,6 +346,7 @@ impl Connection {
         match &mut self.protocol {
             Protocol::Http1(http) => http.drain(),
             Protocol::WebSocket(websocket) => websocket.drain(),
+            Protocol::Hosted(hosted) => hosted.drain(&mut serving.agenda),
             Protocol::Raw(raw) => raw.drain(serving),
             Protocol::Http2(http) => http.drain(serving),
         }
@@ -366,6 +374,7 @@ impl Connection {
         match &mut self.protocol {
             Protocol::Http1(http) => http.time_out(self.socket, serving),
             Protocol::WebSocket(websocket) => websocket.time_out(serving),
+            Protocol::Hosted(hosted) => hosted.time_out(serving),
             Protocol::Raw(_) => {}
             Protocol::Http2(http) => http.time_out(timeouts, serving),
         }
@@ -376,6 +385,7 @@ impl Connection {
     pub fn act(&mut self, ticket: Ticket, action: Action, bytes: &[u8], shared: &mut Shared) {
         let number = ticket.number;
         match (&mut self.protocol, action) {
+            (Protocol::Hosted(hosted), action) => hosted.act(ticket, action, bytes, shared),
             (Protocol::Http1(http), Action::Complete(response)) => {
                 http.complete(ticket, &response, shared);
             }
@@ -397,8 +407,18 @@ impl Connection {
             (Protocol::Raw(raw), Action::Abort) => raw.finish(Ending::Reset),
             (_, Action::Pause) => self.pause(number, true, shared),
             (_, Action::Resume) => self.pause(number, false, shared),
-            // An upgrade waits for no earlier answer.
-            (Protocol::WebSocket(_), _) | (Protocol::Raw(_), Action::Complete(_)) => {}
+            // An upgrade waits for no earlier answer, and what is no WebSocket has no messages.
+            (Protocol::WebSocket(_), _)
+            | (Protocol::Raw(_), Action::Complete(_))
+            | (_, Action::Say(_) | Action::SayAll { .. })
+            | (_, Action::Close(_) | Action::Over { .. }) => {}
+        }
+    }
+
+    /// Says to it what is said to many, whose frame this is.
+    pub fn say(&mut self, ticket: Ticket, frame: &[u8]) {
+        if let Protocol::Hosted(hosted) = &mut self.protocol {
+            hosted.say_shared(ticket, frame);
         }
     }
 
@@ -407,7 +427,7 @@ impl Connection {
             Protocol::Http1(http) => http.send(ticket, piece, &mut shared.agenda),
             Protocol::Http2(http) => http.send(ticket.number, piece, shared),
             Protocol::Raw(raw) => raw.send(piece, &mut shared.agenda),
-            Protocol::WebSocket(_) => {}
+            Protocol::WebSocket(_) | Protocol::Hosted(_) => {}
         }
     }
 
@@ -416,7 +436,7 @@ impl Connection {
             Protocol::Http1(http) => http.pause(number, paused, shared.now),
             Protocol::Http2(http) => http.pause(number, paused, shared.now),
             Protocol::Raw(raw) => raw.pause(paused),
-            Protocol::WebSocket(_) => {}
+            Protocol::WebSocket(_) | Protocol::Hosted(_) => {}
         }
     }
 
@@ -425,7 +445,7 @@ impl Connection {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().open().any(|asked| asked.number == number),
             Protocol::Http2(http) => http.is_open(number),
-            Protocol::Raw(_) | Protocol::WebSocket(_) => false,
+            Protocol::Raw(_) | Protocol::WebSocket(_) | Protocol::Hosted(_) => false,
         }
     }
 
@@ -435,6 +455,7 @@ impl Connection {
             Protocol::Http1(http) => http.out().is_in_pieces(number),
             Protocol::Http2(http) => http.is_in_pieces(number),
             Protocol::Raw(raw) => raw.is_open(),
+            Protocol::Hosted(hosted) => hosted.is_open(),
             Protocol::WebSocket(_) => false,
         }
     }
@@ -445,6 +466,7 @@ impl Connection {
             Protocol::Http1(http) => http.abandon(self.socket, agenda),
             Protocol::Http2(http) => http.abandon(agenda),
             Protocol::Raw(raw) => raw.abandon(agenda),
+            Protocol::Hosted(hosted) => hosted.abandon(agenda),
             Protocol::WebSocket(_) => {}
         }
     }
@@ -455,6 +477,7 @@ impl Connection {
         match &mut self.protocol {
             Protocol::Http1(http) => http.step(self.socket, &mut shared.site.agenda),
             Protocol::WebSocket(websocket) => websocket.out().step(),
+            Protocol::Hosted(hosted) => hosted.step(&mut shared.site.agenda),
             Protocol::Raw(raw) => raw.step(&mut shared.site.agenda),
             Protocol::Http2(http) => http.step(shared),
         }
@@ -465,6 +488,7 @@ impl Connection {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().wake(),
             Protocol::WebSocket(websocket) => websocket.out().wake(),
+            Protocol::Hosted(hosted) => hosted.websocket().out().wake(),
             Protocol::Raw(raw) => raw.out().wake(),
             Protocol::Http2(http) => http.wake(shared),
         }
@@ -476,6 +500,7 @@ impl Connection {
         match &self.protocol {
             Protocol::Http1(http) => http.wants_buffer(),
             Protocol::WebSocket(websocket) => websocket.wants_buffer(),
+            Protocol::Hosted(hosted) => hosted.wants_buffer(),
             Protocol::Raw(raw) => raw.wants_buffer(),
             Protocol::Http2(http) => http.wants_buffer(),
         }
@@ -487,6 +512,7 @@ impl Connection {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().give_buffer(buffer),
             Protocol::WebSocket(websocket) => websocket.out().give_buffer(buffer),
+            Protocol::Hosted(hosted) => hosted.websocket().out().give_buffer(buffer),
             Protocol::Raw(raw) => raw.out().give_buffer(buffer),
             Protocol::Http2(http) => http.give_buffer(buffer),
         }
@@ -498,6 +524,7 @@ impl Connection {
         match &mut self.protocol {
             Protocol::Http1(http) => http.out().take_unused_buffer(),
             Protocol::WebSocket(websocket) => websocket.out().take_unused_buffer(),
+            Protocol::Hosted(hosted) => hosted.websocket().out().take_unused_buffer(),
             Protocol::Raw(raw) => raw.out().take_unused_buffer(),
             Protocol::Http2(http) => http.take_unused_buffer(),
         }
@@ -509,6 +536,7 @@ impl Connection {
         match &self.protocol {
             Protocol::Http1(http) => http.reads(),
             Protocol::WebSocket(websocket) => websocket.reads(),
+            Protocol::Hosted(hosted) => hosted.reads(),
             Protocol::Raw(raw) => raw.reads(),
             Protocol::Http2(http) => http.reads(),
         }
@@ -518,8 +546,8 @@ impl Connection {
     #[inline]
     pub fn wants_to_send(&self) -> bool {
         match &self.protocol {
-            Protocol::Http1(_) | Protocol::WebSocket(_) | Protocol::Raw(_) => false,
             Protocol::Http2(http) => http.has_turns(),
+            _ => false,
         }
     }
 
@@ -537,6 +565,7 @@ impl Connection {
                 http.due().min(head).min(http.body_since() + timeouts.body)
             }
             Protocol::WebSocket(websocket) => websocket.body_since() + timeouts.body,
+            Protocol::Hosted(hosted) => hosted.body_since() + timeouts.body,
             Protocol::Raw(_) => Time::NEVER,
         }
     }
@@ -547,6 +576,7 @@ impl Connection {
         match &self.protocol {
             Protocol::Http1(http) => http.finished(shared),
             Protocol::WebSocket(websocket) => websocket.finished(),
+            Protocol::Hosted(hosted) => hosted.finished(),
             Protocol::Raw(raw) => raw.finished(),
             Protocol::Http2(http) => http.finished(shared),
         }
@@ -556,6 +586,7 @@ impl Connection {
         match &self.protocol {
             Protocol::Http1(http) => http.phase(timeouts),
             Protocol::WebSocket(websocket) => websocket.phase(timeouts),
+            Protocol::Hosted(hosted) => hosted.phase(timeouts),
             Protocol::Raw(raw) => raw.phase(),
             Protocol::Http2(http) => http.phase(timeouts),
         }
@@ -568,6 +599,7 @@ impl Connection {
         let protocol = match &self.protocol {
             Protocol::Http1(http) => http.memory(),
             Protocol::WebSocket(websocket) => websocket.memory(),
+            Protocol::Hosted(hosted) => hosted.memory(),
             Protocol::Raw(raw) => raw.memory(),
             Protocol::Http2(http) => http.memory(),
         };
@@ -592,6 +624,7 @@ impl Connection {
         match &mut self.protocol {
             Protocol::Http1(http) => http.relieve(self.socket, shared),
             Protocol::WebSocket(websocket) => websocket.relieve(),
+            Protocol::Hosted(hosted) => hosted.relieve(&mut shared.agenda),
             Protocol::Raw(_) => false,
             Protocol::Http2(http) => http.relieve(shared),
         }
@@ -613,6 +646,7 @@ impl Connection {
         match &mut self.protocol {
             Protocol::Http1(http) => http.looked(now),
             Protocol::WebSocket(websocket) => websocket.looked(now),
+            Protocol::Hosted(hosted) => hosted.websocket().looked(now),
             Protocol::Raw(_) => {}
             Protocol::Http2(http) => http.looked(now),
         }
@@ -635,6 +669,7 @@ impl Connection {
         if self.lingers() {
             let silence = match &self.protocol {
                 Protocol::WebSocket(websocket) if websocket.awaits_close() => Time::NEVER,
+                Protocol::Hosted(hosted) if hosted.awaits_close() => Time::NEVER,
                 _ => self.since.plus(LINGER_SILENCE_NS),
             };
             return (self.linger_until.min(silence), Overdue::Close);

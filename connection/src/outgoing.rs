@@ -110,6 +110,8 @@ pub(crate) struct Pieces {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Successor {
     WebSocket(Dialogue),
+    /// A WebSocket whose messages are those of the service that granted it.
+    Hosted(Asked),
     /// Whatever the service that took it over says.
     Raw(Asked),
 }

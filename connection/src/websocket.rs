@@ -2,7 +2,7 @@
 //!
 //! A message is answered when it is complete and checked, in one frame. What is under way is
 //! gathered in memory that all connections of a worker share, and moves to the connection only if
-//! the rest takes longer to come.
+//! the rest takes longer to come. Where messages are a service's, `hosted` takes them from here.
 
 use measure::time::Time;
 use proto::websocket::{self, Event, Failure, Kind, Limits, Opcode, Reader, Role, code};
@@ -16,6 +16,9 @@ use service::Timeouts;
 /// What a server says that is too busy (IANA's registry of close codes).
 const TRY_AGAIN_LATER: u16 = 1013;
 
+/// What a server says that stops.
+pub(super) const STOPPING: &str = "the server is shutting down";
+
 /// One connection, from the answer to the upgrade on.
 #[derive(Debug)]
 pub(super) struct WebSocket {
@@ -25,6 +28,16 @@ pub(super) struct WebSocket {
     held: Vec<u8>,
     /// The client broke the protocol, so its close frame cannot be made out any more.
     failed: bool,
+}
+
+/// What is handed out where messages are a service's.
+pub(super) enum Told {
+    /// A whole message.
+    Message(Kind, Vec<u8>),
+    /// The client closes, with this code if it gave one.
+    Close(Option<u16>),
+    /// The client broke the protocol.
+    Failure(Failure),
 }
 
 /// Everything but the reader, which lends what it has read.
@@ -116,6 +129,118 @@ impl WebSocket {
         }
     }
 
+    /// Takes what was held, if there is room for answers.
+    pub(super) fn take_held(&mut self) -> Option<Vec<u8>> {
+        let reads_on = !self.held.is_empty() && !self.talk.out.is_heavy();
+        reads_on.then(|| std::mem::take(&mut self.held))
+    }
+
+    /// Keeps bytes that came, to be read later.
+    pub(super) fn hold(&mut self, input: &[u8]) {
+        self.held.extend_from_slice(input);
+    }
+
+    /// Whether bytes are held.
+    pub(super) fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Takes memory for messages, if none is under way. Goes before [`WebSocket::next_told`].
+    pub(super) fn begin_reading(&mut self, shared: &mut Shared) {
+        if self.talk.message.is_empty() {
+            std::mem::swap(&mut self.talk.message, &mut shared.message);
+        }
+    }
+
+    /// Gives memory back that is not in use. Goes behind [`WebSocket::next_told`].
+    pub(super) fn end_reading(&mut self, shared: &mut Shared) {
+        self.talk.mind_arrival(shared.now);
+        if self.talk.message.is_empty() {
+            shared.keep_message_memory(std::mem::take(&mut self.talk.message));
+        }
+    }
+
+    /// Reads up to what is next to be told, which is handed out instead of being answered here. What
+    /// came behind it is left in `input`. `None` if there is nothing, or nothing is said any more.
+    pub(super) fn next_told(&mut self, input: &mut &[u8], shared: &mut Shared) -> Option<Told> {
+        let talk = &mut self.talk;
+        loop {
+            if talk.out.is_heavy() && !input.is_empty() {
+                self.held.extend_from_slice(input);
+                *input = &[];
+                return None;
+            }
+            match self.reader.next(input, &mut shared.scratch) {
+                Ok(Some(Event::Bytes(bytes))) if talk.ending.is_none() => {
+                    talk.message.extend_from_slice(bytes);
+                }
+                Ok(Some(Event::End)) if talk.ending.is_none() => {
+                    talk.arrival = Arrival::NONE;
+                    shared.counts.messages += 1;
+                    let message = std::mem::take(&mut talk.message);
+                    return Some(Told::Message(talk.kind, message));
+                }
+                Ok(Some(Event::Close(close))) if talk.ending.is_none() => {
+                    return Some(Told::Close(close.map(|close| close.code)));
+                }
+                Ok(Some(event)) => {
+                    talk.happened(event);
+                }
+                Ok(None) => return None,
+                Err(failure) => {
+                    self.failed = true;
+                    talk.message.clear();
+                    let told = talk.ending.is_none();
+                    return told.then_some(Told::Failure(failure));
+                }
+            }
+        }
+    }
+
+    /// Gives the memory of a message back that was handed out.
+    pub(super) fn heard(&mut self, mut message: Vec<u8>) {
+        message.clear();
+        self.talk.message = message;
+    }
+
+    /// Says what is encoded already, if anything is said any more.
+    pub(super) fn say(&mut self, frame: &[u8]) {
+        if self.talk.ending.is_none() {
+            self.talk.out.append(|out| out.extend_from_slice(frame));
+        }
+    }
+
+    /// Says with this close frame that the connection ends, if it doesn't already.
+    pub(super) fn close(&mut self, frame: &[u8]) {
+        if self.talk.ending.is_none() {
+            self.say(frame);
+            self.talk.ending = Some(Ending::Lingering);
+        }
+    }
+
+    /// Says with this code and reason that the connection ends, if it doesn't already.
+    pub(super) fn close_with(&mut self, code: u16, reason: &str) {
+        if self.talk.ending.is_none() {
+            self.talk.close(code, reason);
+        }
+    }
+
+    /// Ends the connection at once.
+    pub(super) fn reset(&mut self) {
+        self.talk.ending = Some(Ending::Reset);
+    }
+
+    /// Whether nothing more is said.
+    pub(super) fn is_ending(&self) -> bool {
+        self.talk.ending.is_some()
+    }
+
+    /// The rest of a message may come again, which nobody wanted for a while.
+    pub(super) fn wanted_again(&mut self, now: Time) {
+        self.talk.arrival = Arrival::NONE;
+        self.talk.mind_arrival(now);
+    }
+
     /// The client will send no more.
     pub(super) fn peer_ended(&mut self) {
         self.held.clear();
@@ -124,10 +249,7 @@ impl WebSocket {
 
     /// The server stops.
     pub(super) fn drain(&mut self) {
-        if self.talk.ending.is_none() {
-            self.talk
-                .close(code::GOING_AWAY, "the server is shutting down");
-        }
+        self.close_with(code::GOING_AWAY, STOPPING);
     }
 
     /// Nothing came for too long, or not all of a message.
@@ -267,7 +389,8 @@ impl Talk {
             }
             Dialogue::Close(code) => self.close(code, ""),
             Dialogue::Drop => self.ending = Some(Ending::Reset),
-            Dialogue::Silence => {}
+            // What is a service's was handed out.
+            Dialogue::Silence | Dialogue::Service => {}
         }
     }
 
@@ -275,11 +398,7 @@ impl Talk {
     /// (RFC 6455 §7.1.1).
     fn closed(&mut self, code: Option<u16>) {
         if self.ending.is_none() {
-            // The code comes back, as the standard says is usual (RFC 6455 §5.5.1).
-            match code {
-                Some(code) => self.say_close(code, ""),
-                None => self.send(Opcode::Close, &[]),
-            }
+            self.out.append(|out| answer_close(out, code));
         }
         self.ending = Some(Ending::Graceful);
     }
@@ -305,5 +424,14 @@ impl Talk {
     fn send(&mut self, opcode: Opcode, payload: &[u8]) {
         self.out
             .append(|out| websocket::encode(out, opcode, true, None, payload));
+    }
+}
+
+/// Appends the answer to a close frame with this code.
+pub(super) fn answer_close(out: &mut Vec<u8>, code: Option<u16>) {
+    // The code comes back, as the standard says is usual (RFC 6455 §5.5.1).
+    match code {
+        Some(code) => websocket::encode_close(out, None, code, ""),
+        None => websocket::encode(out, Opcode::Close, true, None, &[]),
     }
 }

@@ -8,6 +8,7 @@
 //! All time limits of a connection share one timer, which looks when it is due whether the limit
 //! has moved on. So traffic sets no timers.
 
+mod asked;
 mod draining;
 mod retiring;
 #[cfg(test)]
@@ -32,7 +33,7 @@ use connection::{Connection, Ending, Overdue, Serving, Shared, Step};
 use connection::{Site, Wall};
 use draining::Draining;
 use service::Timeouts;
-use service::{Live, Notice, Peer, Posted, Service, Summary, Ticket};
+use service::{Live, Peer, Posted, Service, Summary, Ticket};
 use upstreams::Sockets;
 
 /// A listener that failed is opened again after so long.
@@ -43,9 +44,6 @@ const POST_NS: u64 = 100_000_000;
 
 /// How often it posts at least: so whoever reads sees that it isn't stuck.
 const BEAT_NS: u64 = 1_000_000_000;
-
-/// Memory of what services send in a turn is kept up to so many bytes.
-const AGENDA_BYTES_MAX: usize = 1 << 20;
 
 /// What a worker is told.
 #[derive(Clone, Debug)]
@@ -502,57 +500,6 @@ impl<D: Driver, S: Service> Worker<D, S> {
                 return;
             }
         }
-    }
-
-    /// Has connections do what services asked for.
-    fn act(&mut self) {
-        let agenda = &mut self.serving.agenda;
-        let mut actions = std::mem::take(&mut agenda.actions);
-        let mut bytes = std::mem::take(&mut agenda.bytes);
-        for (ticket, action) in actions.drain(..) {
-            if action.is_last() {
-                self.serving.agenda.ended(ticket);
-            }
-            if let Some(connection) = find(&mut self.connections, ticket.socket) {
-                supply(&mut self.driver, connection);
-                connection.act(ticket, action, &bytes, &mut self.serving);
-                list(&mut self.listed, connection);
-            }
-        }
-        debug_assert!(
-            self.serving.agenda.actions.is_empty(),
-            "a connection has asked for something by itself"
-        );
-        self.serving.agenda.actions = actions;
-        bytes.clear();
-        if bytes.capacity() <= AGENDA_BYTES_MAX {
-            self.serving.agenda.bytes = bytes;
-        }
-    }
-
-    /// Tells services what became of their requests. They may ask for something because of it.
-    fn notify(&mut self) {
-        let mut notices = self.serving.agenda.take_notices();
-        for (ticket, notice) in notices.drain(..) {
-            let connection = find(&mut self.connections, ticket.socket);
-            // It may have ended in the meantime.
-            let wanted = match notice {
-                Notice::Writable => connection.is_some_and(|one| one.is_in_pieces(ticket.number)),
-                Notice::PeerEnded => connection.is_some_and(|one| one.is_open(ticket.number)),
-                Notice::Closed => {
-                    self.upstream_client_gone(ticket);
-                    true
-                }
-            };
-            if wanted {
-                self.serving.notify(ticket, notice);
-            }
-        }
-        debug_assert!(
-            self.serving.agenda.notices.is_empty(),
-            "what a service is told has been told by itself"
-        );
-        self.serving.agenda.notices = notices;
     }
 
     /// Sends what can be sent, closes what has ended, reads on what was held.

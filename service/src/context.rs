@@ -1,5 +1,6 @@
 //! What a service may ask of its worker, and what it's told.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use ::upstream::Wishes;
@@ -7,6 +8,7 @@ use engine::Waker;
 use exchange::request::Fields;
 use exchange::response::{Field, Response};
 use measure::time::Time;
+use proto::websocket::{self, Opcode, may_be_sent};
 
 use crate::mail::{Bell, Mail, Responder};
 use crate::peer::{Peer, Peers};
@@ -51,13 +53,23 @@ pub enum Event<'a> {
     /// A piece of the body came, never empty; of a connection that was taken over, of what the
     /// client sends.
     Data(&'a [u8]),
+    /// A message came on a WebSocket whose dialogue is the service's
+    /// ([`Dialogue::Service`](crate::Dialogue::Service)): all of it, however many frames it came
+    /// in, and no longer than `Limits::body_bytes`.
+    Message {
+        /// It's binary, rather than text (RFC 6455 §5.6).
+        binary: bool,
+        /// Text was checked to be UTF-8 (RFC 6455 §8.1).
+        bytes: &'a [u8],
+    },
     /// Fields behind the body (RFC 9110 §6.5). Over HTTP/2 only: over HTTP/1.1 they are read and
     /// thrown away, as RFC 9110 §6.5.1 allows.
     Trailers(Fields<'a>),
     /// The body is complete; of a connection that was taken over, the client sends no more.
     End,
     /// There is room for more of an answer in pieces. Told once when that has begun, and then once
-    /// for all that was sent since, as soon as the client has taken most of it.
+    /// for all that was sent since, as soon as the client has taken most of it. On a WebSocket the
+    /// same is told of what was said with [`Context::say`].
     Writable,
     /// The client sends nothing more on this connection, and has left, unless it only ended its
     /// half and waits (RFC 9112 §9.6). An answer is still sent.
@@ -67,6 +79,10 @@ pub enum Event<'a> {
     /// The request is over before its end: the client is gone, or has given it up, or was too
     /// slow. Nothing that is asked for its ticket has an effect any more. Not told of what the
     /// service has ended by itself.
+    ///
+    /// Of a WebSocket it's told as soon as nothing more can be said there: the client closes
+    /// (RFC 6455 §5.5.1), is gone, or has broken the protocol, nothing has come for too long, or
+    /// the server stops; or the upgrade was refused.
     Closed,
 }
 
@@ -196,8 +212,49 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Says a message in one frame on a WebSocket whose dialogue is the service's
+    /// ([`Dialogue::Service`](crate::Dialogue::Service)). Text has to be UTF-8: a client that gets
+    /// other bytes as text ends the connection (RFC 6455 §8.1).
+    ///
+    /// All of it is taken, and kept until the client takes it, as with [`Context::send`].
+    pub fn say(&mut self, ticket: Ticket, binary: bool, bytes: &[u8]) {
+        let frame = self.agenda.frame(binary, bytes);
+        self.agenda.act(ticket, Action::Say(frame));
+    }
+
+    /// Says the same message to each of many. The frame is made once. [`Event::Writable`] is not
+    /// told of it: who must not say more than clients take says it to each with [`Context::say`].
+    pub fn say_all(
+        &mut self,
+        tickets: impl IntoIterator<Item = Ticket>,
+        binary: bool,
+        bytes: &[u8],
+    ) {
+        let start = self.agenda.tickets.len();
+        self.agenda.tickets.extend(tickets);
+        let tickets = start..self.agenda.tickets.len();
+        if !tickets.is_empty() {
+            let frame = self.agenda.frame(binary, bytes);
+            let action = Action::SayAll { tickets, frame };
+            self.agenda.act(Ticket::NOBODYS, action);
+        }
+    }
+
+    /// Closes a WebSocket whose dialogue is the service's, with a close frame behind what was said
+    /// (RFC 6455 §5.5.1): with this code (RFC 6455 §7.4) and a reason for humans, of which 123
+    /// bytes are sent. A code that no frame may have is sent as 1011, which is that of a server
+    /// that has met something unexpected. The client has two seconds to close, too.
+    pub fn close(&mut self, ticket: Ticket, code: u16, reason: &str) {
+        let code = if may_be_sent(code) { code } else { UNEXPECTED };
+        let start = self.agenda.bytes.len();
+        websocket::encode_close(&mut self.agenda.bytes, None, code, reason);
+        let frame = start..self.agenda.bytes.len();
+        self.agenda.act(ticket, Action::Close(frame));
+    }
+
     /// The answer in pieces is complete; a connection that was taken over ends when all that was
-    /// sent is out. An answer that announced more bytes than were sent is aborted.
+    /// sent is out. An answer that announced more bytes than were sent is aborted. A WebSocket is
+    /// closed with code 1000.
     #[inline]
     pub fn end(&mut self, ticket: Ticket) {
         self.agenda.act(ticket, Action::End(Vec::new()));
@@ -212,7 +269,7 @@ impl<'a> Context<'a> {
 
     /// Gives the request up, so that the client notices: its stream is reset over HTTP/2; over
     /// HTTP/1 the connection ends without the rest of the answer, and without an answer at all if
-    /// it had not begun.
+    /// it had not begun. A connection that was taken over, or is a WebSocket, is reset.
     pub fn abort(&mut self, ticket: Ticket) {
         self.agenda.act(ticket, Action::Abort);
     }
@@ -221,6 +278,9 @@ impl<'a> Context<'a> {
     /// ([`Intake::Stream`](crate::Intake::Stream)), by not reading it over HTTP/1 and not giving
     /// credit over HTTP/2. What was on its way may still come. No time limit is on a body that is
     /// paused.
+    ///
+    /// A WebSocket isn't read either: a service that pauses while it's told a message hears the
+    /// next when it resumes, and that the client has left no earlier.
     #[inline]
     pub fn pause(&mut self, ticket: Ticket) {
         self.agenda.act(ticket, Action::Pause);
@@ -327,6 +387,9 @@ impl<'a> Context<'a> {
     }
 }
 
+/// The close code of a server that has met something unexpected (RFC 6455 §7.4.1).
+const UNEXPECTED: u16 = 1011;
+
 /// What services asked for and the worker has not done yet, and what it has not told them. Emptied
 /// every turn.
 #[derive(Debug, Default)]
@@ -335,8 +398,10 @@ pub struct Agenda {
     pub wakes: Vec<(Time, Ticket)>,
     /// What connections are to do.
     pub actions: Vec<(Ticket, Action)>,
-    /// The bytes of [`Action::Send`].
+    /// The bytes of [`Action::Send`], and the frames of WebSockets.
     pub bytes: Vec<u8>,
+    /// Those of [`Action::SayAll`].
+    pub tickets: Vec<Ticket>,
     /// What services are to be told.
     pub notices: Vec<(Ticket, Notice)>,
     /// How many of them say that a request is gone.
@@ -382,6 +447,22 @@ impl Agenda {
     #[inline]
     fn act(&mut self, ticket: Ticket, action: Action) {
         self.actions.push((ticket, action));
+    }
+
+    /// Puts a message in one frame among the bytes.
+    fn frame(&mut self, binary: bool, bytes: &[u8]) -> Range<usize> {
+        let opcode = if binary { Opcode::Binary } else { Opcode::Text };
+        let start = self.bytes.len();
+        websocket::encode(&mut self.bytes, opcode, true, None, bytes);
+        start..self.bytes.len()
+    }
+
+    /// A WebSocket ends, not by its service's wish. `write` appends a close frame, or nothing.
+    pub fn over(&mut self, ticket: Ticket, lingers: bool, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.bytes.len();
+        write(&mut self.bytes);
+        let frame = start..self.bytes.len();
+        self.act(ticket, Action::Over { frame, lingers });
     }
 
     /// Has the service told that there is room for more.
@@ -430,6 +511,18 @@ impl Agenda {
         self.actions.iter().any(paused)
     }
 
+    /// Whether the service has had one of its WebSockets wait or end since there were `before`
+    /// actions.
+    pub fn has_stopped(&self, ticket: Ticket, before: usize) -> bool {
+        let stopped = |(of, action): &(Ticket, Action)| {
+            matches!(
+                action,
+                Action::Pause | Action::Close(_) | Action::End(_) | Action::Abort
+            ) && (of.socket, of.number) == (ticket.socket, ticket.number)
+        };
+        self.actions.iter().skip(before).any(stopped)
+    }
+
     /// Whether connections have nothing to do and services nothing to hear.
     #[inline]
     pub fn is_settled(&self) -> bool {
@@ -447,10 +540,29 @@ pub enum Action {
     /// Answer it.
     Complete(Response),
     /// Send these bytes of the agenda.
-    Send(std::ops::Range<usize>),
+    Send(Range<usize>),
     /// Send these bytes.
     #[cfg(feature = "tower")]
     Share(bytes::Bytes),
+    /// Send a message of a WebSocket, whose frame these bytes of the agenda are.
+    Say(Range<usize>),
+    /// Send the same to those with these tickets of the agenda. It's nobody's itself.
+    SayAll {
+        /// To whom.
+        tickets: Range<usize>,
+        /// What.
+        frame: Range<usize>,
+    },
+    /// Send this close frame of a WebSocket, and nothing behind it.
+    Close(Range<usize>),
+    /// The client or the server ends a WebSocket: send this close frame, if it's not empty. It
+    /// stands behind what the service has said before it could know.
+    Over {
+        /// What.
+        frame: Range<usize>,
+        /// The client has not closed yet.
+        lingers: bool,
+    },
     /// Nothing more is sent but these trailers.
     End(Vec<Field>),
     /// Give it up.
@@ -467,7 +579,7 @@ impl Action {
     pub fn is_last(&self) -> bool {
         match self {
             Action::Complete(response) => !response.body.is_in_pieces(),
-            Action::End(_) | Action::Abort => true,
+            Action::End(_) | Action::Abort | Action::Close(_) => true,
             _ => false,
         }
     }

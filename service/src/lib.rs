@@ -20,6 +20,11 @@
 //! handed to [`Context::send`]. Neither side may pile up: [`Context::pause`] has the client wait,
 //! and [`Event::Writable`] says that the client has taken what was sent.
 //!
+//! # In messages
+//!
+//! A WebSocket that is the service's ([`Dialogue::Service`]) tells whole messages as events of the
+//! ticket of its request, and [`Context::say`] says others: again no connection is held.
+//!
 //! The crate `ringside-server` has what calls it, and shows all of this to its users.
 //!
 //! [`Body::Stream`]: exchange::response::Body::Stream

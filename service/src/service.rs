@@ -273,6 +273,42 @@ impl From<Fault> for Reply {
 }
 
 /// What a WebSocket does with the messages that come. Protocols without an upgrade refuse it.
+///
+/// With [`Dialogue::Service`] a service has the messages told, and says its own:
+///
+/// ```
+/// use std::collections::HashSet;
+/// use ringside_server::{Context, Dialogue, Event, Reply, Request, Service, Ticket};
+///
+/// /// What one says, all hear who are connected to the same worker.
+/// #[derive(Default)]
+/// struct Room {
+///     members: HashSet<Ticket>,
+/// }
+///
+/// impl Service for Room {
+///     fn call(&mut self, _: &Request<'_>, context: &mut Context<'_>) -> Reply {
+///         self.members.insert(context.ticket());
+///         Reply::Upgrade(Dialogue::Service)
+///     }
+///
+///     fn event(&mut self, ticket: Ticket, event: Event<'_>, context: &mut Context<'_>) {
+///         match event {
+///             Event::Message { bytes: b"bye", .. } => {
+///                 self.members.remove(&ticket);
+///                 context.close(ticket, 1000, "come again");
+///             }
+///             Event::Message { binary, bytes } => {
+///                 context.say_all(self.members.iter().copied(), binary, bytes);
+///             }
+///             Event::Closed => {
+///                 self.members.remove(&ticket); // The upgrade may have been refused, too.
+///             }
+///             _ => {}
+///         }
+///     }
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialogue {
     /// Sends each back, in one frame of the same kind.
@@ -283,6 +319,15 @@ pub enum Dialogue {
     Drop,
     /// Nothing.
     Silence,
+    /// They're told as [`Event::Message`] with the ticket of the request that was upgraded, which
+    /// stands for the connection from then on: [`Context::say`] and [`Context::say_all`] say
+    /// messages there, [`Context::close`] and [`Context::abort`] end it, [`Context::pause`] has
+    /// the client wait. [`Event::Closed`] is told when it ends otherwise.
+    ///
+    /// Pings are answered, and limits hold, as for other dialogues: a connection without a byte
+    /// either way for `Timeouts::idle` is closed with code 1001, and one whose client takes
+    /// nothing of what is said is reset.
+    Service,
 }
 
 /// A worker, which does turn after turn.

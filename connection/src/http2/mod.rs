@@ -32,7 +32,7 @@ pub(crate) use calls::Rpcs;
 use exchange::response::{Field, Response};
 pub(crate) use kept::Kept;
 use service::Timeouts;
-use service::{Agenda, Reply, Service};
+use service::{Agenda, Dialogue, Reply, Service};
 use streams::{State, Stream, Upload};
 use talk::{Next, Talk};
 
@@ -250,17 +250,18 @@ impl Http2 {
                     stream.tag = tag;
                 }
             }
-            Reply::Upgrade(_) => {
-                let text = "this server offers WebSocket over HTTP/1.1 only\n";
+            Reply::Upgrade(_) | Reply::Takeover => {
+                let told = matches!(reply, Reply::Upgrade(Dialogue::Service) | Reply::Takeover);
+                let text = match reply {
+                    Reply::Takeover => "this server offers upgrades over HTTP/1.1 only\n",
+                    _ => "this server offers WebSocket over HTTP/1.1 only\n",
+                };
                 let response = Response::sentence(400, text);
                 self.say(stream, response, (head_only, tag), shared);
-            }
-            Reply::Takeover => {
-                let text = "this server offers upgrades over HTTP/1.1 only\n";
-                let response = Response::sentence(400, text);
-                self.say(stream, response, (head_only, tag), shared);
-                let ticket = self.talk.ticket(stream, tag);
-                shared.agenda.closed(ticket);
+                if told {
+                    let ticket = self.talk.ticket(stream, tag);
+                    shared.agenda.closed(ticket);
+                }
             }
             Reply::Fault(fault) => self.misbehave(stream, fault, head_only, shared),
         }

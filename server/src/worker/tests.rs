@@ -1,6 +1,7 @@
 //! Whole workers in a simulated network: virtual time, seeded chance, clients that follow scripts.
 
 mod calls;
+mod dialogues;
 mod http2;
 mod limits;
 mod pipelines;

@@ -19,9 +19,9 @@ pub use server::{LiveCounts, TaskLimits, Timeouts, Tls};
 use std::sync::Arc;
 
 use server::grpc::Method;
-use server::{Context, Intake, Reply, Request, Service, Ticket};
+use server::{Context, Event, Intake, Reply, Request, Service, Ticket};
 
-use route::{Asked, Found, Route, find};
+use route::{Asked, Found, Route, find, route_of};
 use services::{Posted, Routes};
 
 /// Starts the test server, which runs until `stop` is requested.
@@ -82,8 +82,20 @@ impl Service for Routed {
     }
 
     fn due(&mut self, ticket: Ticket, context: &mut Context<'_>) {
-        if let Some(route) = self.routes.get_mut(ticket.tag() as usize) {
+        if let Some(route) = self.routes.get_mut(route_of(ticket)) {
             route.answerer.due(ticket, context);
+        }
+    }
+
+    fn event(&mut self, ticket: Ticket, event: Event<'_>, context: &mut Context<'_>) {
+        if let Some(route) = self.routes.get_mut(route_of(ticket)) {
+            route.answerer.event(ticket, event, context);
+        }
+    }
+
+    fn rung(&mut self, context: &mut Context<'_>) {
+        for route in &mut self.routes {
+            route.answerer.rung(context);
         }
     }
 

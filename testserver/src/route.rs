@@ -1,6 +1,9 @@
 //! Which service a request belongs to: by its path, and the methods that are allowed there.
 
-use server::{Context, Intake, Reply, Request, Response, Ticket};
+use server::{Context, Event, Intake, Reply, Request, Response, Ticket};
+
+/// So many bits of a ticket's tag say whose route it is. The others are that route's.
+pub(crate) const ROUTE_BITS: u32 = 8;
 
 /// Answers the requests of one route. One instance per worker, so it needs no locks.
 pub(crate) trait Answerer {
@@ -11,6 +14,21 @@ pub(crate) trait Answerer {
     fn due(&mut self, ticket: Ticket, context: &mut Context<'_>) {
         let _ = (ticket, context);
     }
+
+    /// Something happened to a request that isn't over.
+    fn event(&mut self, ticket: Ticket, event: Event<'_>, context: &mut Context<'_>) {
+        let _ = (ticket, event, context);
+    }
+
+    /// Somebody has rung the bell of this worker, perhaps for another route.
+    fn rung(&mut self, context: &mut Context<'_>) {
+        let _ = context;
+    }
+}
+
+/// Whose route a ticket is of, by its index.
+pub(crate) fn route_of(ticket: Ticket) -> usize {
+    (ticket.tag() & ((1 << ROUTE_BITS) - 1)) as usize
 }
 
 /// One request, as the service of its route sees it.

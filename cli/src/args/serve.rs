@@ -21,6 +21,7 @@ Routes:
   /task/N         the same in a task worker: nothing else waits for it
   /metrics        what it has counted, in Prometheus' text format
   /ws             WebSocket: each message comes back
+  /chat           WebSocket: each message goes to all who are connected to /chat
 gRPC services, as in grpc://127.0.0.1:8080/ringside.Echo/Echo; reflection describes them:
   ringside.Echo             Echo, EchoClientStream, EchoServerStream, EchoBidirectional
   grpc.health.v1.Health     Check, List, Watch (which doesn't end)

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use server::{Body, Context, Counts, Reply, Response, TaskCounts};
 
+use super::chat::Room;
 use super::task::Pool;
 use crate::route::{Answerer, Asked};
 
@@ -46,11 +47,12 @@ const TASKS: [TaskMetric; 4] = [
     ("expired", |counts| counts.expired),
 ];
 
-/// What every worker of a server has counted, and their task workers.
+/// What every worker of a server has counted, their task workers, and their chat.
 #[derive(Debug)]
 pub(super) struct Board {
     workers: Mutex<Vec<Arc<Posted>>>,
     tasks: Arc<Pool>,
+    chat: Arc<Room>,
 }
 
 /// What one worker has counted, as the others see it. On cache lines of its own, so that no worker
@@ -65,10 +67,11 @@ pub(crate) struct Posted {
 
 impl Board {
     /// One without workers yet.
-    pub(super) fn new(tasks: &Arc<Pool>) -> Board {
+    pub(super) fn new(tasks: &Arc<Pool>, chat: &Arc<Room>) -> Board {
         Board {
             workers: Mutex::default(),
             tasks: Arc::clone(tasks),
+            chat: Arc::clone(chat),
         }
     }
 
@@ -91,6 +94,7 @@ impl Board {
             let _ = writeln!(text, "{name} {sum}");
         }
         self.describe_tasks(&mut text);
+        self.describe_chat(&mut text);
         text
     }
 }
@@ -112,6 +116,26 @@ impl Board {
             ("ringside_tasks_running", "Tasks that run.", counts.running),
         ] {
             describe(text, (name, "gauge"), help);
+            let _ = writeln!(text, "{name} {count}");
+        }
+    }
+
+    fn describe_chat(&self, text: &mut String) {
+        for (name, kind, help, count) in [
+            (
+                "ringside_chat_members",
+                "gauge",
+                "Connections in /chat.",
+                self.chat.members(),
+            ),
+            (
+                "ringside_chat_told_total",
+                "counter",
+                "Messages of /chat, each counted for every member that it was told.",
+                self.chat.told(),
+            ),
+        ] {
+            describe(text, (name, kind), help);
             let _ = writeln!(text, "{name} {count}");
         }
     }

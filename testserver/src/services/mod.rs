@@ -6,6 +6,7 @@
 
 mod burn;
 mod bytes;
+mod chat;
 mod chunked;
 mod delay;
 mod echo;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 use server::{Dialogue, TaskLimits};
 
 use crate::route::{Bodies, Make, Route};
+use chat::Room;
 use metrics::Board;
 pub(crate) use metrics::Posted;
 use task::Pool;
@@ -49,7 +51,8 @@ impl Routes {
     /// All routes. Their order only matters to how soon they are found.
     pub(crate) fn new(tasks: TaskLimits) -> Routes {
         let pool = Arc::new(Pool::new(tasks));
-        let board = Arc::new(Board::new(&pool));
+        let room = Arc::<Room>::default();
+        let board = Arc::new(Board::new(&pool, &room));
         let all: Arc<[Route<Make>]> = Arc::new([
             Route::at("/", || hello::Hello),
             Route::at("/json", || json::Json),
@@ -73,6 +76,7 @@ impl Routes {
             Route::below("/ws/close/", || websocket::Close).upgrading(),
             Route::at("/ws/drop", || websocket::Always(Dialogue::Drop)).upgrading(),
             Route::at("/ws/stall", || websocket::Always(Dialogue::Silence)).upgrading(),
+            Route::at("/chat", chat::sharing(&room)).upgrading(),
             Route::at("/h2/goaway", || http2::GoAway),
             Route::at("/h2/reset", || http2::Reset),
             Route::below("/h2/reset/", || http2::Reset),

@@ -2,6 +2,7 @@
 
 #[path = "../../../tests/broken_requests.rs"]
 mod broken_requests;
+mod chat;
 mod client;
 mod faults;
 mod lifecycle;

@@ -9,16 +9,16 @@ use crate::client::{Client, Server, config, each_engine, get};
 const KEY: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 
 /// First bytes of frames: FIN and opcode.
-const TEXT: u8 = 0x81;
-const BINARY: u8 = 0x82;
-const CLOSE: u8 = 0x88;
+pub(crate) const TEXT: u8 = 0x81;
+pub(crate) const BINARY: u8 = 0x82;
+pub(crate) const CLOSE: u8 = 0x88;
 const PING: u8 = 0x89;
 const PONG: u8 = 0x8a;
 const TEXT_BEGIN: u8 = 0x01;
 const MORE: u8 = 0x00;
 const LAST: u8 = 0x80;
 
-fn upgrade(path: &str) -> String {
+pub(crate) fn upgrade(path: &str) -> String {
     format!(
         "GET {path} HTTP/1.1\r\nHost: test\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
@@ -26,7 +26,7 @@ fn upgrade(path: &str) -> String {
 }
 
 /// A frame as a client sends it.
-fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![first];
     match payload.len() {
         length @ 0..=125 => bytes.push(0x80 | length as u8),
@@ -44,12 +44,12 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn close(code: u16, reason: &str) -> Vec<u8> {
+pub(crate) fn close(code: u16, reason: &str) -> Vec<u8> {
     [&code.to_be_bytes()[..], reason.as_bytes()].concat()
 }
 
 impl Client<TcpStream> {
-    fn upgraded(mut self, path: &str) -> Self {
+    pub(crate) fn upgraded(mut self, path: &str) -> Self {
         self.send(upgrade(path));
         self.expect_upgrade();
         self
@@ -63,7 +63,7 @@ impl Client<TcpStream> {
     }
 
     /// The next frame: its first byte and its payload.
-    fn frame(&mut self) -> (u8, Vec<u8>) {
+    pub(crate) fn frame(&mut self) -> (u8, Vec<u8>) {
         let head = self.exactly(2);
         let length = match head[1] {
             126 => {
@@ -76,7 +76,7 @@ impl Client<TcpStream> {
         (head[0], self.exactly(length as usize))
     }
 
-    fn expect(&mut self, first: u8, payload: &[u8]) {
+    pub(crate) fn expect(&mut self, first: u8, payload: &[u8]) {
         let (seen, came) = self.frame();
         assert_eq!(
             (seen, came.escape_ascii().to_string()),

@@ -8,6 +8,17 @@ use crate::config::{Health, Outlier};
 /// However often a server was left out: not longer than so many times [`Outlier::ejection`].
 const EJECTIONS_MAX: u32 = 30;
 
+/// What a server is to a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It should get requests.
+    Up,
+    /// Checks say that it's not well.
+    Unwell,
+    /// It's left out for a while, since it failed requests.
+    Ejected,
+}
+
 /// What is known of a server.
 #[derive(Debug)]
 pub(crate) struct Condition {
@@ -40,7 +51,16 @@ impl Default for Condition {
 impl Condition {
     /// Whether it should get requests.
     pub(crate) fn is_usable(&self, now: Time) -> bool {
-        self.well && now >= self.ejected_until
+        self.state(now) == State::Up
+    }
+
+    /// What it is.
+    pub(crate) fn state(&self, now: Time) -> State {
+        match self.well {
+            false => State::Unwell,
+            true if now < self.ejected_until => State::Ejected,
+            true => State::Up,
+        }
     }
 
     /// Whether checks say that it's well.

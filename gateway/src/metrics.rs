@@ -2,7 +2,10 @@
 //!
 //! Each worker counts into figures of its own, which nobody else writes. They're read from outside
 //! one by one, so that nothing is locked. When a worker takes up another configuration, what it
-//! counted so far is added to what is past, by names: counts never go back.
+//! counted so far is added to what is past, by names: counts never go back, but those of servers
+//! that no configuration has any more are forgotten.
+
+mod servers;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,6 +17,8 @@ use server::LiveCounts;
 use users::counts::{CAUSES, Snapshot};
 
 use crate::config::Config;
+pub(crate) use servers::Place;
+use servers::{OfServer, Servers};
 
 /// Upper ends of the buckets of response times, in microseconds; the last bucket has no end.
 const BUCKETS_US: [u64; 12] = [
@@ -56,6 +61,8 @@ pub(crate) enum Happened {
 pub(crate) struct Figures {
     routes: Vec<[AtomicU64; OF_ROUTE]>,
     upstreams: Vec<[AtomicU64; UPSTREAM.len()]>,
+    /// By upstream: of its servers.
+    servers: Vec<Vec<OfServer>>,
     /// Requests that no route took.
     unrouted: AtomicU64,
 }
@@ -74,6 +81,9 @@ impl Figures {
         Figures {
             routes: zeros(config.routes.len()),
             upstreams: zeros(config.upstreams.len()),
+            servers: (config.upstreams.iter())
+                .map(|one| one.servers.iter().map(|_| OfServer::default()).collect())
+                .collect(),
             unrouted: AtomicU64::new(0),
         }
     }
@@ -124,6 +134,7 @@ struct Inner {
 struct Sums {
     routes: BTreeMap<String, [u64; OF_ROUTE]>,
     upstreams: BTreeMap<String, [u64; UPSTREAM.len()]>,
+    servers: Servers,
     unrouted: u64,
 }
 
@@ -142,6 +153,7 @@ impl Sums {
             let pairs = sums.iter_mut().zip(figures);
             pairs.for_each(|(sum, figure)| *sum += figure.load(Relaxed));
         }
+        self.servers.add(config, figures);
         self.unrouted += figures.unrouted.load(Relaxed);
     }
 }
@@ -153,7 +165,10 @@ impl Metrics {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let next = (Arc::clone(config), Arc::clone(&figures));
         if let Some((config, figures)) = inner.now.insert(worker, next) {
-            inner.past.add(&config, &figures);
+            figures.withdraw();
+            let Inner { now, past } = &mut *inner;
+            past.add(&config, &figures);
+            past.servers.keep(now.values().map(|(config, _)| &**config));
         }
         figures
     }
@@ -178,6 +193,7 @@ impl Metrics {
         let sums = self.sums();
         of_routes(&mut text, &sums);
         of_upstreams(&mut text, &sums);
+        sums.servers.write(&mut text);
         of_users(&mut text, users);
         let live = live.read();
         let counts = &live.counts;
@@ -368,6 +384,7 @@ fn label(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::health::State;
 
     fn config(name: &str) -> Arc<Config> {
         let text = format!(
@@ -411,5 +428,64 @@ mod tests {
         }
         let quoted = "ringside_gateway_requests_total{route=\"new \\\"x\\\"\",class=\"2xx\"} 1";
         assert!(said.contains(quoted), "{said}");
+    }
+
+    fn behind(servers: &str) -> Arc<Config> {
+        let text = format!("[upstream.a]\nservers = [{servers}]\n[[route]]\nupstream = \"a\"\n");
+        Arc::new(Config::of("test", &text).expect("it's in order"))
+    }
+
+    #[test]
+    fn a_server_is_up_if_all_workers_find_it_so_and_one_that_is_gone_is_not_told_of() {
+        let metrics = Metrics::default();
+        let both = behind("\"127.0.0.1:1\", \"127.0.0.1:2\"");
+        let workers = [metrics.figures(0, &both), metrics.figures(1, &both)];
+        let server = |port: u16| format!("{{upstream=\"a\",server=\"127.0.0.1:{port}\"");
+        let said = || metrics.text(&LiveCounts::new(), None, &[]);
+        let has = |line: String| said().lines().any(|one| one == line);
+        let up = |port, up| has(format!("ringside_gateway_server_up{}}} {up}", server(port)));
+        let are = |port, state, count| {
+            let name = "ringside_gateway_server_workers";
+            has(format!(
+                "{name}{},state=\"{state}\"}} {count}",
+                server(port)
+            ))
+        };
+        assert!(!said().contains("server_up{"), "nobody has an opinion yet");
+        for figures in &workers {
+            figures.server_is((0, 0), Some(State::Up));
+            figures.server_is((0, 1), Some(State::Up));
+        }
+        assert!(up(1, 1) && up(2, 1) && are(2, "up", 2) && are(2, "ejected", 0));
+        workers[1].server_is((0, 1), Some(State::Ejected));
+        assert!(up(1, 1) && up(2, 0) && are(2, "up", 1) && are(2, "ejected", 1));
+        workers[0].server_is((0, 1), Some(State::Unwell));
+        assert!(up(2, 0) && are(2, "unwell", 1));
+        workers[0].checked((0, 1), false);
+        workers[0].judged((0, 1), true);
+        workers[1].judged((0, 1), false);
+        let counted = |name: &str, outcome: &str, count| {
+            let name = format!("ringside_gateway_server_{name}_total{}", server(2));
+            has(format!("{name},outcome=\"{outcome}\"}} {count}"))
+        };
+        let all = || {
+            let checks = counted("checks", "unwell", 1) && counted("checks", "well", 0);
+            checks && counted("requests", "well", 1) && counted("requests", "failed", 1)
+        };
+        assert!(all(), "{}", said());
+        // Another place, and an opinion that is still to come.
+        let next = behind("\"127.0.0.1:2\"");
+        let first = metrics.figures(0, &next);
+        assert!(
+            all() && are(2, "unwell", 0) && are(2, "ejected", 1),
+            "{}",
+            said()
+        );
+        first.server_is((0, 0), Some(State::Up));
+        metrics.figures(1, &next);
+        assert!(all() && up(2, 1) && are(2, "up", 1), "{}", said());
+        assert!(!said().contains("127.0.0.1:1"), "{}", said());
+        first.server_is((0, 0), None);
+        assert!(all() && !said().contains("server_up{"), "{}", said());
     }
 }

@@ -1,5 +1,6 @@
 //! Adds up what workers count beside the server, in the text format of Prometheus: lines of the
-//! same name and labels are one.
+//! same name and labels are one. Of a gauge behind a comment `# LEAST NAME` it's the least of what
+//! they say.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -12,6 +13,7 @@ pub(crate) struct Sums(Vec<Family>);
 #[derive(Clone, Debug)]
 struct Family {
     head: String,
+    least: bool,
     /// Names with labels, and values, in the order in which they came.
     lines: Vec<(String, f64)>,
     places: HashMap<String, usize>,
@@ -20,10 +22,13 @@ struct Family {
 impl Sums {
     /// Adds a text. Of a worker that is gone, what goes up and down says nothing any more.
     pub(crate) fn add(&mut self, text: &str, gone: bool) {
-        let mut at = None;
+        let (mut at, mut least) = (None, None);
         for line in text.lines() {
-            if line.starts_with("# TYPE ") {
-                at = (!gone || !line.ends_with(" gauge")).then(|| self.family(line));
+            if let Some(name) = line.strip_prefix("# LEAST ") {
+                least = Some(name);
+            } else if let Some(family) = line.strip_prefix("# TYPE ") {
+                let takes_least = least.is_some() && family.split(' ').next() == least;
+                at = (!gone || !line.ends_with(" gauge")).then(|| self.family(line, takes_least));
             } else if let (Some(at), Some((name, value))) = (at, value_of(line)) {
                 self.0[at].add(name, value);
             }
@@ -43,11 +48,12 @@ impl Sums {
         text
     }
 
-    fn family(&mut self, head: &str) -> usize {
+    fn family(&mut self, head: &str, least: bool) -> usize {
         let known = self.0.iter().position(|family| family.head == head);
         known.unwrap_or_else(|| {
             self.0.push(Family {
                 head: head.to_owned(),
+                least,
                 lines: Vec::new(),
                 places: HashMap::new(),
             });
@@ -59,7 +65,13 @@ impl Sums {
 impl Family {
     fn add(&mut self, name: &str, value: f64) {
         match self.places.get(name) {
-            Some(&place) => self.lines[place].1 += value,
+            Some(&place) => {
+                let line = &mut self.lines[place].1;
+                *line = match self.least {
+                    true => line.min(value),
+                    false => *line + value,
+                };
+            }
             None => {
                 self.places.insert(name.to_owned(), self.lines.len());
                 self.lines.push((name.to_owned(), value));
@@ -95,6 +107,24 @@ mod tests {
             "# TYPE a_total counter\na_total{route=\"x y\"} 5\na_total{route=\"z\"} 4\n\
              # TYPE c histogram\nc_sum 1\n# TYPE b gauge\nb 8\n"
         );
+    }
+
+    #[test]
+    fn of_a_gauge_that_says_so_the_least_is_taken() {
+        let mut sums = Sums::default();
+        let text = |up: u8| {
+            format!("# LEAST up\n# TYPE up gauge\nup{{a=\"b\"}} {up}\n# TYPE b gauge\nb {up}\n")
+        };
+        for up in [1, 0, 1] {
+            sums.add(&text(up), false);
+        }
+        sums.add(&text(0), true);
+        let expected = "# TYPE up gauge\nup{a=\"b\"} 0\n# TYPE b gauge\nb 2\n";
+        assert_eq!(sums.text(), expected);
+        let mut sums = Sums::default();
+        sums.add(&text(0), true);
+        sums.add(&text(1), false);
+        assert!(sums.text().starts_with("# TYPE up gauge\nup{a=\"b\"} 1\n"));
     }
 
     #[test]

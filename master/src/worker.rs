@@ -97,7 +97,8 @@ impl Worker {
 
     /// The same for a worker that counts more: `figures` says all of it in the text format of
     /// Prometheus (0.0.4), each second and at the end, from threads of its own. The master adds up
-    /// what its workers say, line by line; below `# TYPE … gauge` those that are gone don't count.
+    /// what its workers say, line by line; below `# TYPE … gauge` those that are gone don't count,
+    /// and behind a comment `# LEAST NAME` it takes the least for that gauge.
     pub fn serves_with(
         &self,
         stop: &Stop,

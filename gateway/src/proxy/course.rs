@@ -137,6 +137,9 @@ impl Gateway {
         let (Some(group), Some(server)) = (group, self.servers.at(server)) else {
             return;
         };
+        if let Some(place) = server.place {
+            self.figures.judged(place, well);
+        }
         let rule = &self.plan.config.upstreams[group].outlier;
         match well {
             true => server.condition.succeeded(rule, context.now()),

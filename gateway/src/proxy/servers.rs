@@ -10,6 +10,7 @@ use server::{Address, Context, Ticket};
 use crate::balance::{Balancer, Candidate};
 use crate::config;
 use crate::health::Condition;
+use crate::metrics::{Figures, Place};
 use crate::plan::Plan;
 
 /// A server as a worker knows it.
@@ -26,6 +27,8 @@ pub(super) struct Server {
     /// When it's asked next whether it's well, and what is asked now, since when.
     pub(super) check_due: Time,
     pub(super) check: Option<(Exchange, Time)>,
+    /// Where the plan has it.
+    pub(super) place: Option<Place>,
     /// No plan has it any more.
     retired: bool,
 }
@@ -87,6 +90,7 @@ impl Servers {
     pub(super) fn adopt(&mut self, plan: &Plan, context: &mut Context<'_>) -> Vec<Option<Moved>> {
         for server in self.all.iter_mut().flatten() {
             server.retired = true;
+            server.place = None;
         }
         let old = std::mem::take(&mut self.groups);
         let mut moved = vec![None; old.len()];
@@ -95,6 +99,11 @@ impl Servers {
             let servers = upstream.servers.iter();
             let servers = servers.map(|server| self.place(upstream, server, context));
             let servers: Vec<usize> = servers.collect();
+            for (place, index) in servers.iter().enumerate() {
+                if let Some(server) = &mut self.all[*index] {
+                    server.place = Some((at, place));
+                }
+            }
             let same = |one: &Option<Group>| one.as_ref().is_some_and(|g| g.name == upstream.name);
             let was = old.iter().position(same);
             let mut group = was
@@ -171,6 +180,7 @@ impl Servers {
             in_flight: 0,
             check_due: context.now(),
             check: None,
+            place: None,
             retired: false,
         };
         match self.all.iter().position(Option::is_none) {
@@ -196,6 +206,16 @@ impl Servers {
             {
                 context.remove_upstream(server.handle);
                 *place = None;
+            }
+        }
+    }
+
+    /// Tells operators how servers are, or no more if this worker ends: it asks nobody then.
+    pub(super) fn show(&self, figures: &Figures, ends: bool, now: Time) {
+        for server in self.all.iter().flatten() {
+            if let Some(place) = server.place {
+                let state = (!ends).then(|| server.condition.state(now));
+                figures.server_is(place, state);
             }
         }
     }

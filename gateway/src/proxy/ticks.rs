@@ -22,6 +22,7 @@ impl Gateway {
         let plan = Arc::clone(&self.plan);
         let now = context.now();
         let mut next = now + LOOK;
+        self.servers.show(&self.figures, self.stopping, now);
         if self.stopping {
             // Nobody waits for these, and the end would.
             let nobodys = self.nobodys.drain();
@@ -111,6 +112,9 @@ impl Gateway {
             return;
         };
         server.check = None;
+        if let Some(place) = server.place {
+            self.figures.checked(place, wrong.is_none());
+        }
         if let Some(rule) = rule
             && server.condition.checked(&rule, wrong.is_none())
         {

@@ -280,6 +280,8 @@ impl Gateway {
         let old = std::mem::replace(&mut self.generation, generation);
         self.figures = self.shared.metrics.figures(self.worker, &self.plan.config);
         let moved = self.servers.adopt(&self.plan, context);
+        let now = context.now();
+        self.servers.show(&self.figures, self.stopping, now);
         self.adopt_tokens(&before);
         let routes = before.config.routes.iter();
         let now = &self.plan.config.routes;

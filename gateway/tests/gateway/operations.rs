@@ -7,7 +7,7 @@ use gateway::Config;
 use server::Address;
 
 use super::limits::Barrier;
-use super::support::{Client, Do, Gateway, Origin, PATIENCE, in_front_of, on_each_engine};
+use super::support::{Client, Do, Gateway, Origin, PATIENCE, Seen, in_front_of, on_each_engine};
 
 const ADMIN: &str = "[admin]\naddress = \"127.0.0.1:0\"\n";
 
@@ -66,6 +66,46 @@ fn health_and_metrics_are_for_operators_alone() {
             429,
             "clients see routes alone"
         );
+    });
+}
+
+#[test]
+fn metrics_say_which_server_is_up_and_tell_checks_from_requests() {
+    on_each_engine(|engine| {
+        let is_check = |seen: &Seen| seen.line().starts_with("GET /health ");
+        let well = Origin::named("well");
+        let unwell = Origin::new(move |seen| match is_check(seen) {
+            true => Do::status(500),
+            false => Do::answer("unwell"),
+        });
+        let failing = Origin::new(move |seen| match is_check(seen) {
+            true => Do::answer("failing"),
+            false => Do::status(500),
+        });
+        let more = "health = { path = \"/health\", interval = \"20ms\", unhealthy = 1 }\n\
+                    outlier = { errors = 1, ejection = \"1h\", panic_threshold = \"0%\" }";
+        let servers = [&well, &unwell, &failing].map(|one| one.address);
+        let gateway = Gateway::on(engine, &format!("{ADMIN}{}", in_front_of(&servers, more)));
+        let of = |server: &Origin| format!("{{upstream=\"a\",server=\"{}\"", server.address);
+        let says = |name: &str, server: &Origin, rest: &str| {
+            let line = format!("ringside_gateway_server_{name}{}{rest}", of(server));
+            wait_for(&gateway, &line);
+        };
+        says("up", &unwell, "} 0");
+        says("workers", &unwell, ",state=\"unwell\"} 1");
+        says("up", &failing, "} 1");
+        while gateway.get("/").status != 500 {}
+        says("up", &failing, "} 0");
+        says("workers", &failing, ",state=\"ejected\"} 1");
+        says("requests_total", &failing, ",outcome=\"failed\"} 1");
+        says("checks_total", &failing, ",outcome=\"unwell\"} 0");
+        says("up", &well, "} 1");
+        says("workers", &well, ",state=\"up\"} 1");
+        says("requests_total", &unwell, ",outcome=\"failed\"} 0");
+        says("checks_total", &unwell, ",outcome=\"well\"} 0");
+        let said = admin(&gateway, "/metrics").text();
+        let none = format!("checks_total{},outcome=\"unwell\"}} 0\n", of(&unwell));
+        assert!(!said.contains(&none), "{said}");
     });
 }
 

@@ -300,6 +300,11 @@ fn what_all_workers_count_is_added_up_and_each_writes_whole_lines() {
     until("the server counts, too", || {
         metric(&master, "ringside_requests_total ") == Some(40)
     });
+    let server = format!("{{upstream=\"a\",server=\"{}\"", origin.address);
+    let up = format!("ringside_gateway_server_up{server}}} ");
+    let workers = format!("ringside_gateway_server_workers{server},state=\"up\"}} ");
+    let both_are_up = || metric(&master, &up) == Some(1) && metric(&master, &workers) == Some(2);
+    until("both workers find the server up", both_are_up);
     // Workers that are gone leave what they have counted, and not what they held.
     signal(master.pid(), Signal::SIGHUP);
     master.until("reloads", 1);
@@ -307,6 +312,7 @@ fn what_all_workers_count_is_added_up_and_each_writes_whole_lines() {
     until("the old ones are gone", || {
         master.workers().len() == 2 && metric(&master, answers) == Some(41)
     });
+    until("both workers find the server up", both_are_up);
     until("no connection is open", || {
         metric(&master, "ringside_gateway_connections ") == Some(0)
     });

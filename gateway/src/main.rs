@@ -8,10 +8,11 @@ mod reload;
 use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use gateway::{Config, example};
 use measure::foreign::screened;
-use server::{Address, Stop};
+use server::{Address, Stop, Summary};
 
 use arguments::{Arguments, Verb};
 
@@ -77,9 +78,10 @@ fn serve(path: &Path) -> Result<(), Box<dyn Error>> {
     remark(&config);
     let reload = reload::Reload::prepare()?;
     let stop = Stop::on_signals()?;
+    let drain = config.timeouts.drain;
     let running = gateway::start(config, &stop)?;
     reload.watch(path.to_owned(), running.exchange());
-    wait(running)
+    wait(running, drain)
 }
 
 /// Serves the example, and says what it is.
@@ -88,6 +90,7 @@ fn show(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let upstream = example::upstream(&Stop::new())?;
     let text = example::config(&arguments.listen, upstream.address());
     let config = Config::of("the example", &text)?;
+    let drain = config.timeouts.drain;
     let running = gateway::start(config, &stop)?;
     let Address::Tcp(address) = running.address().clone() else {
         return Err("the example listens on TCP".into());
@@ -99,19 +102,31 @@ fn show(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     eprintln!("  curl http://{address}/private");
     let token = example::TOKEN;
     eprintln!("  curl http://{address}/private -H 'authorization: Bearer {token}'");
-    let done = wait(running);
+    let done = wait(running, drain);
     upstream.stop();
     upstream.join()?;
     done
 }
 
-fn wait(running: gateway::Running) -> Result<(), Box<dyn Error>> {
+fn wait(running: gateway::Running, drain: Duration) -> Result<(), Box<dyn Error>> {
     eprintln!(
         "listening on {} ({})",
         running.address(),
         running.engine_name()
     );
     let summary = running.join()?;
+    tell_cut("", &summary, drain);
     eprintln!("served {} requests", summary.counts.requests);
     Ok(())
+}
+
+/// Says how many clients were cut off, since they weren't done when the time to drain was over.
+fn tell_cut(who: &str, summary: &Summary, drain: Duration) {
+    let were = match summary.counts.cut {
+        0 => return,
+        1 => "1 connection was".into(),
+        cut => format!("{cut} connections were"),
+    };
+    let why = format!("{drain:?} after the end began (`drain` in [timeouts])");
+    eprintln!("ringside-gateway: {who}{were} cut off, {why}");
 }

@@ -201,6 +201,7 @@ impl Metrics {
             ("unrouted_total", "counter", sums.unrouted),
             ("http_requests_total", "counter", counts.requests),
             ("connections_total", "counter", counts.connections),
+            ("connections_cut_total", "counter", counts.cut),
             ("connections", "gauge", live.connections),
             ("held_bytes", "gauge", live.held_bytes),
             (

@@ -59,11 +59,14 @@ fn work(path: &Path, worker: &Worker) -> Result<(), Box<dyn Error>> {
     let mut config = of_processes(Config::of(&path.display().to_string(), &text))?;
     config.listen.engine = worker.engine().unwrap_or(config.listen.engine);
     let stop = Stop::on_signals()?;
+    let drain = config.timeouts.drain;
     let running = gateway::start_on(config, worker.listening(), worker.takes_over(), &stop)?;
     let figures = running.figures();
     let telling = worker.serves_with(&stop, running.live(), move || figures.text());
-    running.join()?;
+    let summary = running.join()?;
     telling.end();
+    let who = format!("worker {}: ", std::process::id());
+    crate::tell_cut(&who, &summary, drain);
     Ok(())
 }
 

@@ -469,6 +469,25 @@ fn nobody_waits_for_a_worker_that_cannot_be_started_while_another_lives() {
 }
 
 #[test]
+fn clients_that_are_cut_off_at_the_end_of_the_drain_are_told_of() {
+    let origin = Origin::new(|_| Do::SayAndHang(Vec::new()));
+    let limit = "[timeouts]\ndrain = \"300ms\"\n";
+    let master = Served::start(&format!("{limit}{}", behind("auto", &origin)));
+    let mut kept = TcpStream::connect(master.address).expect("it listens");
+    let sent = kept.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    sent.expect("it's read");
+    origin.wait_for(1);
+    signal(master.pid(), Signal::SIGHUP);
+    let line = ": 1 connection was cut off, 300ms after the end began (`drain` in [timeouts])";
+    until("it's told", || master.said().contains(line));
+    let total = "ringside_gateway_connections_cut_total ";
+    until("it's counted", || metric(&master, total) == Some(1));
+    drop(kept);
+    let said = master.end();
+    assert_eq!(said.matches("cut off").count(), 1, "{said}");
+}
+
+#[test]
 fn a_worker_that_hangs_is_seen_and_replaced() {
     let origin = Origin::named("old");
     let limit = "[timeouts]\nsilence = \"3s\"\n";

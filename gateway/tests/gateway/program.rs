@@ -235,6 +235,35 @@ fn another_file_takes_effect_while_it_runs_and_a_broken_one_does_not() {
 }
 
 #[test]
+fn how_many_are_cut_off_at_the_end_of_the_drain_is_said() {
+    let origin = Origin::new(|_| Do::SayAndHang(Vec::new()));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("gateway.toml");
+    let begin = "[listen]\naddress = \"127.0.0.1:0\"\n[timeouts]\ndrain = \"50ms\"\n";
+    write(
+        &path,
+        &format!("{begin}{}", in_front_of(&[origin.address], "")),
+    );
+    let mut running = Running::start(&["--config", path.to_str().expect("text")]);
+    let clients = [(); 2].map(|()| {
+        let mut client = Client::connect(running.address);
+        client.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        client
+    });
+    origin.wait_for(2);
+    running.signal(Signal::SIGTERM);
+    let expected = "ringside-gateway: 2 connections were cut off, 50ms after the end began \
+                    (`drain` in [timeouts])";
+    let said = running
+        .lines
+        .next()
+        .expect("it says something")
+        .expect("text");
+    assert_eq!(said, expected);
+    drop(clients);
+}
+
+#[test]
 fn why_a_store_of_users_is_away_is_said() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("gateway.toml");

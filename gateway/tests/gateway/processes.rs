@@ -3,7 +3,8 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -329,6 +330,31 @@ fn what_all_workers_count_is_added_up_and_each_writes_whole_lines() {
     let entries: Vec<Value> = entries.map(|one| one.expect("JSON")).collect();
     assert_eq!(entries.len(), 41, "{log}");
     master.end();
+}
+
+#[test]
+fn two_sockets_of_systemd_for_the_admin_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("gateway.toml");
+    let text = "[listen]\naddress = \"127.0.0.1:0\"\n[[route]]\nanswer = { status = 200 }\n";
+    std::fs::write(&path, text).expect("a file");
+    let socket = || TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let socket = || Stdio::from(OwnedFd::from(socket()));
+    let script = "exec 3<&0 4<&1 </dev/null >/dev/null; \
+                  LISTEN_PID=$$ LISTEN_FDS=2 LISTEN_FDNAMES=admin:admin exec \"$0\" \"$@\"";
+    let mut bash = Command::new("bash");
+    let program = env!("CARGO_BIN_EXE_ringside-gateway");
+    bash.args(["-c", script, program, "--config"])
+        .arg(&path)
+        .args(["--processes", "2"])
+        .stdin(socket())
+        .stdout(socket());
+    let ended = bash.output().expect("it runs");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    let why = "systemd hands two sockets named admin over: nobody would accept on one of them; \
+               leave one out of the socket unit";
+    assert!(said.contains(why), "{said}");
 }
 
 #[test]

@@ -24,6 +24,57 @@ Options:
   --help            Print this help
 ";
 
+/// The flags that take a value, in full.
+const TAKE_VALUES: [&str; 3] = ["--config", "--processes", "--listen"];
+
+/// All of them.
+const FLAGS: [&str; 7] = [
+    "--config",
+    "--processes",
+    "--check",
+    "--example",
+    "--listen",
+    "--version",
+    "--help",
+];
+
+/// What nginx, HAProxy, Envoy, Caddy and Traefik call otherwise, or have a flag for, with what to
+/// do here.
+const ELSEWHERE: [(&[&str], &str); 8] = [
+    (
+        &["-t", "-T", "--test", "--validate", "--mode", "--dry-run"],
+        "did you mean --check?",
+    ),
+    (
+        &["-f", "--file", "--config-path", "--configFile"],
+        "did you mean --config FILE?",
+    ),
+    (
+        &["-w", "--workers", "--worker-processes", "-n", "--nbproc"],
+        "did you mean --processes N?",
+    ),
+    (
+        &["--threads", "--nbthread", "--concurrency"],
+        "the file says `threads` under [listen]",
+    ),
+    (
+        &["-p", "--port", "-a", "--address", "--bind"],
+        "the file says `address` under [listen]",
+    ),
+    (
+        &["-s", "--signal", "--reload"],
+        "SIGHUP has the file read again, and SIGTERM ends the gateway: kill -HUP PID",
+    ),
+    (
+        &["-D", "-d", "--daemon", "--background"],
+        "a service manager such as systemd puts it into the background",
+    ),
+    (&["-v"], "did you mean --version?"),
+];
+
+/// A word is meant by another that is as much like it, from 0 to 1.
+const LIKENESS_MIN: f64 = 0.6;
+
 /// What is to be done.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
@@ -63,7 +114,7 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>) -> Result<Arguments, 
             "--check" => check = true,
             "--example" => example = true,
             "--listen" => listen = Some(value("--listen")?.to_string_lossy().into_owned()),
-            _ => return Err(format!("unknown argument {word}; see --help")),
+            _ => return Err(unknown(&word)),
         }
     }
     let verb = match (config, example, check) {
@@ -99,7 +150,41 @@ fn of(verb: Verb) -> Arguments {
 fn number(word: &OsStr) -> Result<usize, String> {
     let number = word.to_str().and_then(|text| text.parse().ok());
     let number = number.filter(|number| (1..=PROCESSES_MAX).contains(number));
-    number.ok_or_else(|| format!("--processes takes a number from 1 to {PROCESSES_MAX}"))
+    number.ok_or_else(|| {
+        let word = word.to_string_lossy();
+        format!("--processes takes a number from 1 to {PROCESSES_MAX}, and not `{word}`")
+    })
+}
+
+/// What is said of a word that is none of the flags, and what to write.
+fn unknown(word: &str) -> String {
+    let (name, value) = match word.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (word, None),
+    };
+    let elsewhere = ELSEWHERE.iter().find(|(there, _)| there.contains(&name));
+    let tip = match (elsewhere, value) {
+        (Some((_, tip)), _) => (*tip).to_owned(),
+        (None, Some(value)) if TAKE_VALUES.contains(&name) => {
+            format!("write `{name} {value}`, with a space between them")
+        }
+        (None, Some(_)) if FLAGS.contains(&name) => "it takes no value".into(),
+        _ if !word.starts_with('-') => "a file goes behind --config".into(),
+        _ => match nearest(name) {
+            Some(flag) => format!("did you mean {flag}?"),
+            None => "see --help".into(),
+        },
+    };
+    format!("unknown argument {word}: {tip}")
+}
+
+/// The flag that is most like a word, if it's like enough to be meant.
+fn nearest(word: &str) -> Option<&'static str> {
+    let likeness = |flag: &str| strsim::normalized_damerau_levenshtein(word, flag);
+    let all = FLAGS.iter().map(|flag| (likeness(flag), *flag));
+    all.filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(_, flag)| flag)
 }
 
 #[cfg(test)]
@@ -145,6 +230,55 @@ mod tests {
         ];
         for words in wrong {
             assert!(parsed(words).is_err(), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_answered_with_what_would() {
+        for (words, tip) in [
+            ("-t -c a", "unknown argument -t: did you mean --check?"),
+            ("-c a -T", "did you mean --check?"),
+            (
+                "-c a --chek",
+                "unknown argument --chek: did you mean --check?",
+            ),
+            ("-f a", "did you mean --config FILE?"),
+            (
+                "--workers 2x -c a",
+                "unknown argument --workers: did you mean --processes N?",
+            ),
+            ("--workers=2 -c a", "did you mean --processes N?"),
+            ("--process 2 -c a", "did you mean --processes?"),
+            (
+                "-c a --processes 2x",
+                "a number from 1 to 1024, and not `2x`",
+            ),
+            ("-c a --processes --check", "and not `--check`"),
+            (
+                "-c a --processes=2",
+                "write `--processes 2`, with a space between them",
+            ),
+            (
+                "-c a --check=yes",
+                "unknown argument --check=yes: it takes no value",
+            ),
+            ("-c a --threads 2", "the file says `threads` under [listen]"),
+            ("-s reload", "kill -HUP PID"),
+            (
+                "a.toml",
+                "unknown argument a.toml: a file goes behind --config",
+            ),
+            ("-c a --weather", "unknown argument --weather: see --help"),
+        ] {
+            let words: Vec<&str> = words.split(' ').collect();
+            let told = parsed(&words).expect_err("it makes no sense");
+            assert!(told.contains(tip), "{words:?}: {told}");
+        }
+        // None of them is a flag of ours, which would be taken for it.
+        for (there, _) in ELSEWHERE {
+            for word in there {
+                assert!(parsed(&[*word]).is_err_and(|told| told.contains("unknown")));
+            }
         }
     }
 }

@@ -27,7 +27,8 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Of a configuration. What looks users up stays the same where `before` has it with the same
-    /// settings: with what it remembers, and with its connections.
+    /// settings: with what it remembers, and with its connections. With other settings it begins
+    /// anew, and counts on.
     ///
     /// # Errors
     /// A thread can't be started.
@@ -35,21 +36,18 @@ impl Plan {
         let mut users = Vec::with_capacity(config.users.len());
         let mut said = Vec::with_capacity(config.users.len());
         for one in &config.users {
-            let same = before.and_then(|before| {
-                let at = before
-                    .config
-                    .users
-                    .iter()
-                    .position(|old| old.name == one.name)?;
-                let same = before.config.users[at].settings == one.settings;
-                same.then(|| (Arc::clone(&before.users[at]), Arc::clone(&before.said[at])))
+            let old = before.and_then(|before| {
+                let mut names = before.config.users.iter().map(|old| &old.name);
+                Some((before, names.position(|name| *name == one.name)?))
             });
-            let (one, of_it) = match same {
-                Some(same) => same,
-                None => {
-                    let users = Arc::new(Users::start(one.settings.clone())?);
-                    (users, Arc::new(Said::new(Time::now())))
+            let settings = one.settings.clone();
+            let new = |users| (Arc::new(users), Arc::new(Said::new(Time::now())));
+            let (one, of_it) = match old {
+                Some((before, at)) if before.config.users[at].settings == settings => {
+                    (Arc::clone(&before.users[at]), Arc::clone(&before.said[at]))
                 }
+                Some((before, at)) => new(before.users[at].followed_by(settings)?),
+                None => new(Users::start(settings)?),
             };
             users.push(one);
             said.push(of_it);

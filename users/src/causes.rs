@@ -1,12 +1,12 @@
 //! Why stores fail, in their own words: each time is counted, and each cause is said once.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use measure::time::Time;
 
-use crate::counts::{CAUSES, Count};
+use crate::counts::{CAUSES, Counts};
 
 /// A cause that wasn't met for so long is said again.
 const AWAY: Duration = Duration::from_secs(600);
@@ -60,7 +60,7 @@ pub(crate) struct Cause<'a> {
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Causes {
-    counts: [Count; CAUSES.len()],
+    counts: Arc<Counts>,
     met: Mutex<Met>,
 }
 
@@ -72,9 +72,17 @@ struct Met {
 }
 
 impl Causes {
+    /// None yet, which are counted here.
+    pub(crate) fn new(counts: Arc<Counts>) -> Causes {
+        Causes {
+            counts,
+            met: Mutex::default(),
+        }
+    }
+
     /// Counts a cause, and has it said if it's news.
     pub(crate) fn note(&self, cause: &Cause<'_>, now: Time) {
-        self.counts[cause.of as usize * KINDS + cause.kind as usize].add();
+        self.counts.causes[cause.of as usize * KINDS + cause.kind as usize].add();
         let (what, code) = (cause.what, cause.code);
         let store = match cause.of {
             Of::Redis => "Redis",
@@ -113,10 +121,6 @@ impl Causes {
     /// What is to be said, and wasn't.
     pub(crate) fn unsaid(&self) -> Vec<String> {
         std::mem::take(&mut self.met().unsaid)
-    }
-
-    pub(crate) fn counts(&self) -> [u64; CAUSES.len()] {
-        std::array::from_fn(|at| self.counts[at].read())
     }
 
     fn met(&self) -> MutexGuard<'_, Met> {
@@ -169,7 +173,7 @@ mod tests {
             said,
             ["Redis refuses SET: NOPERM a", "Redis refuses SET: OOM b"]
         );
-        assert_eq!(causes.counts()[1], 2000, "{:?}", CAUSES[1]);
+        assert_eq!(causes.counts.read().causes[1], 2000, "{:?}", CAUSES[1]);
         causes.note(&cause("OOM", "b"), at(1598));
         assert!(causes.unsaid().is_empty());
         causes.note(&cause("OOM", "b"), at(2198));

@@ -32,6 +32,8 @@ pub struct Counts {
     pub(crate) nonsense: Count,
     pub(crate) revoked: Count,
     pub(crate) overtaken: Count,
+    /// In the order of [`CAUSES`].
+    pub(crate) causes: [Count; CAUSES.len()],
 }
 
 /// A counter.
@@ -106,6 +108,7 @@ impl Counts {
             nonsense: self.nonsense.read(),
             revoked: self.revoked.read(),
             overtaken: self.overtaken.read(),
+            causes: std::array::from_fn(|at| self.causes[at].read()),
             ..Snapshot::default()
         }
     }

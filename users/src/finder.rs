@@ -83,7 +83,7 @@ struct Distrust {
 pub(crate) struct Finder {
     pub(crate) settings: Settings,
     pub(crate) memory: Remembered,
-    pub(crate) counts: Counts,
+    pub(crate) counts: Arc<Counts>,
     pub(crate) causes: Arc<Causes>,
     pub(crate) redis: Option<redis_store::Store>,
     database: Option<Arc<database::Store>>,
@@ -102,9 +102,9 @@ impl fmt::Debug for Finder {
 }
 
 impl Finder {
-    pub(crate) fn new(settings: Settings) -> Finder {
+    pub(crate) fn new(settings: Settings, counts: Arc<Counts>) -> Finder {
         let guard = || Guard::new(settings.breaker);
-        let causes = Arc::new(Causes::default());
+        let causes = Arc::new(Causes::new(Arc::clone(&counts)));
         let redis = settings.redis.clone();
         let redis = redis.map(|one| redis_store::Store::new(one, guard(), Arc::clone(&causes)));
         let database = settings.database.clone().map(|one| {
@@ -118,7 +118,7 @@ impl Finder {
         });
         Finder {
             memory: Remembered::new(settings.memory.clone()),
-            counts: Counts::default(),
+            counts,
             causes,
             redis,
             database,
@@ -167,7 +167,6 @@ impl Finder {
             redis_lost: self.redis.as_ref().is_some_and(|redis| redis.is_lost()),
             database_open,
             hears: self.hears.load(Relaxed),
-            causes: self.causes.counts(),
             ..self.counts.read()
         }
     }
@@ -402,14 +401,15 @@ mod tests {
 
     #[test]
     fn distrust_ends_no_sooner_because_of_another_revocation() {
-        let finder = Finder::new(Settings {
+        let settings = Settings {
             memory: crate::Memory::default(),
             redis: None,
             database: None,
             numeric: false,
             fields: Vec::new(),
             breaker: admission::breaker::Settings::default(),
-        });
+        };
+        let finder = Finder::new(settings, Arc::default());
         let at = |seconds| Time(0) + Duration::from_secs(seconds);
         finder.revoked(&["a", "b"], at(0));
         finder.distrust(&["a"], Duration::from_secs(142), at(1));

@@ -89,8 +89,21 @@ impl Users {
     /// # Errors
     /// The thread can't be started.
     pub fn start(settings: Settings) -> io::Result<Users> {
+        Users::counting(settings, Arc::default())
+    }
+
+    /// Begins another in this one's place, with other settings and nothing that is remembered. What
+    /// is counted goes on: as long as both are asked, they count together.
+    ///
+    /// # Errors
+    /// The thread can't be started.
+    pub fn followed_by(&self, settings: Settings) -> io::Result<Users> {
+        Users::counting(settings, Arc::clone(&self.finder.counts))
+    }
+
+    fn counting(settings: Settings, counts: Arc<Counts>) -> io::Result<Users> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let finder = Arc::new(Finder::new(settings));
+        let finder = Arc::new(Finder::new(settings, counts));
         let (questions, waiting) = mpsc::channel(QUESTIONS_MAX);
         let (portions, wished) = mpsc::channel(PORTIONS_MAX);
         let of_thread = Arc::clone(&finder);

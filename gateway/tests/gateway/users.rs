@@ -235,6 +235,36 @@ fn without_stores_what_is_remembered_is_answered_and_the_rest_is_refused() {
     wait_for_stores(&gateway, "/2", 200);
 }
 
+#[test]
+fn another_configuration_of_stores_goes_on_counting() {
+    let text = |limit: usize| {
+        format!(
+            "[users.a]\nby = \"segment:1\"\nredis = {{ address = \"unix:/nowhere\", \
+             limit = {limit} }}\n[[route]]\nuser = \"a\"\nanswer = {{ status = 200 }}\n"
+        )
+    };
+    let gateway = Gateway::start(&text(1));
+    let counted = |metric: &str| {
+        let said = gateway.running().figures().text();
+        let name = format!("ringside_gateway_{metric}}} ");
+        let count = said.lines().find_map(|line| line.strip_prefix(&*name));
+        count.and_then(|count| count.parse::<u64>().ok())
+    };
+    let unavailable = || counted("users_total{users=\"a\",outcome=\"unavailable\"");
+    let unreachable =
+        || counted("users_store_errors_total{users=\"a\",error=\"redis_unreachable\"");
+    for limit in 1..=3 {
+        let next = Config::of("test", &text(limit)).expect("it's in order");
+        let failed = unreachable();
+        gateway.running().exchange().put(next).expect("a thread");
+        assert!(unreachable() >= failed, "{limit}");
+        assert_eq!(unavailable(), Some(limit as u64 - 1));
+        assert_eq!(gateway.get("/1").status, 503);
+        assert_eq!(unavailable(), Some(limit as u64));
+    }
+    assert!(unreachable() >= Some(3), "each of the three has tried");
+}
+
 /// How many requests have come: whoever has an answer finds it counted.
 fn requests(gateway: &Gateway) -> u32 {
     let said = gateway.running().figures().text();

@@ -88,7 +88,8 @@ impl Causes {
             Of::Redis => "Redis",
             Of::Database => "the database",
         };
-        let words = match shows(cause.words, cause.asked) {
+        let hidden = shows(cause.words, cause.asked);
+        let words = match hidden {
             true => "its words aren't repeated, since whom it was asked about may be in them",
             false => cause.words,
         };
@@ -100,7 +101,8 @@ impl Causes {
                 cleaned(words)
             ),
         };
-        self.say(format!("{store} {what} {code}"), line, now);
+        // Those that can be repeated are news, though others couldn't be.
+        self.say(format!("{store} {what} {code} {hidden}"), line, now);
     }
 
     /// Has a line said, unless the same cause was met a while ago or less.
@@ -207,6 +209,16 @@ mod tests {
                 !said.contains("0123") && said.contains("aren't repeated"),
                 "{said}"
             );
+            // The next one has another name, and the reason is told at last.
+            let next = Cause {
+                asked: "nobody",
+                ..cause(code, "no column 'nmae'")
+            };
+            causes.note(&next, at(0));
+            let said = causes.unsaid().pop().expect("it's news");
+            assert!(said.ends_with("no column 'nmae'"), "{said}");
+            causes.note(&asked, at(1));
+            assert!(causes.unsaid().is_empty());
         }
     }
 

@@ -33,10 +33,7 @@ impl Gateway {
         }
         self.wall = (now, measure::time::unix_nanoseconds());
         self.fetch_keys(&plan, context);
-        let of_users = plan.users.iter().zip(&plan.said);
-        for (one, (users, said)) in plan.config.users.iter().zip(of_users) {
-            said.look(&one.name, users, now);
-        }
+        self.look_at_stores(now);
         for (group, upstream) in plan.config.upstreams.iter().enumerate() {
             let Some(health) = &upstream.health else {
                 continue;
@@ -50,6 +47,15 @@ impl Gateway {
         self.servers.sweep(context);
         self.next_tick = next;
         context.wake_at(next, self.nobody);
+    }
+
+    /// Says what has changed about stores of users, and why they fail.
+    pub(super) fn look_at_stores(&self, now: Time) {
+        let plan = &self.plan;
+        let of_users = plan.users.iter().zip(&plan.said);
+        for (one, (users, said)) in plan.config.users.iter().zip(of_users) {
+            said.look(&one.name, users, now);
+        }
     }
 
     /// Begins or ends a check of a server if it's time; says when to look again.

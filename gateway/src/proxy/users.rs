@@ -144,7 +144,12 @@ impl Gateway {
 
     /// Users came that requests wait for.
     pub(super) fn users_came(&mut self, context: &mut Context<'_>) {
-        for came in self.told.take() {
+        let all = self.told.take();
+        let failed = |came: &Came| matches!(came.answer, Answer::Unavailable);
+        if all.iter().any(failed) {
+            self.look_at_stores(context.now()); // Why is said before anybody is told that it is so.
+        }
+        for came in all {
             let done = self.user_came(came.ticket, &came.answer, &came.asked, context);
             if let Err(response) = done {
                 context.complete(came.ticket, response);

@@ -8,6 +8,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use super::stores::Database;
 use super::support::{Client, Do, Origin, in_front_of};
 
 fn program() -> Command {
@@ -232,6 +233,40 @@ fn another_file_takes_effect_while_it_runs_and_a_broken_one_does_not() {
     let limit = format!("[limits]\nbody = 2\n{}", of(&new));
     write(&path, &limit);
     assert!(running.reload().ends_with("and is in force"));
+}
+
+#[test]
+fn why_a_query_fails_is_said_before_the_first_answer() {
+    let Some(database) = Database::start() else {
+        return;
+    };
+    database.execute("CREATE DATABASE test; CREATE TABLE test.people (id INT PRIMARY KEY)");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("gateway.toml");
+    let text = format!(
+        "[listen]\naddress = \"127.0.0.1:0\"\n[users.a]\nby = \"segment:1\"\n\
+         database = {{ address = \"unix:{}\", user = \"root\", timeout = \"20s\", \
+         query = \"SELECT plan FROM test.people WHERE id = ?\" }}\n\
+         [[route]]\nuser = \"a\"\nanswer = {{ status = 200 }}\n",
+        database.0.socket().display()
+    );
+    write(&path, &text);
+    let checked = program().arg("--config").arg(&path).arg("--check").output();
+    assert!(
+        checked.expect("it runs").status.success(),
+        "it connects to nobody"
+    );
+    for _ in 0..5 {
+        let mut running = Running::start(&["--config", path.to_str().expect("text")]);
+        assert_eq!(running.get("/42").0, 503);
+        // What it says after that comes behind it.
+        running.signal(Signal::SIGTERM);
+        let said = running.lines.by_ref().map(|line| line.expect("text"));
+        let said: Vec<String> = said.collect();
+        let begin =
+            "ringside-gateway: users a: the database refuses the query: 1054 Unknown column";
+        assert!(said[0].starts_with(begin), "{said:?}");
+    }
 }
 
 #[test]

@@ -160,8 +160,9 @@ impl WebSocket {
         }
     }
 
-    /// Reads up to what is next to be told, which is handed out instead of being answered here. What
-    /// came behind it is left in `input`. `None` if there is nothing, or nothing is said any more.
+    /// Reads up to what is next to be told, which is handed out instead of being answered here.
+    /// What came behind it is left in `input`. `None` if there is nothing, or nothing is said any
+    /// more.
     pub(super) fn next_told(&mut self, input: &mut &[u8], shared: &mut Shared) -> Option<Told> {
         let talk = &mut self.talk;
         loop {

@@ -59,8 +59,8 @@
 //! [`Config`] has what there is to set: addresses, threads, TLS, [`Limits`], [`Timeouts`]; and
 //! [`LiveCounts`] says what a server has counted while it runs.
 //!
-//! A native service has WebSockets without a library: [`Dialogue::Service`] tells it whole messages,
-//! and [`Context::say_all`] says one to many.
+//! A native service has WebSockets without a library: [`Dialogue::Service`] tells it whole
+//! messages, and [`Context::say_all`] says one to many.
 //!
 //! `server/examples/native.rs` is a whole program. A service may answer later ([`Reply::Later`]),
 //! refuse a body before it comes ([`Intake`]), and, for clients to be tested with, misbehave

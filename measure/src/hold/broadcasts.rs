@@ -34,13 +34,21 @@ pub struct Broadcast {
 }
 
 impl Broadcasts {
+    /// The broadcast of this number. A worker may hear of one before it has looked whether it's due.
+    pub fn of(&mut self, number: u32) -> &mut Broadcast {
+        let at = number as usize;
+        if at >= self.each.len() {
+            self.each.resize(at + 1, Broadcast::default());
+        }
+        &mut self.each[at]
+    }
+
     /// A listener heard the broadcast of this number, so long after it was due.
     pub fn heard(&mut self, number: u32, nanoseconds: u64) {
-        if let Some(broadcast) = self.each.get_mut(number as usize) {
-            broadcast.heard += 1;
-            broadcast.last_ns = broadcast.last_ns.max(nanoseconds);
-            self.heard_after.record(nanoseconds);
-        }
+        let broadcast = self.of(number);
+        broadcast.heard += 1;
+        broadcast.last_ns = broadcast.last_ns.max(nanoseconds);
+        self.heard_after.record(nanoseconds);
     }
 
     /// Adds what another worker counted of the same broadcasts.

@@ -160,16 +160,12 @@ fn a_broadcast_is_heard_by_the_listeners_of_all_workers() {
     let worker = |said, heard: &[u64]| {
         let mut tally = Tally::new();
         tally.start(START);
-        tally.broadcasts.each.push(Broadcast {
-            said,
-            late_ns: said * 1_000,
-            listeners: 3,
-            ..Broadcast::default()
-        });
-        tally.broadcasts.each.push(Broadcast::default()); // Nobody stood to say it.
+        // It may come before a worker has looked whether it's due.
         let after = heard.iter();
         after.for_each(|after| tally.broadcasts.heard(0, *after));
-        tally.broadcasts.heard(2, 1); // Of which this worker knows nothing.
+        let first = tally.broadcasts.of(0);
+        (first.said, first.late_ns, first.listeners) = (said, said * 1_000, 3);
+        tally.broadcasts.of(1); // Nobody stood to say it.
         tally.finish(at(1.0));
         tally
     };

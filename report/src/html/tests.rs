@@ -3,7 +3,7 @@
 
 use maud::html;
 use measure::counters::ErrorKind;
-use measure::hold::{Broadcast, Facts, Memory, Tally};
+use measure::hold::{Facts, Memory, Tally};
 use measure::host::Host;
 use measure::record::{EndedBy, Generator};
 use measure::time::Time;
@@ -213,11 +213,8 @@ fn a_hold_is_drawn_over_time_and_what_its_peer_says_stays_text() {
         tally.tick(Time(second * 1_000_000_000));
     }
     (tally.survived, tally.standing) = (996, 996);
-    tally.broadcasts.each.push(Broadcast {
-        said: 1,
-        listeners: 996,
-        ..Broadcast::default()
-    });
+    let broadcast = tally.broadcasts.of(0);
+    (broadcast.said, broadcast.listeners) = (1, 996);
     (0..995).for_each(|after| tally.broadcasts.heard(0, 1_000_000 + after));
     let facts = Facts {
         asked: 1_000,

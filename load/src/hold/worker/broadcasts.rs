@@ -1,7 +1,6 @@
 //! Broadcasts: one connection says something at its time, and every other is to hear it.
 
 use engine::Driver;
-use measure::hold::Broadcast;
 use measure::time::Time;
 
 use super::{Phase, State, Worker};
@@ -101,12 +100,11 @@ impl<D: Driver> Worker<'_, D> {
             let number = broadcasting.next;
             broadcasting.next += 1;
             let said = self.say_to_all(number);
-            self.tally.broadcasts.each.push(Broadcast {
-                said: u64::from(said),
-                late_ns: if said { now.since(due) } else { 0 },
-                listeners: self.core.counts().connected,
-                ..Broadcast::default()
-            });
+            let broadcast = self.tally.broadcasts.of(number);
+            broadcast.listeners = self.core.counts().connected;
+            if said {
+                (broadcast.said, broadcast.late_ns) = (1, now.since(due));
+            }
         }
     }
 
@@ -136,11 +134,15 @@ impl<D: Driver> Worker<'_, D> {
         let Some(broadcasting) = &mut self.broadcasting else {
             return;
         };
+        // Another worker may have begun to hold before this one, and said something.
+        let Some(start) = self.gate.start() else {
+            return came.clear();
+        };
         for number in came.drain(..) {
-            let due = broadcasting.due(number, self.start);
+            let due = broadcasting.due(number, start);
             let hearing = &mut broadcasting.hearing[index];
             // One that came later than that may hear it, and nobody waits for it.
-            if self.start == Time::NEVER || hearing.since > due {
+            if number >= broadcasting.number || hearing.since > due {
                 continue;
             }
             match hearing.hear(number) {

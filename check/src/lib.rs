@@ -1,5 +1,5 @@
-//! What the record of a run holds, by itself: thresholds, which are conditions that it must meet,
-//! in the manner of k6; and [`lateness`], by which figures are no longer what a server did.
+//! What the record of a run or a hold says by itself: thresholds, which are conditions that it must
+//! meet, in the manner of k6; and [`lateness`], by which figures are no longer what a server did.
 //!
 //! Knows records and plans, and nothing of how a load is driven or shown.
 #![forbid(unsafe_code)]
@@ -17,6 +17,7 @@ use plan::Invalid;
 use crate::lateness::{figure_above, schedule_was_missed};
 use crate::room::Room;
 
+pub mod hold;
 pub mod lateness;
 mod limits;
 pub mod room;

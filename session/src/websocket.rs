@@ -326,15 +326,10 @@ impl Wire {
             .next(&mut input, &mut scratch)
             .map_err(|failure| failure.violation)?
         {
-            if KIND == IN_FLOW
-                && let Some(flow) = &mut self.flow
-            {
-                flow.take(&event, &mut self.awaited, memory, tell);
-            }
-            if KIND == IN_ROOM
-                && let Some(mark) = &self.speech.mark
-            {
-                overhear(&mut self.overheard, mark, &event, tell);
+            match (KIND, &mut self.flow, &self.speech.mark) {
+                (IN_FLOW, Some(flow), _) => flow.take(&event, &mut self.awaited, memory, tell),
+                (IN_ROOM, _, Some(mark)) => overhear(&mut self.overheard, mark, &event, tell),
+                _ => {}
             }
             match event {
                 Event::Begin(_) | Event::Bytes(_) => {}

@@ -243,8 +243,8 @@ impl<D: Driver, X> Core<D, X> {
         }
     }
 
-    /// The same whether a stall is why or not: its owner asks [`Core::is_put_off`] of each that is a
-    /// limit for the peer.
+    /// The same whether a stall is why or not: its owner asks [`Core::is_put_off`] of each that is
+    /// a limit for the peer.
     pub(crate) fn expire_all(&mut self, now: Time) {
         debug_assert!(self.expired.is_empty(), "all were asked for");
         self.timers.expire(now, &mut self.expired);

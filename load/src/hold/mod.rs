@@ -8,7 +8,6 @@
 //! with a driver of its own, as in a run, but its loop (`worker`) is another: it has no schedule of
 //! exchanges, and it sleeps where a run spins.
 
-mod check;
 mod footprint;
 mod judge;
 mod prepare;
@@ -17,12 +16,9 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
-pub use check::{OfHold, Threshold};
+pub use ::check::hold::{OfHold, Record, Threshold};
 pub use plan::hold::{BackOff, Plan, Recorded};
 pub use prepare::{Hold, prepare};
-
-/// The record of a hold.
-pub type Record = measure::hold::Record<Recorded>;
 
 /// The JSON Schema of [`Record`], as indented JSON.
 pub fn record_schema() -> String {

@@ -175,8 +175,8 @@ pub(super) struct Place {
     pub origin: Time,
 }
 
-/// By what broadcasts of a hold that began then are known: those of another process begin at another
-/// time, or have another number.
+/// By what broadcasts of a hold that began then are known: those of another process began at
+/// another time, or have another number.
 fn mark(origin: Time) -> String {
     format!("ringside {} {} broadcast ", std::process::id(), origin.0)
 }

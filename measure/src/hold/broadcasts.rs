@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::record::ratio;
 use crate::histogram::Histogram;
 use crate::record::Times;
 
@@ -34,7 +33,7 @@ pub struct Broadcast {
 }
 
 impl Broadcasts {
-    /// The broadcast of this number. A worker may hear of one before it has looked whether it's due.
+    /// The broadcast of this number. A worker may hear one before it has looked whether it's due.
     pub fn of(&mut self, number: u32) -> &mut Broadcast {
         let at = number as usize;
         if at >= self.each.len() {
@@ -135,7 +134,7 @@ impl Heard {
             said: said().count() as u64,
             listeners,
             heard,
-            heard_share: ratio(heard as f64, listeners as f64),
+            heard_share: (listeners > 0).then(|| heard as f64 / listeners as f64),
             again: all.again,
             heard_after_us: Times::of(&all.heard_after),
             last_after_us: Times::of(&last),

@@ -394,6 +394,6 @@ fn by_name(errors: &Errors) -> BTreeMap<String, u64> {
         .collect()
 }
 
-pub(super) fn ratio(part: f64, whole: f64) -> Option<f64> {
+fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }

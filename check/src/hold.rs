@@ -6,15 +6,17 @@ use measure::histogram::Histogram;
 use measure::record::{EndedBy, Times};
 use measure::units;
 
-use super::Record;
-use crate::check::{self, Figure, OfTimes, Range};
+use crate::{Figure, OfTimes, Range};
+
+/// The record of a hold.
+pub type Record = measure::hold::Record<plan::hold::Recorded>;
 
 /// A figure of the record of a hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OfHold(HoldFigure);
 
 /// A condition such as `survival>=99.5%`, `reconnects<=1/h` or `heartbeat_p99<1s`.
-pub type Threshold = check::Threshold<OfHold>;
+pub type Threshold = crate::Threshold<OfHold>;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum HoldFigure {
@@ -58,23 +60,23 @@ impl Figure for OfHold {
             "heard" => (HoldFigure::Heard, share(limit)?),
             "write_failures" => (HoldFigure::WriteFailures, share(limit)?),
             "reconnects" => (HoldFigure::ReconnectsPerHour, per_hour(limit)?),
-            "standing" => (HoldFigure::Standing, check::count(limit)),
-            "lost" => (HoldFigure::Lost, check::count(limit)),
-            "given_up" => (HoldFigure::GivenUp, check::count(limit)),
+            "standing" => (HoldFigure::Standing, crate::count(limit)),
+            "lost" => (HoldFigure::Lost, crate::count(limit)),
+            "given_up" => (HoldFigure::GivenUp, crate::count(limit)),
             name => {
-                let (of, what) = name.rsplit_once('_').ok_or_else(|| check::unknown(name))?;
+                let (of, what) = name.rsplit_once('_').ok_or_else(|| crate::unknown(name))?;
                 let of = match of {
                     "heartbeat" => Distribution::Heartbeat,
                     "set_up" => Distribution::SetUp,
                     "reestablish" => Distribution::ReEstablish,
                     "broadcast" => Distribution::Broadcast,
                     "broadcast_last" => Distribution::BroadcastLast,
-                    _ => return Err(check::unknown(name)),
+                    _ => return Err(crate::unknown(name)),
                 };
-                let what = OfTimes::read(what).ok_or_else(|| check::unknown(name))?;
+                let what = OfTimes::read(what).ok_or_else(|| crate::unknown(name))?;
                 (
                     HoldFigure::Time(of, what),
-                    Some(check::length_ns(name, limit)?),
+                    Some(crate::length_ns(name, limit)?),
                 )
             }
         };
@@ -167,7 +169,7 @@ impl Figure for OfHold {
     fn print(&self, value: f64) -> String {
         match self.0 {
             HoldFigure::Survival | HoldFigure::WriteFailures | HoldFigure::Heard => {
-                check::print_share(value)
+                crate::print_share(value)
             }
             HoldFigure::ReconnectsPerHour => format!("{value:.3}/h"),
             HoldFigure::Standing | HoldFigure::Lost | HoldFigure::GivenUp => format!("{value:.0}"),
@@ -211,12 +213,12 @@ fn of_heartbeats(
     let mut why = Vec::new();
     let count = times.count() as f64;
     let stall = record.generator.longest_stall.as_ref();
-    if let Some(stall) = stall.filter(|stall| check::is_told(stall)) {
+    if let Some(stall) = stall.filter(|stall| crate::is_told(stall)) {
         let stall_s = stall.length_us / 1e6;
         let plan = &record.plan;
         let share = f64::from(plan.connections) * (1.0 + stall_s / plan.heartbeat_s) / count;
         range.least = earlier(what, times, share.min(1.0), stall_s * 1e9, measured);
-        why.push(check::stood_still(stall));
+        why.push(crate::stood_still(stall));
     }
     let heartbeats = &record.heartbeats;
     let behind = match heartbeats.unfinished {
@@ -276,7 +278,7 @@ impl Distribution {
 }
 
 fn share(limit: &str) -> Result<Option<f64>, String> {
-    check::percent(limit).ok_or_else(|| "the limit is a share: write it in percent".into())
+    crate::percent(limit).ok_or_else(|| "the limit is a share: write it in percent".into())
 }
 
 fn per_hour(limit: &str) -> Result<Option<f64>, String> {
@@ -294,7 +296,7 @@ mod tests {
     use measure::time::Time;
 
     use super::*;
-    use crate::hold::Plan;
+    use plan::hold::Plan;
 
     /// Ten connections that stood for an hour, on which so many heartbeats were answered.
     fn record(answered: u64) -> Record {
@@ -326,7 +328,7 @@ mod tests {
     #[track_caller]
     fn judged(rule: &str, record: &Record) -> (Met, String) {
         let rule: Threshold = rule.parse().unwrap();
-        let judged = check::judge(&[rule], record).remove(0);
+        let judged = crate::judge(&[rule], record).remove(0);
         (judged.outcome, judged.reason.unwrap_or_default())
     }
 

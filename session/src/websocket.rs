@@ -127,6 +127,7 @@ pub struct Wire {
     /// In a flow what is heard.
     flow: Option<Box<Hearing>>,
     /// The beginning of a message that may have been said to all.
+    #[allow(clippy::box_collection)] // Most never have one, and all have the word for it.
     overheard: Option<Box<Vec<u8>>>,
     /// The payload of the ping that was not answered yet.
     pinged: Option<[u8; 8]>,
@@ -417,6 +418,7 @@ impl Wire {
 /// Reads a message that may have been said to all. What the server puts around it, such as who has
 /// said it, doesn't matter.
 #[inline(never)]
+#[allow(clippy::box_collection)]
 fn overhear(
     overheard: &mut Option<Box<Vec<u8>>>,
     mark: &str,

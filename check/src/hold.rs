@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use measure::histogram::Histogram;
+use measure::hold::Heard;
 use measure::record::{EndedBy, Times};
 use measure::units;
 
@@ -147,6 +148,11 @@ impl Figure for OfHold {
             {
                 "nothing was said to all: give --broadcast TIME"
             }
+            HoldFigure::Heard | HoldFigure::Time(Distribution::BroadcastLast, _)
+                if record.broadcasts.as_ref().is_some_and(is_all_cut_off) =>
+            {
+                "the hold was interrupted before a broadcast had had its time to be heard"
+            }
             HoldFigure::Time(Distribution::Heartbeat, _) if record.heartbeats.sent == 0 => {
                 "no heartbeat was sent"
             }
@@ -162,6 +168,7 @@ impl Figure for OfHold {
                 let times = Histogram::from_hdr_v2_base64(&record.histograms.heartbeat_time);
                 of_heartbeats(what, record, &times.ok()?, measured)
             }
+            HoldFigure::Time(of, what) => of_others(of, what, record, measured),
             _ => None,
         }
     }
@@ -196,6 +203,55 @@ fn cut_off(record: &Record, survival: f64) -> Option<Range> {
     })
 }
 
+fn is_all_cut_off(heard: &Heard) -> bool {
+    heard.cut_off == heard.due
+}
+
+/// A stall of ours delays whatever falls into it by its length at most. And a broadcast that a
+/// signal has cut off may have been heard later by those that hadn't heard it.
+fn of_others(of: Distribution, what: OfTimes, record: &Record, measured: f64) -> Option<Range> {
+    let (_, histogram) = of.times(record)?;
+    let times = Histogram::from_hdr_v2_base64(&histogram).ok()?;
+    let mut range = Range {
+        least: measured,
+        most: measured,
+        why: String::new(),
+    };
+    let mut why = Vec::new();
+    let stall = record.generator.longest_stall.as_ref();
+    if let Some(stall) = stall.filter(|stall| crate::is_told(stall)) {
+        range.least = (measured - stall.length_us * 1e3).max(0.0);
+        why.push(crate::stood_still(stall));
+    }
+    let heard = record.broadcasts.as_ref();
+    let heard = heard.filter(|heard| of == Distribution::Broadcast && heard.cut_off > 0);
+    if let Some(heard) = heard {
+        let cut_off = heard.each.iter().rev().take(heard.cut_off as usize);
+        let missing = cut_off.map(|one| one.listeners.saturating_sub(one.heard));
+        let missing: u64 = missing.sum();
+        if missing > 0 {
+            range.most = without(what, &times, missing, measured);
+            why.push(format!(
+                "the hold was interrupted before {missing} listeners had heard a broadcast that \
+                 they still had time to hear"
+            ));
+        }
+    }
+    range.why = why.join("; ");
+    (!why.is_empty()).then_some(range)
+}
+
+/// What a time is at most if so many more are unknown.
+fn without(what: OfTimes, times: &Histogram, missing: u64, measured: f64) -> f64 {
+    let share = missing as f64 / times.count() as f64;
+    match what {
+        OfTimes::Min => measured,
+        // As if the shortest of all times were theirs.
+        OfTimes::Quantile(q) if q + share <= 1.0 => times.quantile(q + share) as f64,
+        OfTimes::Quantile(_) | OfTimes::Mean | OfTimes::Max => f64::INFINITY,
+    }
+}
+
 /// A stall of ours delays the heartbeats that are under way and those that fall due in it, by its
 /// length at most. And of those that were skipped behind one that was never answered nobody knows
 /// how long they would have taken: they had less time to wait than it had.
@@ -226,14 +282,7 @@ fn of_heartbeats(
         _ => heartbeats.skipped.saturating_sub(heartbeats.skipped_down),
     };
     if behind > 0 {
-        range.most = match what {
-            OfTimes::Min => measured,
-            // As if the shortest of all times were theirs.
-            OfTimes::Quantile(q) if q + behind as f64 / count <= 1.0 => {
-                times.quantile(q + behind as f64 / count) as f64
-            }
-            OfTimes::Quantile(_) | OfTimes::Mean | OfTimes::Max => f64::INFINITY,
-        };
+        range.most = without(what, times, behind, measured);
         why.push(format!(
             "{behind} heartbeats weren't sent because the one before was never answered, so we \
              don't know how long they would have taken"
@@ -403,6 +452,62 @@ mod tests {
         let (met, why) = judged("heartbeat_p99<1s", &record);
         assert_eq!(met, Met::NotJudged, "{why}");
         assert!(why.contains("the generator stalled for 2.00 s"), "{why}");
+        let mut times = Histogram::new();
+        (0..500).for_each(|_| times.record(1_900_000_000));
+        record.histograms.set_up_time = times.to_hdr_v2_base64();
+        record.set_up_time_us = Times::of(&times);
+        assert_eq!(judged("set_up_p99<3s", &record).0, Met::Holds);
+        let (met, why) = judged("set_up_p99<1s", &record);
+        assert_eq!(met, Met::NotJudged, "{why}");
+        record.generator.longest_stall = stall(50_000.0);
+        assert_eq!(judged("set_up_p99<1s", &record).0, Met::Crossed);
+    }
+
+    /// Two broadcasts to ten listeners, of which the second was heard by four, and a signal after
+    /// so many seconds.
+    fn interrupted(after_s: f64) -> Record {
+        let mut tally = Tally::new();
+        tally.start(Time(0));
+        (0..10).for_each(|_| tally.counts.opened += 1);
+        for (number, heard) in [(0, 10), (1, 4)] {
+            let broadcast = tally.broadcasts.of(number);
+            (broadcast.said, broadcast.listeners) = (1, 10);
+            (0..heard).for_each(|_| tally.broadcasts.heard(number, 1_000_000));
+        }
+        let of = record(0);
+        let facts = Facts {
+            plan: of.plan,
+            asked: 10,
+            host: of.host,
+            generator: of.generator,
+            opening_s: 1.0,
+            duration_s: after_s,
+            broadcast_s: 10.0,
+            memory: Memory::default(),
+            resident: Vec::new(),
+            valid: true,
+            warnings: Vec::new(),
+            ended_by: EndedBy::Interrupt,
+        };
+        Record::assemble(&tally, facts)
+    }
+
+    #[test]
+    fn a_broadcast_that_a_signal_cut_off_crosses_nothing() {
+        assert_eq!(judged("heard>=100%", &interrupted(20.0)).0, Met::Crossed);
+        let second = interrupted(11.0);
+        assert_eq!(judged("heard>=100%", &second).0, Met::Holds);
+        assert_eq!(judged("broadcast_last_max<1s", &second).0, Met::Holds);
+        assert_eq!(judged("broadcast_min<1s", &second).0, Met::Holds);
+        assert_eq!(judged("broadcast_max<1us", &second).0, Met::Crossed);
+        let (met, why) = judged("broadcast_max<1s", &second);
+        assert_eq!(met, Met::NotJudged);
+        assert!(why.contains("before 6 listeners had heard"), "{why}");
+        for rule in ["heard>=100%", "broadcast_last_max<1s"] {
+            let (met, why) = judged(rule, &interrupted(9.0));
+            assert_eq!(met, Met::NotJudged, "{rule}");
+            assert!(why.contains("had had its time"), "{why}");
+        }
     }
 
     #[test]
@@ -425,6 +530,9 @@ mod tests {
             "given_up<1",
             "heartbeat_p99<1s",
             "heartbeat_p99.9<1s",
+            "heard>=99.9%",
+            "broadcast_p99<1s",
+            "broadcast_last_max<1s",
             "set_up_max<5s",
             "reestablish_mean<10s",
         ] {

@@ -9,15 +9,15 @@ use measure::time::Time;
 use testserver::{Config, Limits, LiveCounts, Summary, TaskLimits, Timeouts, Tls};
 use tls::Certificate;
 
-use measure::needs::{Facts as Needs, Need};
+use measure::needs::{Connections, Facts as Needs, Need, Over};
 
 use crate::args::serve::Serve;
 use crate::exit::{Exit, Failure};
 use crate::output::terminal;
 use crate::run::addresses;
 
-/// How long a worker process may take to end beyond its drain: it waits until its clients are
-/// silent first.
+/// How long a worker process may take to end beyond its drain, after which it has cut off what was
+/// left.
 const RETIRED_WITHIN: Duration = Duration::from_secs(5);
 
 /// How long the name in `--addr` may take.
@@ -33,7 +33,10 @@ pub(crate) fn run(arguments: &Serve) -> Result<Exit, Failure> {
     }
     let config = config(arguments).map_err(Failure::usage)?;
     if let Some(limit) = arguments.connection_limit {
-        warn_of_room(u64::from(limit) * config.threads as u64);
+        warn_of_room(
+            u64::from(limit) * config.threads as u64,
+            config.tls.is_some(),
+        );
     }
     let tasks = tasks(arguments).map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
@@ -68,9 +71,14 @@ pub(crate) fn run(arguments: &Serve) -> Result<Exit, Failure> {
 }
 
 /// Says what is in the way of so many connections, if anything is.
-fn warn_of_room(connections: u64) {
+fn warn_of_room(connections: u64, tls: bool) {
     for why in Needs::read()
-        .needs(connections, 1)
+        .needs(Connections {
+            number: connections,
+            ends: 1,
+            tls,
+            over: Over::Network,
+        })
         .iter()
         .filter_map(Need::refusal)
     {
@@ -132,7 +140,7 @@ fn in_processes(arguments: &Serve, processes: u32) -> Result<Exit, Failure> {
 fn out_of_room(connections: usize) -> String {
     format!(
         "a thread reached its limit of {connections} connections; new ones wait until one closes. \
-         Raise --connection-limit if you set it, otherwise the open-files limit (`ulimit -n`)"
+         Raise --connection-limit, and with --engine epoll the open-files limit (`ulimit -n`)"
     )
 }
 

@@ -592,6 +592,11 @@ impl Connection {
         }
     }
 
+    /// Whether no request is under way, and all that was answered has been taken.
+    pub fn is_idle(&self, timeouts: &Timeouts) -> bool {
+        !self.sending && self.phase(timeouts) == Phase::Idle
+    }
+
     /// Bytes of memory that the client makes it hold: what has come of bodies and messages, what
     /// was received and not read, and answers that are not taken.
     #[inline]

@@ -40,7 +40,7 @@ const FLAGS: [&str; 7] = [
 
 /// What nginx, HAProxy, Envoy, Caddy and Traefik call otherwise, or have a flag for, with what to
 /// do here.
-const ELSEWHERE: [(&[&str], &str); 8] = [
+const ELSEWHERE: [(&[&str], &str); 9] = [
     (
         &["-t", "-T", "--test", "--validate", "--mode", "--dry-run"],
         "did you mean --check?",
@@ -50,7 +50,7 @@ const ELSEWHERE: [(&[&str], &str); 8] = [
         "did you mean --config FILE?",
     ),
     (
-        &["-w", "--workers", "--worker-processes", "-n", "--nbproc"],
+        &["--workers", "--worker-processes", "--nbproc"],
         "did you mean --processes N?",
     ),
     (
@@ -58,7 +58,7 @@ const ELSEWHERE: [(&[&str], &str); 8] = [
         "the file says `threads` under [listen]",
     ),
     (
-        &["-p", "--port", "-a", "--address", "--bind"],
+        &["--port", "--address", "--bind"],
         "the file says `address` under [listen]",
     ),
     (
@@ -66,8 +66,12 @@ const ELSEWHERE: [(&[&str], &str); 8] = [
         "SIGHUP has the file read again, and SIGTERM ends the gateway: kill -HUP PID",
     ),
     (
-        &["-D", "-d", "--daemon", "--background"],
+        &["-D", "--daemon", "--background"],
         "a service manager such as systemd puts it into the background",
+    ),
+    (
+        &["-p", "--pidfile"],
+        "there is no pid file; for a port, the file says `address` under [listen]",
     ),
     (&["-v"], "did you mean --version?"),
 ];
@@ -109,7 +113,7 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>) -> Result<Arguments, 
         match &*word {
             "--help" | "-h" => return Ok(of(Verb::Help)),
             "--version" | "-V" => return Ok(of(Verb::Version)),
-            "--config" | "-c" => config = Some(PathBuf::from(value("--config")?)),
+            "--config" | "-c" => config = Some(file(&word, value("--config")?)?),
             "--processes" => processes = Some(number(&value("--processes")?)?),
             "--check" => check = true,
             "--example" => example = true,
@@ -147,6 +151,17 @@ fn of(verb: Verb) -> Arguments {
 }
 
 /// A number of processes.
+/// The file behind --config. Elsewhere `-c` means to check.
+fn file(flag: &str, word: OsString) -> Result<PathBuf, String> {
+    if word.to_string_lossy().starts_with('-') {
+        return Err(format!(
+            "{flag} takes a file, and not `{}`: did you mean --config FILE --check?",
+            word.to_string_lossy()
+        ));
+    }
+    Ok(PathBuf::from(word))
+}
+
 fn number(word: &OsStr) -> Result<usize, String> {
     let number = word.to_str().and_then(|text| text.parse().ok());
     let number = number.filter(|number| (1..=PROCESSES_MAX).contains(number));
@@ -264,6 +279,8 @@ mod tests {
             ),
             ("-c a --threads 2", "the file says `threads` under [listen]"),
             ("-s reload", "kill -HUP PID"),
+            ("-c -f a", "-c takes a file, and not `-f`"),
+            ("-p 8080 -c a", "for a port, the file says `address`"),
             (
                 "a.toml",
                 "unknown argument a.toml: a file goes behind --config",

@@ -147,10 +147,11 @@ impl Writing {
         let out = open(path)?;
         let (sender, receiver) = sync_channel(WAITING_MAX);
         let path = path.to_owned();
+        let dropped = Arc::<AtomicU64>::default();
+        let missed = Arc::clone(&dropped);
         let thread = thread::Builder::new()
             .name("access-log".into())
-            .spawn(move || write_all(out, &path, &receiver))?;
-        let dropped = Arc::default();
+            .spawn(move || write_all((out, &path), &receiver, &missed))?;
         let log = Log {
             sender,
             sample,
@@ -204,7 +205,11 @@ fn open(path: &Path) -> io::Result<BufWriter<Out>> {
 ///
 /// A line is written at once or with others, and never in two parts: other processes may write to
 /// the same file.
-fn write_all(mut out: BufWriter<Out>, path: &Path, messages: &Receiver<Message>) {
+fn write_all(
+    (mut out, path): (BufWriter<Out>, &Path),
+    messages: &Receiver<Message>,
+    dropped: &AtomicU64,
+) {
     let mut line = Vec::new();
     loop {
         let message = match messages.try_recv() {
@@ -224,7 +229,9 @@ fn write_all(mut out: BufWriter<Out>, path: &Path, messages: &Receiver<Message>)
                 if serde_json::to_writer(&mut line, &entry).is_ok() {
                     line.push(b'\n');
                     // A disk that is full loses lines and nothing else.
-                    let _ = out.write_all(&line);
+                    if out.write_all(&line).is_err() {
+                        dropped.fetch_add(1, Relaxed);
+                    }
                 }
             }
             Message::Reopen => {

@@ -3,7 +3,7 @@
 //! Each worker counts into figures of its own, which nobody else writes. They're read from outside
 //! one by one, so that nothing is locked. When a worker takes up another configuration, what it
 //! counted so far is added to what is past, by names: counts never go back, but those of servers
-//! that no configuration has any more are forgotten.
+//! and tables of users that no configuration has any more are forgotten.
 
 mod servers;
 

@@ -9,8 +9,7 @@ use master::{Role, Settings, Worker};
 use measure::foreign::screened;
 use server::{Certificate, Stop};
 
-/// How long a worker may take to end beyond its drain: it waits until its clients are silent
-/// first.
+/// How long a worker may take to end beyond its drain, after which it has cut off what was left.
 const RETIRED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Serves a configuration in so many worker processes, or as one of them.

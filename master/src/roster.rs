@@ -124,7 +124,7 @@ pub(crate) struct Standing {
     pub(crate) ending: usize,
     /// Workers that died without having been told to end, and attempts to start one that failed.
     pub(crate) restarts: u64,
-    /// Those of them that were killed since they gave no sign of life.
+    /// Workers that were killed since they gave no sign of life, also such as were to end.
     pub(crate) silent_kills: u64,
     pub(crate) reloads: u64,
     pub(crate) failed_reloads: u64,

@@ -138,6 +138,8 @@ struct Successor {
 struct Member {
     child: Child,
     channel: Channel,
+    /// Its side of the channel is closed: it's about to end.
+    silent: bool,
     /// The number of the socket that it accepts on.
     socket: usize,
 }
@@ -190,7 +192,9 @@ impl Master<'_> {
 
     fn sleep(&self, signals: BorrowedFd<'_>, due: Option<Time>) {
         let mut ears = vec![PollFd::from_borrowed_fd(signals, PollFlags::IN)];
-        let members = self.members.values().map(|member| &member.channel);
+        // What is closed would wake this at once, over and over.
+        let members = self.members.values().filter(|member| !member.silent);
+        let members = members.map(|member| &member.channel);
         let successor = self.successor.iter().map(|one| &one.channel);
         ears.extend(
             members
@@ -319,7 +323,15 @@ impl Master<'_> {
     }
 
     fn hear_one(&mut self, id: Id) {
-        while let Some(Heard::Said(message)) = self.members.get(&id).map(|one| one.channel.hear()) {
+        while let Some(member) = self.members.get_mut(&id) {
+            let message = match member.channel.hear() {
+                Heard::Said(message) => message,
+                Heard::Nothing => return,
+                Heard::Over => {
+                    member.silent = true;
+                    return;
+                }
+            };
             match message {
                 Message::Ready => {
                     if let Some(row) = self.board.shown().workers.get_mut(&id) {
@@ -468,6 +480,7 @@ impl Master<'_> {
                 let member = Member {
                     child,
                     channel,
+                    silent: false,
                     socket,
                 };
                 self.members.insert(id, member);

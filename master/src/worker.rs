@@ -187,9 +187,8 @@ impl Told {
                     if now >= alive_at {
                         // All of its threads have to go on. A server without figures has none.
                         let latest = self.live.beats();
-                        // Those that have nothing left to drain have ended.
-                        let ends = stop.requested().is_some() || stop.is_retiring();
-                        if ends || latest.iter().zip(&beats).all(|(now, before)| now != before) {
+                        let mut both = latest.iter().zip(&beats);
+                        if both.all(|(now, before)| now.is_none() || now != before) {
                             self.channel.say(Message::Alive);
                             beats = latest;
                         }

@@ -22,3 +22,15 @@ pub fn raise_limit(wanted: u64) -> u64 {
         current
     }
 }
+
+/// So much shorter is a ring than its table of files may be: who accepts keeps some for itself.
+const TABLE_SPARE: u64 = 128;
+
+/// A ring has no more places than this, where the limit allows more: what it sets aside for them
+/// costs memory before they are used.
+const RING_MOST: u64 = 1 << 16;
+
+/// How many sockets an io_uring has places for under such a limit.
+pub fn places_of_a_ring(limit: u64) -> usize {
+    limit.saturating_sub(TABLE_SPARE).clamp(1, RING_MOST) as usize
+}

@@ -5,6 +5,7 @@ use std::fs;
 
 use crate::descriptors;
 use crate::host::Host;
+use crate::quota;
 use crate::units::wrk_bytes as bytes;
 
 /// What the kernel takes for one end of a silent connection over TCP: a socket with its inode, its
@@ -14,6 +15,13 @@ use crate::units::wrk_bytes as bytes;
 const KERNEL_BYTES: u64 = 3_700;
 /// What a process takes for a connection, likewise: 391 bytes for `hold`, 470 for `serve`.
 const PROCESS_BYTES: u64 = 450;
+/// What TLS takes on top of that for each end: its session, and the records that are being read.
+const TLS_BYTES: u64 = 5 << 10;
+
+/// Descriptors of the process for a ring: its own, that of its waker, and the bell of them all.
+const FOR_A_RING: u64 = 3;
+/// Descriptors of the process for everything else.
+const FOR_THE_REST: u64 = 64;
 
 /// One thing that is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,10 +57,34 @@ impl Need {
     }
 }
 
+/// Connections of which somebody wants to know what they need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connections {
+    /// How many.
+    pub number: u64,
+    /// How many ends of each are on this host: 1 or 2.
+    pub ends: u64,
+    /// Whether they are over TLS.
+    pub tls: bool,
+    /// What they go over.
+    pub over: Over,
+}
+
+/// What connections go over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// TCP on the loopback, which has as many addresses as it takes.
+    Loopback,
+    /// TCP otherwise.
+    Network,
+    /// Sockets in the file system, which have no ports.
+    Unix,
+}
+
 /// What is known of this host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// `MemAvailable` of proc_meminfo(5).
+    /// `MemAvailable` of proc_meminfo(5), or what control groups allow, if that is less.
     pub available_bytes: Option<u64>,
     /// The ports of an address: `net.ipv4.ip_local_port_range`.
     pub ports: Option<u32>,
@@ -79,7 +111,10 @@ impl Facts {
         let most = numbers("/proc/sys/net/netfilter/nf_conntrack_max");
         let tracked = tracked.first().copied().zip(most.first().copied());
         Facts {
-            available_bytes: available_bytes(),
+            available_bytes: available_bytes()
+                .into_iter()
+                .chain(quota::memory_bytes())
+                .min(),
             ports: host
                 .port_range
                 .map(|(first, last)| u32::from(last.saturating_sub(first)) + 1),
@@ -99,25 +134,34 @@ impl Facts {
         }
     }
 
-    /// What `connections` need, of which both ends or one are on this host.
-    pub fn needs(&self, connections: u64, ends: u64) -> Vec<Need> {
-        [
-            self.memory(connections, ends),
-            Some(self.descriptors(connections)),
-            self.files(connections, ends),
-            self.ports(connections, ends),
-            self.tracked(connections),
-            self.time_wait(connections),
-            self.buffers(connections, ends),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+    /// What these need.
+    pub fn needs(&self, of: Connections) -> Vec<Need> {
+        let Connections { number, ends, .. } = of;
+        let mut needs = vec![
+            self.memory(of),
+            Some(self.descriptors(number)),
+            self.files(number, ends),
+        ];
+        if of.over != Over::Unix {
+            needs.extend([
+                self.ports(number, of.over),
+                self.tracked(number),
+                self.time_wait(number),
+                self.buffers(number, ends),
+            ]);
+        }
+        needs.into_iter().flatten().collect()
     }
 
-    fn memory(&self, connections: u64, ends: u64) -> Option<Need> {
+    fn memory(&self, of: Connections) -> Option<Need> {
+        let Connections {
+            number: connections,
+            ends,
+            ..
+        } = of;
         let available = self.available_bytes?;
-        let each = ends * (KERNEL_BYTES + PROCESS_BYTES);
+        let tls = if of.tls { TLS_BYTES } else { 0 };
+        let each = ends * (KERNEL_BYTES + PROCESS_BYTES + tls);
         let wanted = connections.saturating_mul(each);
         let says = format!(
             "{} of {} available: {} for each silent connection{}",
@@ -146,14 +190,27 @@ impl Facts {
     }
 
     fn descriptors(&self, connections: u64) -> Need {
-        let rings = connections.div_ceil(self.descriptors.max(1));
+        let own = |limit| {
+            let rings = connections.div_ceil(descriptors::places_of_a_ring(limit) as u64);
+            (rings, rings * FOR_A_RING + FOR_THE_REST)
+        };
+        let (rings, wanted) = own(self.descriptors);
+        let lacks = (wanted > self.descriptors).then(|| {
+            let mut limits = (10..20).map(|bits| 1 << bits);
+            let enough = limits.find(|limit| own(*limit).1 <= *limit);
+            Lack {
+                cost: format!("The process needs {wanted} for so many rings."),
+                command: enough.map(|limit| format!("ulimit -n {limit}")),
+                hopeless: true,
+            }
+        });
         Need {
             what: "open files of the process",
             says: format!(
                 "{}; with io_uring, which counts them for each ring, {rings} ring(s) will do",
                 self.descriptors
             ),
-            lacks: None,
+            lacks,
         }
     }
 
@@ -173,16 +230,16 @@ impl Facts {
     }
 
     /// A port for each connection from an address of this host to one of a server.
-    fn ports(&self, connections: u64, ends: u64) -> Option<Need> {
+    fn ports(&self, connections: u64, over: Over) -> Option<Need> {
         let ports = u64::from(self.ports?);
         let wanted = connections.div_ceil(ports.max(1));
-        let says = match ends {
-            2 => format!(
+        let says = match over {
+            Over::Loopback => format!(
                 "{ports} each: hold and run take as many addresses of 127.0.0.0/8 as they need"
             ),
             _ => format!("{ports} each: {wanted} source address(es) needed"),
         };
-        let lacks = (ends < 2 && wanted > 1).then(|| Lack {
+        let lacks = (over != Over::Loopback && wanted > 1).then(|| Lack {
             cost: format!(
                 "One address has {ports} ports towards one address of a server: give {wanted} of \
                  this host's with --source-ip."
@@ -285,8 +342,24 @@ mod tests {
         }
     }
 
+    fn of(number: u64, ends: u64) -> Connections {
+        Connections {
+            number,
+            ends,
+            tls: false,
+            over: match ends {
+                1 => Over::Network,
+                _ => Over::Loopback,
+            },
+        }
+    }
+
     fn lacking(facts: &Facts, connections: u64, ends: u64) -> Vec<&'static str> {
-        let needs = facts.needs(connections, ends).into_iter();
+        missing(facts, of(connections, ends))
+    }
+
+    fn missing(facts: &Facts, of: Connections) -> Vec<&'static str> {
+        let needs = facts.needs(of).into_iter();
         let hopeless = needs.filter(|need| need.refusal().is_some());
         hopeless.map(|need| need.what).collect()
     }
@@ -305,22 +378,46 @@ mod tests {
             ..facts()
         };
         assert_eq!(lacking(&tracking, 300_000, 1), ["tracked connections"]);
-        let nothing = Facts::default();
+        let unix = Connections {
+            over: Over::Unix,
+            ..of(300_000, 1)
+        };
+        assert_eq!(missing(&tracking, unix), [""; 0]);
+        let tls = Connections {
+            tls: true,
+            ..of(1_000_000, 2)
+        };
+        assert_eq!(missing(&here, tls), ["memory"]);
+        let few = Facts {
+            descriptors: 1024,
+            ..facts()
+        };
+        assert_eq!(lacking(&few, 250_000, 1), [""; 0]);
+        let needs = few.needs(of(1_000_000, 1)).into_iter();
+        let refusals: Vec<String> = needs.filter_map(|need| need.refusal()).collect();
+        let [refusal] = &refusals[..] else {
+            panic!("{refusals:?}");
+        };
+        assert!(refusal.ends_with("$ ulimit -n 2048"), "{refusal}");
+        let nothing = Facts {
+            descriptors: u64::MAX,
+            ..Facts::default()
+        };
         assert_eq!(lacking(&nothing, 1 << 30, 2), [""; 0]);
     }
 
     #[test]
     fn source_addresses_are_asked_for_where_they_are_not_found_by_themselves() {
-        let of = |ends| {
-            let needs = facts().needs(1_000_000, ends);
+        let with = |ends| {
+            let needs = facts().needs(of(1_000_000, ends));
             let ports = needs
                 .into_iter()
                 .find(|need| need.what == "ports of an address");
             ports.expect("ports").lacks
         };
-        assert_eq!(of(2), None);
+        assert_eq!(with(2), None);
         assert!(
-            of(1)
+            with(1)
                 .expect("addresses are missing")
                 .cost
                 .contains("give 36")

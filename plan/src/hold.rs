@@ -17,6 +17,8 @@ use crate::target::Target;
 
 /// The most attempts in a row that a plan may ask for.
 const RETRIES_MAX: u32 = 1_000_000;
+/// A record has a row for each broadcast.
+const BROADCASTS_MAX: f64 = 20_000.0;
 /// The most connections that may be opened in a second.
 const OPEN_RATE_MAX: f64 = 1e6;
 
@@ -55,8 +57,8 @@ pub struct Plan {
     pub back_off: BackOff,
     /// Consecutive retries without an answered heartbeat before a connection is given up.
     pub retries: u32,
-    /// Worker threads, each pinned and with a driver of its own; null: the fewest that the
-    /// open-files limit allows.
+    /// Worker threads, each pinned and with a driver of its own; null: one for every 18,000
+    /// connections, and no more than there are CPUs.
     pub threads: Option<u32>,
     /// The version of IP that names are resolved to; null: any.
     #[serde(default)]
@@ -243,6 +245,15 @@ impl Plan {
             return Err(Invalid(format!(
                 "--broadcast applies to ws:// and wss:// only, and this is {}://",
                 self.target.scheme
+            )));
+        }
+        let number = self.duration_s / broadcast_s;
+        if number > BROADCASTS_MAX {
+            return Err(Invalid(format!(
+                "--broadcast {broadcast_s}s makes {number:.0} broadcasts in {} s, and a record \
+                 has room for {BROADCASTS_MAX}: use at least {}s",
+                self.duration_s,
+                (self.duration_s / BROADCASTS_MAX * 1e3).ceil() / 1e3
             )));
         }
         if broadcast_s > self.duration_s {

@@ -205,6 +205,16 @@ impl Protocol {
         }
     }
 
+    /// What shows that a held connection still answers, with its article.
+    pub fn heartbeat(&self) -> &'static str {
+        match self {
+            Protocol::Http1 => "an HTTP/1.1 request",
+            Protocol::Http2 { .. } => "an HTTP/2 PING",
+            Protocol::WebSocket { .. } => "a WebSocket ping",
+            Protocol::Grpc { .. } => "a gRPC health check",
+        }
+    }
+
     /// Streams and windows, where there are any.
     pub fn http2(&self) -> Option<&Http2> {
         match self {

@@ -32,6 +32,7 @@ use crate::pattern::{self, Slice};
 use connection::{Connection, Ending, Overdue, Serving, Shared, Step};
 use connection::{Site, Wall};
 use draining::Draining;
+use retiring::Retiring;
 use service::Timeouts;
 use service::{Live, Peer, Posted, Service, Summary, Ticket};
 use upstreams::Sockets;
@@ -76,6 +77,9 @@ pub(crate) struct Worker<D, S> {
     listed: Vec<Token>,
     /// Which connections are drained next, while it begins to end.
     to_drain: Option<Draining>,
+    to_retire: Option<Retiring>,
+    /// Whether another look for what can be retired is due.
+    looks_again: bool,
     /// Connections that it has left to the kernel, which closes them when the driver is gone.
     left: usize,
     /// What it has posted, and when it posts again: [`Time::NEVER`] while that is up to date.
@@ -151,6 +155,8 @@ impl<D: Driver, S: Service> Worker<D, S> {
             held_bytes: 0,
             listed: Vec::new(),
             to_drain: None,
+            to_retire: None,
+            looks_again: false,
             left: 0,
             posted: Live::default(),
             post_at: if lives { Time(0) } else { Time::NEVER },

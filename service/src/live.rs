@@ -88,9 +88,12 @@ const FIGURES: usize = COUNTS + OTHERS;
 #[repr(align(128))]
 pub struct Posted {
     figures: [AtomicU64; FIGURES],
-    /// How often it has posted.
+    /// How often it has posted; [`ENDED`] once it has for the last time.
     beats: AtomicU64,
 }
+
+/// No worker posts so often.
+const ENDED: u64 = u64::MAX;
 
 impl LiveCounts {
     /// One that no server has been given yet.
@@ -114,10 +117,13 @@ impl LiveCounts {
     }
 
     /// How often each worker has posted: a worker whose number stays the same for seconds is stuck.
-    pub fn beats(&self) -> Vec<u64> {
+    /// None of one that has ended.
+    pub fn beats(&self) -> Vec<Option<u64>> {
         let workers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let beats = workers.iter().map(|posted| posted.beats.load(Relaxed));
-        beats.collect()
+        beats
+            .map(|beats| (beats != ENDED).then_some(beats))
+            .collect()
     }
 
     /// A place for the figures of another worker.
@@ -143,6 +149,11 @@ impl Posted {
             place.store(figure, Relaxed);
         }
         self.beats.fetch_add(1, Relaxed);
+    }
+
+    /// Says that this was the last time.
+    pub fn end(&self) {
+        self.beats.store(ENDED, Relaxed);
     }
 }
 

@@ -198,7 +198,7 @@ fn what_was_said_to_all_is_heard_whatever_stands_around_it_and_however_it_is_cut
     told(&mut wire, &mut memory, &granted, 100);
     let mut frame = Vec::new();
     wire.say_to_all(17, &mut frame);
-    assert_eq!(frame.len(), 2 + 4 + mark.len() + 2, "a masked frame");
+    assert_eq!(frame.len(), 2 + 4 + mark.len() + 3, "a masked frame");
 
     let from_server = |text: &str| {
         let mut bytes = Vec::new();
@@ -206,17 +206,29 @@ fn what_was_said_to_all_is_heard_whatever_stands_around_it_and_however_it_is_cut
         bytes
     };
     for cut in [1, 7, 1000] {
-        for (text, number) in [
-            ("of this hold: 17", Some(17)),
-            ("{\"from\":\"a\",\"text\":\"of this hold: 4\"}", Some(4)),
-            ("of another hold: 17", None),
-            ("of this hold: ", None),
-            ("of this hold: 4294967296", None),
-            ("", None),
+        for (text, numbers) in [
+            ("of this hold: 17.", &[17][..]),
+            ("{\"from\":\"a\",\"text\":\"of this hold: 4.\"}", &[4]),
+            ("of this hold: 4.8", &[4]),
+            (
+                "of this hold: 4.of this hold: 5.\nof this hold: 5.",
+                &[4, 5, 5],
+            ),
+            ("of another hold: 17.", &[]),
+            ("of this hold: 17", &[]),
+            ("of this hold: .", &[]),
+            ("of this hold: 4294967296.", &[]),
+            ("", &[]),
         ] {
             let heard = told(&mut wire, &mut memory, &from_server(text), cut);
-            let number = number.map(|number| Happening::Heard { number });
-            assert_eq!(heard, Vec::from_iter(number), "{text:?} in pieces of {cut}");
+            let numbers = numbers
+                .iter()
+                .map(|number| Happening::Heard { number: *number });
+            assert_eq!(
+                heard,
+                Vec::from_iter(numbers),
+                "{text:?} in pieces of {cut}"
+            );
         }
         // In fragments, with a ping between them; and too long to be looked through.
         let mut fragments = Vec::new();
@@ -227,11 +239,11 @@ fn what_was_said_to_all_is_heard_whatever_stands_around_it_and_however_it_is_cut
             Opcode::Continuation,
             true,
             None,
-            b" hold: 3",
+            b" hold: 3.",
         );
         let heard = told(&mut wire, &mut memory, &fragments, cut);
         assert_eq!(heard, [Happening::Heard { number: 3 }]);
-        let long = from_server(&("x".repeat(5000) + "of this hold: 5"));
+        let long = from_server(&("x".repeat(70_000) + "of this hold: 5."));
         assert_eq!(told(&mut wire, &mut memory, &long, cut), []);
     }
 }

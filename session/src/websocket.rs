@@ -30,8 +30,11 @@ use plan::{Contact, Invalid};
 
 /// The most frames that a send may begin with, and the most bytes of them.
 const FRAMES_MAX: usize = 1024;
-/// The most bytes of a message in which one that was said to all is looked for.
-const OVERHEARD_MAX: usize = 4096;
+/// The most bytes of a message in which those that were said to all are looked for.
+const OVERHEARD_MAX: usize = 64 << 10;
+
+/// What stands behind the number of a message that is said to all.
+const STOP: char = '.';
 
 /// What the messages that come are: answers to messages that are all alike, …
 const ALIKE: u8 = 0;
@@ -270,7 +273,7 @@ impl Wire {
     /// Says the message of this number to all who listen.
     pub fn say_to_all(&mut self, number: u32, out: &mut Vec<u8>) {
         let mark = self.speech.mark.as_deref().unwrap_or_default();
-        let text = format!("{mark}{number}");
+        let text = format!("{mark}{number}{STOP}");
         let key = key(&mut self.random);
         encode(out, Opcode::Text, true, Some(key), text.as_bytes());
     }
@@ -415,8 +418,8 @@ impl Wire {
     }
 }
 
-/// Reads a message that may have been said to all. What the server puts around it, such as who has
-/// said it, doesn't matter.
+/// Reads a message that may hold what was said to all. What the server puts around it, such as who
+/// has said it, doesn't matter.
 #[inline(never)]
 #[allow(clippy::box_collection)]
 fn overhear(
@@ -434,29 +437,21 @@ fn overhear(
             }
         }
         Event::End => {
-            let message = overheard.take();
-            if let Some(number) = message.and_then(|message| marked(&message, mark)) {
-                tell(Happening::Heard { number });
-            }
+            let message = overheard.take().unwrap_or_default();
+            marked(&message, mark).for_each(|number| tell(Happening::Heard { number }));
         }
         _ => {}
     }
 }
 
-/// The number behind `mark` in a message.
-fn marked(message: &[u8], mark: &str) -> Option<u32> {
-    let at = memchr::memmem::find(message, mark.as_bytes())?;
-    let behind = &message[at + mark.len()..];
-    let digits = behind.iter().take_while(|byte| byte.is_ascii_digit());
-    let number = digits.fold(None, |number: Option<u64>, digit| {
-        let so_far = number.unwrap_or(0);
-        Some(
-            so_far
-                .saturating_mul(10)
-                .saturating_add(u64::from(digit - b'0')),
-        )
-    });
-    number.and_then(|number| u32::try_from(number).ok())
+/// The numbers behind each `mark` in a message: a server may pass several on in one.
+fn marked<'a>(message: &'a [u8], mark: &'a str) -> impl Iterator<Item = u32> + 'a {
+    let marks = memchr::memmem::find_iter(message, mark.as_bytes());
+    marks.filter_map(move |at| {
+        let behind = &message[at + mark.len()..];
+        let end = behind.iter().position(|byte| *byte == STOP as u8)?;
+        std::str::from_utf8(&behind[..end]).ok()?.parse().ok()
+    })
 }
 
 /// A masking key.

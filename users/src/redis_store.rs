@@ -174,9 +174,12 @@ impl Store {
         let mut connection =
             connected.inspect_err(|error| self.note("the connection", "", error))?;
         // The library would do that, too, and keep to itself why it's refused.
-        if let Some(password) = &self.settings.password {
+        let Redis { user, password, .. } = &self.settings;
+        if user.is_some() || password.is_some() {
             let mut login = cmd("AUTH");
-            login.arg(self.settings.user.as_ref()).arg(&password.0);
+            // A user without one (ACL's `nopass`) takes any.
+            let password = password.as_ref().map_or("", |password| &password.0);
+            login.arg(user.as_ref()).arg(password);
             let done = login.query_async::<()>(&mut connection).await;
             done.inspect_err(|error| self.note(LOGIN, "", error))?;
         }

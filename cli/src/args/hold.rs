@@ -113,7 +113,7 @@ pub(crate) struct Hold {
     #[command(flatten)]
     pub(crate) tls: Tls,
 
-    /// Worker threads, each pinned to a CPU [default: 1, and one per CPU from 18,000 connections
+    /// Worker threads, each pinned to a CPU [default: 1 for every 18,000 connections, and at most
     /// each]
     #[arg(short, long, value_name = "N", value_parser = values::small_count,
         help_heading = MACHINE)]

@@ -101,8 +101,8 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", default_value = "65535", value_parser = values::small_count)]
     pub(crate) backlog: u32,
 
-    /// Connections that each thread serves at once; more wait [default: what the open-files limit
-    /// allows]
+    /// Connections that each thread serves at once; more wait [default: 1048576; with epoll what
+    /// the open-files limit allows]
     #[arg(long, value_name = "N", value_parser = values::small_count)]
     pub(crate) connection_limit: Option<u32>,
 

@@ -6,7 +6,7 @@ mod facts;
 mod rules;
 mod timers;
 
-use measure::needs::Facts as Needs;
+use measure::needs::{Connections, Facts as Needs, Over};
 use serde::Serialize;
 
 use crate::args::doctor::{Doctor, Format};
@@ -56,8 +56,16 @@ pub(crate) fn run(arguments: &Doctor, no_color: bool) -> Result<Exit, Failure> {
     let mut findings = rules::judge(&facts::Facts::read());
     findings.extend(drivers::judge());
     if let Some(connections) = arguments.connections {
-        let ends = if arguments.one_end { 1 } else { 2 };
-        let needs = Needs::read().needs(connections.into(), ends);
+        let (ends, over) = match arguments.one_end {
+            true => (1, Over::Network),
+            false => (2, Over::Loopback),
+        };
+        let needs = Needs::read().needs(Connections {
+            number: connections.into(),
+            ends,
+            tls: false,
+            over,
+        });
         findings.extend(needs.into_iter().map(rules::of_need));
     }
     findings.sort_by_key(|finding| rules::AREAS.iter().position(|area| *area == finding.area));

@@ -222,8 +222,9 @@ fn descriptors(facts: &Facts) -> Finding {
     if soft >= 65_536 {
         return finding.ok(&value);
     }
-    let cost =
-        format!("Each thread of run, hold and serve can have fewer than {soft} connections.");
+    let cost = format!(
+        "Servers, and ringside with epoll, can have fewer than {soft} connections in a process."
+    );
     if hard > soft {
         return finding.warn(&value, &cost, &format!("ulimit -n {}", hard.min(1_048_576)));
     }

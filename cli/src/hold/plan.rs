@@ -142,6 +142,8 @@ mod tests {
         assert!(text.contains("ws:// and wss:// only"), "{text}");
         let text = planned("--broadcast 2m ws://127.0.0.1/").unwrap_err();
         assert!(text.contains("lengthen -d"), "{text}");
+        let text = planned("-d 1h --broadcast 1ms ws://127.0.0.1/").unwrap_err();
+        assert!(text.contains("use at least 0.18s"), "{text}");
         let chat = planned("--broadcast 10s ws://127.0.0.1/chat").unwrap();
         assert_eq!(chat.broadcast_s, Some(10.0));
         let text = planned("--http2 ws://127.0.0.1/").unwrap_err();

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use load::hold::Record;
-use load::protocol::Protocol;
 use measure::hold::{Heard, Row};
 use measure::record::EndedBy;
 use measure::units::{wrk_bytes, wrk_time_s, wrk_time_us};
@@ -32,7 +31,7 @@ pub(crate) fn text(record: &Record, paint: Paint) -> String {
     let after_s = record.opening_s + record.duration_s;
     text.push_str(&interrupted(record.ended_by, after_s, paint));
     text.push_str(&figures(record, paint));
-    text.push_str(&times(record, paint));
+    text.push_str(&times::table(&record.times(), paint));
     text.push_str(&timeline(record, paint));
     for (title, counts) in [
         ("Losses", &record.losses),
@@ -88,12 +87,7 @@ pub(crate) fn csv(record: &Record) -> String {
 
 fn head(record: &Record) -> String {
     let plan = &record.plan;
-    let heartbeat = match plan.protocol {
-        Protocol::Http1 => "an HTTP/1.1 request",
-        Protocol::Http2 { .. } => "an HTTP/2 PING",
-        Protocol::WebSocket { .. } => "a WebSocket ping",
-        Protocol::Grpc { .. } => "a gRPC health check",
-    };
+    let heartbeat = plan.protocol.heartbeat();
     let every = wrk_time_us(plan.heartbeat_s * 1e6);
     let opening = wrk_time_us(record.opening_s * 1e6);
     let url = plan.url() + &way(plan.interface.as_deref(), plan.proxy.as_ref());
@@ -177,10 +171,14 @@ fn broadcasts(heard: &Heard, share: String) -> [String; 3] {
         "heard".to_string(),
         share,
         format!(
-            "of {} listeners to {} broadcasts, the last after {} at most",
+            "of {} listeners to {} broadcasts, the last after {} at most{}",
             heard.listeners,
             heard.said,
-            last.map_or_else(|| "-".to_string(), wrk_time_us)
+            last.map_or_else(|| "-".to_string(), wrk_time_us),
+            match heard.cut_off {
+                0 => String::new(),
+                cut_off => format!("; {cut_off} more were cut off"),
+            }
         ),
     ]
 }
@@ -191,23 +189,6 @@ fn behind_failed(skipped: u64) -> String {
         0 => String::new(),
         _ => format!(", and {skipped} while waiting for one that then failed"),
     }
-}
-
-fn times(record: &Record, paint: Paint) -> String {
-    let heard = record.broadcasts.as_ref();
-    let rows = [
-        ("heartbeat", Some(&record.heartbeat_time_us)),
-        ("broadcast", heard.map(|heard| &heard.heard_after_us)),
-        ("last to hear", heard.map(|heard| &heard.last_after_us)),
-        ("set-up", Some(&record.set_up_time_us)),
-        ("re-establish", Some(&record.re_establish_time_us)),
-        ("lateness", Some(&record.lateness_us)),
-    ];
-    let rows = rows
-        .into_iter()
-        .filter_map(|(name, times)| Some((name, times?)));
-    let rows = rows.filter(|(_, times)| times.max.is_some());
-    times::table(&rows.collect::<Vec<_>>(), paint)
 }
 
 /// The rows, few enough to be read: neighbours go together.

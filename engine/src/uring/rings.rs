@@ -37,12 +37,8 @@ use crate::driver::{
 use crate::socket as sockets;
 use crate::waker::Waker;
 
-/// So much shorter is a ring than its table of files may be: who accepts keeps some for itself.
-const TABLE_SPARE: u64 = 128;
-
-/// A ring has no more places than this, where the limit allows more: what it sets aside for them
-/// costs memory before they are used.
-const EACH_MOST: usize = 1 << 16;
+/// Where a further ring couldn't be opened, it's tried again after so long.
+const OPENS_AGAIN_NS: u64 = 1_000_000_000;
 
 /// A ring that accepts is nearly full with fewer places than this for each listener, and as many
 /// beyond: each of its accepts may bring a connection, and one listener's must not keep another's
@@ -66,6 +62,8 @@ pub struct Rings {
     outgoing: usize,
     /// How many rings there may be.
     most: usize,
+    /// Before that no further one is opened.
+    opens_again: Time,
     listeners: Vec<Listener>,
     /// The bell of all rings but the first, or of all; none while there is one ring.
     bell: Option<OwnedFd>,
@@ -108,9 +106,7 @@ pub fn are_needed(sockets: usize) -> bool {
 
 /// How many places a ring has here.
 fn places_of_one() -> usize {
-    let limit = descriptors::raise_limit(u64::MAX);
-    let places = usize::try_from(limit.saturating_sub(TABLE_SPARE)).unwrap_or(usize::MAX);
-    places.min(EACH_MOST)
+    descriptors::places_of_a_ring(descriptors::raise_limit(u64::MAX))
 }
 
 /// Opens a driver for the calling thread.
@@ -138,6 +134,7 @@ pub fn open_with(config: &Config, each: usize) -> Result<Rings, OpenError> {
         others: Vec::new(),
         each,
         most,
+        opens_again: Time(0),
         config: config.clone(),
         templates: Vec::new(),
         outgoing: 0,
@@ -381,11 +378,17 @@ impl Rings {
                 (best, most) = (at, room(ring));
             }
         }
-        if most >= wanted || rings == self.most {
+        if most >= wanted || rings == self.most || self.now < self.opens_again {
             return best;
         }
-        // Without memory or descriptors for another, this driver goes on with what it has.
-        self.open_another().map_or(best, |()| rings)
+        match self.open_another() {
+            Ok(()) => rings,
+            Err(_) => {
+                // Without memory or descriptors for another, this driver goes on with what it has.
+                self.opens_again = self.now.plus(OPENS_AGAIN_NS);
+                best
+            }
+        }
     }
 
     fn open_another(&mut self) -> Result<(), Broken> {

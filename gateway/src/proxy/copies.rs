@@ -58,8 +58,8 @@ impl Gateway {
             return None;
         }
         let key = self.identities.below(u64::MAX);
-        let chosen = (self.servers).choose(plan, mirror.upstream, (key, 0), context.now());
-        let handle = self.servers.at(chosen?.1)?.handle;
+        let chosen = (self.servers).choose(plan, mirror.upstream, (key, &[]), context.now());
+        let handle = self.servers.at(chosen?)?.handle;
         let exchange = context.ask_for_nobody(handle, request).ok()?;
         self.servers.groups[mirror.upstream].copies += 1;
         self.figures.happened(mirror.upstream, Happened::Mirrored);

@@ -175,14 +175,13 @@ impl Gateway {
         if !may {
             return false;
         }
-        let (key, tried) = match why {
-            Again::Declined => (passing.key, 0),
-            _ => (passing.key, passing.tried),
+        passing.tried.push(passing.server);
+        let tried: &[usize] = match why {
+            Again::Declined => &[],
+            _ => &passing.tried,
         };
-        let Some((place, server)) = self.servers.choose(&plan, group, (key, tried), now) else {
-            return false;
-        };
-        let Some(passing) = self.places.of(ticket) else {
+        let chosen = (self.servers).choose(&plan, group, (passing.key, tried), now);
+        let Some(server) = chosen else {
             return false;
         };
         passing.attempts -= 1;
@@ -216,7 +215,6 @@ impl Gateway {
             passing.exchange = Some(next);
             passing.retries = passing.retries.saturating_add(1);
             passing.server = server;
-            passing.tried |= if place < 64 { 1 << place } else { 0 };
             if !passing.repeated {
                 passing.repeated = true;
                 self.servers.groups[group].retrying += 1;

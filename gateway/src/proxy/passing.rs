@@ -22,8 +22,8 @@ pub(super) struct Passing {
     pub(super) server: usize,
     /// … and the number of the plan.
     pub(super) generation: u64,
-    /// The servers of the upstream that were tried, by place, as far as there are bits.
-    pub(super) tried: u64,
+    /// The servers that were tried before that one.
+    pub(super) tried: Vec<usize>,
     /// The request, should it have to be sent again.
     pub(super) again: Option<Box<upstream::Request>>,
     /// It waits for its user.
@@ -86,7 +86,7 @@ impl Passing {
             group: 0,
             server: 0,
             generation: 0,
-            tried: 0,
+            tried: Vec::new(),
             again: None,
             awaits: false,
             has_body: false,

@@ -56,23 +56,6 @@ pub(super) struct Moved {
     pub(super) to: usize,
     /// Those that its gate has let in, or has wait, are none of the gate that it has now.
     pub(super) other_gate: bool,
-    /// What servers it had, among all.
-    were: Vec<usize>,
-}
-
-impl Moved {
-    /// The servers that were tried, by the places that they have among those of now.
-    pub(super) fn tried(&self, tried: u64, are: &[usize]) -> u64 {
-        if self.were == are {
-            return tried;
-        }
-        let tried = |server| {
-            let mut were = (0..64).zip(&self.were);
-            were.any(|(place, was)| was == server && tried & (1 << place) != 0)
-        };
-        let places = (0..64).zip(are).filter(|(_, server)| tried(*server));
-        places.fold(0, |all, (place, _)| all | (1 << place))
-    }
 }
 
 /// See the module.
@@ -118,18 +101,14 @@ impl Servers {
                     gate: None,
                     rule: None,
                 });
-            let were = std::mem::replace(&mut group.servers, servers);
+            group.servers = servers;
             let other_gate = group.rule != upstream.overload;
             if other_gate {
                 group.rule = upstream.overload;
                 group.gate = group.rule.map(|rule| Gate::new(rule, context.now()));
             }
             if let Some(was) = was {
-                moved[was] = Some(Moved {
-                    to: at,
-                    other_gate,
-                    were,
-                });
+                moved[was] = Some(Moved { to: at, other_gate });
             }
             self.groups.push(group);
         }
@@ -225,15 +204,15 @@ impl Servers {
         self.all.get_mut(at)?.as_mut()
     }
 
-    /// Chooses a server of an upstream, by its place there and among all. None of those that were
-    /// tried is chosen again.
+    /// Chooses a server of an upstream, by its place among all. None of those that were tried is
+    /// chosen again.
     pub(super) fn choose(
         &mut self,
         plan: &Plan,
         group: usize,
-        (key, tried): (u64, u64),
+        (key, tried): (u64, &[usize]),
         now: Time,
-    ) -> Option<(usize, usize)> {
+    ) -> Option<usize> {
         let upstream = &plan.config.upstreams[group];
         let Servers {
             all,
@@ -253,14 +232,13 @@ impl Servers {
         }
         let enough = upstream.outlier.panic_threshold * f64::from(all_of_them);
         let panics = usable == 0 || f64::from(usable) < enough;
-        for (at, candidate) in candidates.iter_mut().enumerate() {
-            let was_tried = at < 64 && tried & (1 << at) != 0;
-            candidate.usable = (candidate.usable || panics) && !was_tried;
+        for (candidate, at) in candidates.iter_mut().zip(&group_state.servers) {
+            candidate.usable = (candidate.usable || panics) && !tried.contains(at);
         }
         let maglev = plan.maglevs[group].as_ref();
         let balancer = &mut group_state.balancer;
         let at = balancer.choose(&upstream.balance, candidates, maglev, key)?;
-        Some((at, group_state.servers[at]))
+        Some(group_state.servers[at])
     }
 }
 

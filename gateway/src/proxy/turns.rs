@@ -61,8 +61,8 @@ impl Gateway {
         };
         let (group, key) = (passing.group, passing.key);
         let unusable = || Response::sentence(503, "no server of this upstream is usable\n");
-        let chosen = self.servers.choose(&plan, group, (key, 0), context.now());
-        let (place, at) = chosen.ok_or_else(unusable)?;
+        let chosen = self.servers.choose(&plan, group, (key, &[]), context.now());
+        let at = chosen.ok_or_else(unusable)?;
         let (Some(passing), Some(server)) = (self.places.of(ticket), self.servers.at(at)) else {
             return Err(unusable());
         };
@@ -77,7 +77,7 @@ impl Gateway {
         server.in_flight += 1;
         passing.exchange = Some(exchange);
         passing.server = at;
-        passing.tried = if place < 64 { 1 << place } else { 0 };
+        passing.tried.clear();
         passing.heard = context.now();
         if !passing.early.is_empty() {
             passing.again = None;
@@ -305,8 +305,6 @@ impl Gateway {
             let waits = passing.exchange.is_none() && !passing.awaits;
             match moved.get(passing.group).and_then(Option::as_ref) {
                 Some(moved) => {
-                    let are = &self.servers.groups[moved.to].servers;
-                    passing.tried = moved.tried(passing.tried, are);
                     passing.group = moved.to;
                     passing.generation = generation;
                     if moved.other_gate {

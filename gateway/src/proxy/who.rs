@@ -151,8 +151,8 @@ impl Gateway {
             checker.asked = now;
             checker.due = again;
             let key = self.identities.below(u64::MAX);
-            let chosen = self.servers.choose(plan, remote.upstream, (key, 0), now);
-            let Some(server) = chosen.and_then(|(_, server)| self.servers.at(server)) else {
+            let chosen = self.servers.choose(plan, remote.upstream, (key, &[]), now);
+            let Some(server) = chosen.and_then(|server| self.servers.at(server)) else {
                 continue;
             };
             let question = upstream::Request::new("GET", &remote.path, &remote.host)

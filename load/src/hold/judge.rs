@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use measure::hold::{Facts, Tally};
+use measure::hold::{Broadcast, Facts, Tally};
 use measure::host::Host;
 use measure::process;
 use measure::record::{EndedBy, Generator, Stall};
@@ -57,12 +57,14 @@ pub(super) fn record(
     };
     let held = (end - start).as_secs_f64();
     let void = void(&tally, plan.connections, held, all());
+    let ended_by = all().find_map(|outcome| outcome.ended_by);
+    let ends = ended_by.map_or(EndedBy::Duration, by_signal);
     let broadcast_s = plan.broadcast_s.unwrap_or_default();
     let mut warnings = warnings(&plan, &tally, (start - origin).as_secs_f64(), held > 0.0);
     warnings.extend(kept.and_then(Kept::warning));
     warnings.extend(busy(&plan, &tally, longest_stall.as_ref()));
-    warnings.extend(unheard(&plan, &tally));
-    let ended_by = all().find_map(|outcome| outcome.ended_by);
+    let (broadcasts, _) = tally.broadcasts.apart(broadcast_s, held, ends);
+    warnings.extend(unheard(&plan, broadcasts));
     warnings.extend(cut_off(&tally).filter(|_| began && ended_by.is_some()));
     warnings.extend(longest_stall.as_ref().and_then(limit::stood_still));
     warnings.extend(void.iter().cloned());
@@ -81,7 +83,7 @@ pub(super) fn record(
             resident: footprint.over_time(origin),
             valid: void.is_empty(),
             warnings,
-            ended_by: ended_by.map_or(EndedBy::Duration, by_signal),
+            ended_by: ends,
         },
     )
 }
@@ -208,8 +210,7 @@ fn down(plan: &Plan, tally: &Tally) -> Option<String> {
 }
 
 /// Broadcasts that not everybody heard, or that were not said.
-fn unheard(plan: &Plan, tally: &Tally) -> Option<String> {
-    let each = &tally.broadcasts.each;
+fn unheard(plan: &Plan, each: &[Broadcast]) -> Option<String> {
     let unsaid = each.iter().filter(|one| one.said == 0).count();
     let said = || each.iter().filter(|one| one.said > 0);
     let missed: u64 = said()
@@ -224,13 +225,17 @@ fn unheard(plan: &Plan, tally: &Tally) -> Option<String> {
             plan.url()
         ),
         (0, _) => format!("{missed} of {sum} listeners didn't hear a broadcast in time"),
-        (_, 0) => format!("{unsaid} broadcasts weren't said, because no connection was open"),
+        (_, 0) => unsaid_by_whom(unsaid),
         _ => format!(
-            "{missed} of {sum} listeners didn't hear a broadcast in time, and {unsaid} broadcasts \
-             weren't said, because no connection was open"
+            "{missed} of {sum} listeners didn't hear a broadcast in time, and {}",
+            unsaid_by_whom(unsaid)
         ),
     };
     Some(what)
+}
+
+fn unsaid_by_whom(unsaid: usize) -> String {
+    format!("{unsaid} broadcasts weren't said, because all connections of a worker were down then")
 }
 
 /// Heartbeats that a signal left without an end.

@@ -1,8 +1,8 @@
 //! Holding connections: many that stand for long, and a heartbeat on each to find out whether they
 //! do.
 //!
-//! [`prepare`] makes sure that a plan can be carried out here: it chooses how many workers the
-//! limit of descriptors calls for, and from which addresses so many connections find their ports.
+//! [`prepare`] makes sure that a plan can be carried out here: it chooses how many workers so many
+//! connections call for, and from which addresses so many connections find their ports.
 //! [`Hold::carry_out`] opens the connections at their rate, keeps them, and brings back a
 //! [`Record`]; what its words mean is said in [`measure::hold`]. Each worker is a pinned thread
 //! with a driver of its own, as in a run, but its loop (`worker`) is another: it has no schedule of

@@ -1,13 +1,14 @@
 //! What a hold needs of this host: workers for so many connections, ports for so many connections.
 
 use std::cell::RefCell;
+use std::net::UdpSocket;
 
 use engine::choice::Kind;
 use engine::signal::Stop;
 use engine::{Address, SocketOptions, descriptors};
 use measure::cpu;
 use measure::host::Host;
-use measure::needs::{self, RESET_FROM};
+use measure::needs::{self, Connections, Over, RESET_FROM};
 use measure::time::Time;
 
 use super::footprint::Footprint;
@@ -61,7 +62,7 @@ pub fn prepare(plan: &Plan, stop: &Stop) -> Result<Hold, LoadError> {
     check_needs(&plan, ground.only())?;
     let threads = threads(&plan, ground.kind, descriptors::raise_limit(u64::MAX))?;
     if plan.threads.is_none() && threads > 1 {
-        says.push(format!("using {threads} workers, one for each CPU"));
+        says.push(format!("using {threads} workers, each on a CPU of its own"));
     }
     Ok(Hold {
         plan,
@@ -73,15 +74,30 @@ pub fn prepare(plan: &Plan, stop: &Stop) -> Result<Hold, LoadError> {
 
 /// Makes sure that so many connections can stand here, before the first is opened.
 fn check_needs(plan: &Plan, addresses: &[Address]) -> Result<(), LoadError> {
-    let is_here = addresses.iter().any(|address| match address {
-        Address::Tcp(tcp) => tcp.ip().is_loopback(),
-        Address::Unix(_) => true,
+    let over = match addresses.first() {
+        Some(Address::Unix(_)) => Over::Unix,
+        Some(Address::Tcp(tcp)) if tcp.ip().is_loopback() => Over::Loopback,
+        _ => Over::Network,
+    };
+    let is_here = over == Over::Unix || addresses.iter().any(is_of_this_host);
+    let needs = needs::Facts::read().needs(Connections {
+        number: plan.connections.into(),
+        ends: 1 + u64::from(is_here),
+        tls: plan.tls.is_some(),
+        over,
     });
-    let needs = needs::Facts::read().needs(plan.connections.into(), 1 + u64::from(is_here));
     let refusal = needs.iter().find_map(needs::Need::refusal);
     refusal.map_or(Ok(()), |why| {
         Err(LoadError::Limits(format!("-c {}: {why}", plan.connections)))
     })
+}
+
+/// Whether this is an address of this host: the kernel binds to no other (ip(7)).
+fn is_of_this_host(address: &Address) -> bool {
+    match address {
+        Address::Tcp(tcp) => UdpSocket::bind((tcp.ip(), 0)).is_ok(),
+        Address::Unix(_) => true,
+    }
 }
 
 /// How many workers there are: one has as many rings as its connections need, but where they are

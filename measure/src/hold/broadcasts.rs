@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
-use crate::record::Times;
+use crate::record::{EndedBy, Times};
 
 /// What one worker counted of broadcasts.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +50,21 @@ impl Broadcasts {
         self.heard_after.record(nanoseconds);
     }
 
+    /// Those that everybody had an interval's time to hear, and those that a signal which ended the
+    /// hold after `held_s` has cut off.
+    pub fn apart(
+        &self,
+        interval_s: f64,
+        held_s: f64,
+        ended_by: EndedBy,
+    ) -> (&[Broadcast], &[Broadcast]) {
+        let whole = match ended_by {
+            EndedBy::Interrupt | EndedBy::Terminate => (held_s / interval_s) as usize,
+            _ => usize::MAX,
+        };
+        self.each.split_at(whole.min(self.each.len()))
+    }
+
     /// Adds what another worker counted of the same broadcasts.
     pub(super) fn merge(&mut self, other: &Broadcasts) {
         let most = self.each.len().max(other.each.len());
@@ -71,7 +86,11 @@ impl Broadcasts {
 pub struct Heard {
     /// Broadcasts that fell due.
     pub due: u64,
-    /// Of those: said, because the connection that was to say it stood.
+    /// Of those: cut off by a signal before everybody had had an interval's time to hear it. They
+    /// count in none of the following sums.
+    #[serde(default)]
+    pub cut_off: u64,
+    /// Said, because the connection that was to say it stood, or another one of its worker.
     pub said: u64,
     /// Connections that stood when a broadcast was due, summed over those that were said.
     pub listeners: u64,
@@ -81,7 +100,7 @@ pub struct Heard {
     pub heard_share: Option<f64>,
     /// Broadcasts that a connection heard more than once.
     pub again: u64,
-    /// From when a broadcast was due until a listener heard it.
+    /// From when a broadcast was due until a listener heard it, also of those that were cut off.
     pub heard_after_us: Times,
     /// From when a broadcast was due until the last listener that heard it did: one time for each
     /// broadcast.
@@ -110,11 +129,16 @@ pub struct One {
 impl Heard {
     /// What all workers counted, merged, of broadcasts that were due every `interval_s`; `None`
     /// where none was.
-    pub(super) fn of(all: &Broadcasts, interval_s: f64) -> Option<Heard> {
+    pub(super) fn of(
+        all: &Broadcasts,
+        (interval_s, held_s): (f64, f64),
+        ended_by: EndedBy,
+    ) -> Option<Heard> {
         if all.each.is_empty() {
             return None;
         }
-        let said = || all.each.iter().filter(|one| one.said > 0);
+        let (whole, cut_off) = all.apart(interval_s, held_s, ended_by);
+        let said = || whole.iter().filter(|one| one.said > 0);
         let sum = |of: fn(&Broadcast) -> u64| said().map(of).sum::<u64>();
         let (listeners, heard) = (sum(|one| one.listeners), sum(|one| one.heard));
         let mut last = Histogram::new();
@@ -131,6 +155,7 @@ impl Heard {
         });
         Some(Heard {
             due: all.each.len() as u64,
+            cut_off: cut_off.len() as u64,
             said: said().count() as u64,
             listeners,
             heard,

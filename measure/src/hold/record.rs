@@ -274,7 +274,11 @@ impl<P> Record<P> {
                 .map(|(code, n)| (code.to_string(), n))
                 .collect(),
             close_codes: tally.closes.by_code(),
-            broadcasts: Heard::of(&tally.broadcasts, facts.broadcast_s),
+            broadcasts: Heard::of(
+                &tally.broadcasts,
+                (facts.broadcast_s, facts.duration_s),
+                facts.ended_by,
+            ),
             bytes: Bytes {
                 received: tally.bytes_received,
                 sent: tally.bytes_sent,
@@ -292,6 +296,26 @@ impl<P> Record<P> {
             thresholds: Vec::new(),
             ended_by: facts.ended_by,
         }
+    }
+}
+
+impl<P> Record<P> {
+    /// Every distribution of times that holds any, in microseconds, by name, in the order in which
+    /// a reader wants them.
+    pub fn times(&self) -> Vec<(&'static str, &Times)> {
+        let heard = self.broadcasts.as_ref();
+        let all = [
+            ("heartbeat", Some(&self.heartbeat_time_us)),
+            ("broadcast", heard.map(|heard| &heard.heard_after_us)),
+            ("last to hear", heard.map(|heard| &heard.last_after_us)),
+            ("set-up", Some(&self.set_up_time_us)),
+            ("re-establish", Some(&self.re_establish_time_us)),
+            ("lateness", Some(&self.lateness_us)),
+        ];
+        let there = all
+            .into_iter()
+            .filter_map(|(name, times)| Some((name, times?)));
+        there.filter(|(_, times)| times.max.is_some()).collect()
     }
 }
 

@@ -13,6 +13,10 @@ fn at(seconds: f64) -> Time {
 }
 
 fn record(tally: &Tally, asked: u64, duration_s: f64) -> Record<String> {
+    ended(tally, asked, duration_s, EndedBy::Duration)
+}
+
+fn ended(tally: &Tally, asked: u64, duration_s: f64, ended_by: EndedBy) -> Record<String> {
     Record::assemble(
         tally,
         Facts {
@@ -35,7 +39,7 @@ fn record(tally: &Tally, asked: u64, duration_s: f64) -> Record<String> {
             resident: vec![(0.5, 10_000), (1.5, 13_000), (1.9, 12_000)],
             valid: true,
             warnings: Vec::new(),
-            ended_by: EndedBy::Duration,
+            ended_by,
         },
     )
 }
@@ -183,4 +187,16 @@ fn a_broadcast_is_heard_by_the_listeners_of_all_workers() {
     assert_eq!((first.late_us, first.last_us), (Some(1.0), Some(5_000.0)));
     assert_eq!((second.at_s, second.late_us), (10.0, None));
     assert_eq!(record(&Tally::new(), 6, 20.0).broadcasts, None);
+    // A signal leaves no time to hear the second, and then the first.
+    let heard = ended(&tally, 6, 19.9, EndedBy::Interrupt)
+        .broadcasts
+        .unwrap();
+    assert_eq!((heard.due, heard.cut_off, heard.said), (2, 1, 1));
+    assert_eq!(heard.heard_share, Some(5.0 / 6.0));
+    let heard = ended(&tally, 6, 9.9, EndedBy::Terminate)
+        .broadcasts
+        .unwrap();
+    assert_eq!((heard.due, heard.cut_off, heard.said), (2, 2, 0));
+    assert_eq!((heard.heard_share, heard.last_after_us.max), (None, None));
+    assert_eq!(heard.each.len(), 2);
 }

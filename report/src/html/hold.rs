@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use load::hold::Record;
-use load::protocol::Protocol;
 use maud::{Markup, html};
 use measure::hold::Row;
 use measure::record::{EndedBy, Met, Times};
@@ -74,12 +73,7 @@ fn whole(number: u64) -> String {
 
 fn heartbeat(record: &Record) -> String {
     let every = time_us(record.plan.heartbeat_s * 1e6);
-    let what = match record.plan.protocol {
-        Protocol::Http1 => "an HTTP/1.1 request",
-        Protocol::Http2 { .. } => "an HTTP/2 PING",
-        Protocol::WebSocket { .. } => "a WebSocket ping",
-        Protocol::Grpc { .. } => "a gRPC health check",
-    };
+    let what = record.plan.protocol.heartbeat();
     format!("{what} every {every} on each")
 }
 
@@ -243,20 +237,8 @@ fn times(record: &Record) -> Markup {
         cells.extend(figures.map(cell));
         cells
     };
+    let rows: Vec<Vec<Cell>> = record.times().into_iter().map(row).collect();
     let heard = record.broadcasts.as_ref();
-    let all = [
-        ("heartbeat", Some(&record.heartbeat_time_us)),
-        ("broadcast", heard.map(|heard| &heard.heard_after_us)),
-        ("last to hear", heard.map(|heard| &heard.last_after_us)),
-        ("set-up", Some(&record.set_up_time_us)),
-        ("re-establish", Some(&record.re_establish_time_us)),
-        ("lateness", Some(&record.lateness_us)),
-    ];
-    let known = all
-        .into_iter()
-        .filter_map(|(name, times)| Some((name, times?)));
-    let known = known.filter(|(_, times)| times.max.is_some());
-    let rows: Vec<Vec<Cell>> = known.map(row).collect();
     let histograms = &record.histograms;
     let curves = [
         ("heartbeat", Some(&histograms.heartbeat_time)),

@@ -5,7 +5,7 @@ use engine::{Close, Driver};
 use measure::time::Time;
 use service::Service;
 
-use super::{Alarm, Connection, Worker, list};
+use super::{Alarm, Worker, list};
 
 /// How many connections are drained in a turn.
 const DRAINED_AT_ONCE: usize = 1024;
@@ -64,8 +64,12 @@ impl<D: Driver, S: Service> Worker<D, S> {
 
     pub(super) fn cut_all(&mut self) {
         for slot in 0..self.connections.len() {
-            if let Some(socket) = self.connections[slot].as_ref().map(Connection::socket) {
-                self.serving.counts.cut += 1;
+            if let Some(connection) = &self.connections[slot] {
+                let (socket, is_idle) = (
+                    connection.socket(),
+                    connection.is_idle(&self.settings.timeouts),
+                );
+                self.serving.counts.cut += u64::from(!is_idle);
                 self.close(socket, Close::Reset);
             }
         }

@@ -190,8 +190,8 @@ impl<S: Service> Stage<S> {
         }
     }
 
-    /// Stops, and serves to the end.
-    fn end(mut self) -> Summary {
+    /// Stops, and serves until nothing is left to do.
+    fn run_down(&mut self) {
         self.stop.request(Signal::Terminate);
         while !self.worker.is_done() {
             let latest = self.network.now().plus(SECOND);
@@ -199,6 +199,11 @@ impl<S: Service> Stage<S> {
                 .turn(&mut self.completions, latest)
                 .expect("the simulator never breaks");
         }
+    }
+
+    /// Stops, and serves to the end.
+    fn end(mut self) -> Summary {
+        self.run_down();
         self.worker.farewell().expect("the simulator never breaks")
     }
 }

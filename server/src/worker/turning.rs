@@ -41,6 +41,9 @@ impl<D: Driver, S: Service> Worker<D, S> {
             "the service holds something of clients that are gone"
         );
         self.post();
+        if let Some(place) = &self.settings.live {
+            place.end();
+        }
         let farewell = self.driver.clock().plus(FAREWELL_NS);
         self.driver
             .wait(Until::Time(farewell), &mut Completions::new())?;
@@ -55,7 +58,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
 
     /// Until when it may sleep, and until `latest` at most.
     fn until(&self, latest: Time) -> Until {
-        if self.to_drain.is_some() {
+        if self.to_drain.is_some() || self.to_retire.is_some() {
             return Until::Now;
         }
         let due = self.wheel.next_deadline().unwrap_or(Time::NEVER);
@@ -86,6 +89,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
             self.retire();
         }
         self.drain_some();
+        self.retire_some();
         self.serving.collect();
         self.serving.work();
         self.count_panics();

@@ -78,7 +78,7 @@ fn what_redis_refuses_is_said_once_in_its_words_and_counted() {
     let mut settings = asked(Some(&redis), Some(&database));
     if let Some(redis) = &mut settings.redis {
         redis.user = Some("reader".into());
-        redis.password = Some(settings::Password("any".into()));
+        redis.password = None;
         redis.revocations = None;
     }
     let users = Users::start(settings).expect("a thread");

@@ -70,12 +70,12 @@ fn hold_on_two_sockets(plan: &Plan, server: impl Peer + 'static) -> Record {
 }
 
 #[test]
-fn a_connection_that_waits_for_a_socket_in_vain_times_out() {
+fn a_connection_that_waits_for_a_socket_in_vain_says_that_none_was_free() {
     let mut plan = plan(3, 5.0);
     (plan.connect_timeout_s, plan.retries) = (2.0, 1);
     let record = hold_on_two_sockets(&plan, Server::new(|_, _, _| well(MS)));
     // It is tried twice, and the hold begins when it has been tried once.
-    assert_eq!(record.failed_attempts["connect_timeout"], 2);
+    assert_eq!(record.failed_attempts["descriptors_exhausted"], 2);
     assert_eq!(record.failed_attempts.len(), 1);
     assert!(
         (1.9..2.2).contains(&record.opening_s),

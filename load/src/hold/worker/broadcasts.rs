@@ -26,8 +26,10 @@ pub(super) struct Broadcasting {
 /// What a connection has heard.
 #[derive(Clone, Copy, Debug)]
 struct Hearing {
-    /// Since when it stands.
+    /// Since when it stands, or stood last.
     since: Time,
+    /// Until when it did.
+    until: Time,
     /// The latest that it has heard.
     latest: u32,
     /// Which of the 64 up to that it has: the n-th bit stands for `latest` − n.
@@ -37,9 +39,21 @@ struct Hearing {
 impl Hearing {
     const NOTHING: Hearing = Hearing {
         since: Time::NEVER,
+        until: Time::NEVER,
         latest: 0,
         heard: 0,
     };
+
+    /// Whether it's a listener of the broadcast of this number, which was due then.
+    fn listens(&self, number: u32, due: Time) -> bool {
+        self.has_heard(number) || self.since <= due && due < self.until
+    }
+
+    fn has_heard(&self, number: u32) -> bool {
+        let back = self.latest.checked_sub(number);
+        let bit = back.and_then(|back| 1u64.checked_shl(back)).unwrap_or(0);
+        self.heard & bit != 0
+    }
 
     /// It hears the broadcast of this number. Whether that is the first time.
     fn hear(&mut self, number: u32) -> bool {
@@ -69,7 +83,20 @@ impl Broadcasting {
 
     /// A connection stands from `now` on.
     pub(super) fn stands(&mut self, index: usize, now: Time) {
-        self.hearing[index].since = now;
+        let hearing = &mut self.hearing[index];
+        (hearing.since, hearing.until) = (now, Time::NEVER);
+    }
+
+    /// It does no longer.
+    pub(super) fn falls(&mut self, index: usize, now: Time) {
+        self.hearing[index].until = now;
+    }
+
+    /// How many connections stood when the broadcast of this number was due. A worker that is late
+    /// asks only afterwards.
+    fn listeners(&self, number: u32, due: Time) -> u64 {
+        let hearing = self.hearing.iter();
+        hearing.filter(|one| one.listens(number, due)).count() as u64
     }
 
     /// When the broadcast of this number is due in a hold that began then.
@@ -99,9 +126,10 @@ impl<D: Driver> Worker<'_, D> {
             }
             let number = broadcasting.next;
             broadcasting.next += 1;
+            let listeners = broadcasting.listeners(number, due);
             let said = self.say_to_all(number);
             let broadcast = self.tally.broadcasts.of(number);
-            broadcast.listeners = self.core.counts().connected;
+            broadcast.listeners = listeners;
             if said {
                 (broadcast.said, broadcast.late_ns) = (1, now.since(due));
             }

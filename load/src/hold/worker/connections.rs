@@ -89,7 +89,7 @@ impl<D: Driver> Worker<'_, D> {
     /// or the hold is over.
     pub(super) fn look_for_socket(&mut self, index: usize, since: Time, now: Time) {
         if self.is_over() || !self.core.look_for_socket(index, since, now) {
-            return self.ended(index, ErrorKind::ConnectTimeout, now);
+            return self.ended(index, ErrorKind::DescriptorsExhausted, now);
         }
         match self.core.has_place() {
             true => self.open(index, since, now),
@@ -99,15 +99,16 @@ impl<D: Driver> Worker<'_, D> {
 
     /// The socket is connected, and may be of use at once or only when the peer has greeted.
     pub(super) fn connected(&mut self, index: usize, now: Time) {
-        if self.is_over() {
-            self.drop_socket(index, Close::Graceful);
-        } else if self.core.greet(index) {
+        if self.is_over() || self.core.greet(index) {
             self.usable(index, now);
         }
     }
 
     /// The peer has greeted, or need not.
     pub(super) fn usable(&mut self, index: usize, now: Time) {
+        if self.is_over() {
+            return self.drop_socket(index, Close::Graceful);
+        }
         let Some(since) = self.core.opened(index) else {
             return;
         };
@@ -178,6 +179,9 @@ impl<D: Driver> Worker<'_, D> {
             }
         }
         self.tally.lost(kind);
+        if let Some(broadcasting) = &mut self.broadcasting {
+            broadcasting.falls(index, now);
+        }
         // One that its peer has ended is ended likewise.
         let how = if is_closed {
             Close::Graceful

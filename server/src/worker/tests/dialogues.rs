@@ -178,12 +178,7 @@ fn frames(heard: &Heard) -> &[u8] {
 
 /// Stops a worker, and serves to its end. Nobody is there then of whom the service doesn't know.
 fn end(mut stage: Stage<Parlour>) -> Summary {
-    stage.stop.request(Signal::Terminate);
-    while !stage.worker.is_done() {
-        let latest = stage.network.now().plus(SECOND);
-        let turned = stage.worker.turn(&mut stage.completions, latest);
-        turned.expect("the simulator never breaks");
-    }
+    stage.run_down();
     let open = &stage.worker.serving.service().open;
     assert!(open.is_empty(), "{open:?}");
     stage.worker.farewell().expect("the simulator never breaks")

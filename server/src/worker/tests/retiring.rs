@@ -1,5 +1,7 @@
 //! Workers that give their listening socket up: no client connects to them in vain.
 
+use std::time::Duration;
+
 use super::http2::{GOAWAY, HEADERS, opening, request};
 use super::*;
 
@@ -84,4 +86,27 @@ fn a_client_that_never_asks_is_let_go_when_it_has_been_silent() {
         assert!((5 * SECOND..6 * SECOND + 50 * MS).contains(&told), "{told}");
         assert!(heard.reset.is_none() && heard.ended.is_some());
     }
+}
+
+#[test]
+fn with_little_time_to_drain_who_waits_for_nothing_is_let_go_and_who_waits_is_cut_off() {
+    let mut stage = Stage::new(1, Faults::none());
+    stage.worker.settings.timeouts.drain = Duration::from_millis(500);
+    let asks = |path| Script {
+        sends: vec![(10 * MS, get(path).into_bytes())],
+        ..Script::default()
+    };
+    let (idle, waits) = (stage.dial(asks("/")), stage.dial(asks("/delay/2s")));
+    stage.serve(20 * MS, || false);
+    stage.stop.retire();
+    while !stage.worker.is_done() {
+        stage.serve(SECOND, || {
+            idle.borrow().is_over() && waits.borrow().is_over()
+        });
+    }
+    let summary = stage.end();
+    assert_eq!(summary.counts.cut, 1);
+    let (idle, waits) = (idle.take(), waits.take());
+    assert!(idle.reset.is_none() && idle.ended.is_some());
+    assert!(waits.reset.is_some());
 }

@@ -192,12 +192,7 @@ fn told_and_heard(
     let mut stage = Stage::serving(seed, faults, streaming);
     let heard = stage.dial(script);
     stage.serve(length, || heard.borrow().is_over());
-    stage.stop.request(Signal::Terminate);
-    while !stage.worker.is_done() {
-        let latest = stage.network.now().plus(SECOND);
-        let turned = stage.worker.turn(&mut stage.completions, latest);
-        turned.expect("the simulator never breaks");
-    }
+    stage.run_down();
     let open = &stage.worker.serving.service().open;
     assert!(open.is_empty(), "seed {seed}: {open:?} was not told of");
     let summary = stage.worker.summary();
@@ -666,12 +661,7 @@ fn who_leaves_is_told_whatever_was_under_way_and_nobody_is_told_twice() {
             })
             .collect();
         stage.serve(SECOND, || false);
-        stage.stop.request(Signal::Terminate);
-        while !stage.worker.is_done() {
-            let latest = stage.network.now().plus(SECOND);
-            let turned = stage.worker.turn(&mut stage.completions, latest);
-            turned.expect("the simulator never breaks");
-        }
+        stage.run_down();
         let open = &stage.worker.serving.service().open;
         assert!(
             open.is_empty(),

@@ -7,14 +7,18 @@ use crate::route::ROUTE_BITS;
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Members {
+    /// Nobody's are only in between: somebody has the last.
     places: Vec<Option<Ticket>>,
-    /// Places that nobody has.
+    /// Places that nobody had when they came in here.
     free: Vec<u32>,
+    count: usize,
 }
 
 impl Members {
     /// Gives whoever has sent the request of `context` a place. False if no tag could name one.
     pub(super) fn join(&mut self, context: &mut Context<'_>) -> bool {
+        let is_taken = |place: u32| !matches!(self.places.get(place as usize), Some(None));
+        while self.free.pop_if(|place| is_taken(*place)).is_some() {}
         let place = match self.free.last() {
             Some(&place) => place,
             None => self.places.len() as u32,
@@ -29,6 +33,7 @@ impl Members {
             Some(_) => self.places[place as usize] = ticket,
             None => self.places.push(ticket),
         }
+        self.count += 1;
         true
     }
 
@@ -43,8 +48,10 @@ impl Members {
         if is_member {
             self.places[place(ticket)] = None;
             self.free.push(place(ticket) as u32);
+            self.count -= 1;
+            while self.places.pop_if(|place| place.is_none()).is_some() {}
         }
-        if self.count() == 0 {
+        if self.count == 0 {
             *self = Members::default();
         }
         is_member
@@ -52,7 +59,7 @@ impl Members {
 
     /// How many there are.
     pub(super) fn count(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.count
     }
 
     /// The members at and behind this place, which moves on.

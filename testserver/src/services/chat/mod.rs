@@ -23,6 +23,9 @@ const BYTES_AT_ONCE: usize = 4 << 20;
 /// … to which a shorter message counts as so many: that makes 1,024 members.
 const BYTES_LEAST: usize = 4096;
 
+/// An empty place that is passed counts as so many.
+const BYTES_PASSED: usize = 16;
+
 /// "Try again later" (IANA's registry of close codes, RFC 6455 §11.7).
 const TRY_AGAIN_LATER: u16 = 1013;
 
@@ -73,7 +76,7 @@ impl Chat {
         }
         while let Some(said) = &self.telling {
             let each = said.bytes.len().max(BYTES_LEAST);
-            let mut told = 0;
+            let (mut told, from) = (0, self.place);
             let some = self
                 .members
                 .beginning_at(&mut self.place)
@@ -82,7 +85,8 @@ impl Chat {
             context.say_all(some, said.binary, &said.bytes);
             self.room.count_told(told);
             // One that nobody hears costs something, too.
-            left = left.saturating_sub(told.max(1).saturating_mul(each));
+            let passed = (self.place - from).saturating_mul(BYTES_PASSED);
+            left = left.saturating_sub(told.max(1).saturating_mul(each).max(passed));
             if self.members.end_before(self.place) {
                 self.place = 0;
                 self.telling = self.room.next(worker);

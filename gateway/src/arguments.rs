@@ -150,7 +150,6 @@ fn of(verb: Verb) -> Arguments {
     }
 }
 
-/// A number of processes.
 /// The file behind --config. Elsewhere `-c` means to check.
 fn file(flag: &str, word: OsString) -> Result<PathBuf, String> {
     if word.to_string_lossy().starts_with('-') {
@@ -162,6 +161,7 @@ fn file(flag: &str, word: OsString) -> Result<PathBuf, String> {
     Ok(PathBuf::from(word))
 }
 
+/// A number of processes.
 fn number(word: &OsStr) -> Result<usize, String> {
     let number = word.to_str().and_then(|text| text.parse().ok());
     let number = number.filter(|number| (1..=PROCESSES_MAX).contains(number));

@@ -25,6 +25,7 @@ mod proxy;
 mod resolver;
 mod routing;
 mod stores;
+pub mod terminal;
 mod tokens;
 
 use std::fmt;

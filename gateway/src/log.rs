@@ -3,9 +3,10 @@
 //!
 //! Queries, fields and bodies aren't in it, because they may hold secrets.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::net::IpAddr;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,6 +16,8 @@ use std::thread::{self, JoinHandle};
 use measure::time;
 use serde::Serialize;
 use server::{Body, Response};
+
+use crate::terminal;
 
 /// Entries that may wait to be written.
 const WAITING_MAX: usize = 8192;
@@ -196,9 +199,28 @@ impl Write for Out {
 fn open(path: &Path) -> io::Result<BufWriter<Out>> {
     let out = match path == Path::new("-") {
         true => Out::Standard(io::stdout()),
-        false => Out::File(OpenOptions::new().create(true).append(true).open(path)?),
+        false => {
+            let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+            if ends_in_a_line(path) {
+                // A disk was full then.
+                let _ = file.write_all(b"\n");
+            }
+            Out::File(file)
+        }
     };
     Ok(BufWriter::new(out))
+}
+
+/// Whether a file breaks off in the middle of a line.
+fn ends_in_a_line(path: &Path) -> bool {
+    let mut last = [b'\n'];
+    let read = fs::metadata(path).and_then(|about| {
+        if about.is_file() && about.len() > 0 {
+            File::open(path)?.read_exact_at(&mut last, about.len() - 1)?;
+        }
+        Ok(())
+    });
+    read.is_ok() && last != [b'\n']
 }
 
 /// Writes what comes. Whenever nothing waits, everything that was written is there to be read.
@@ -211,11 +233,18 @@ fn write_all(
     dropped: &AtomicU64,
 ) {
     let mut line = Vec::new();
+    // Lines that are in no file yet.
+    let mut pending = 0;
+    let flush = |out: &mut BufWriter<Out>, pending: &mut u64| {
+        if out.flush().is_ok() {
+            *pending = 0;
+        }
+    };
     loop {
         let message = match messages.try_recv() {
             Ok(message) => message,
             Err(_) => {
-                let _ = out.flush();
+                flush(&mut out, &mut pending);
                 match messages.recv() {
                     Ok(message) => message,
                     Err(_) => return,
@@ -229,20 +258,28 @@ fn write_all(
                 if serde_json::to_writer(&mut line, &entry).is_ok() {
                     line.push(b'\n');
                     // A disk that is full loses lines and nothing else.
-                    if out.write_all(&line).is_err() {
-                        dropped.fetch_add(1, Relaxed);
+                    match out.write_all(&line) {
+                        Ok(()) => pending += 1,
+                        Err(_) => drop(dropped.fetch_add(1, Relaxed)),
                     }
                 }
             }
             Message::Reopen => {
-                let _ = out.flush();
+                flush(&mut out, &mut pending);
                 match open(path) {
-                    Ok(opened) => out = opened,
-                    Err(why) => eprintln!("ringside-gateway: the access log stays as it is: {why}"),
+                    Ok(opened) => {
+                        dropped.fetch_add(std::mem::take(&mut pending), Relaxed);
+                        // What it still has goes nowhere, rather than behind a line of the new one.
+                        drop(std::mem::replace(&mut out, opened).into_parts());
+                    }
+                    Err(why) => {
+                        terminal::tell(format_args!("the access log stays as it is: {why}"));
+                    }
                 }
             }
             Message::End => {
-                let _ = out.flush();
+                flush(&mut out, &mut pending);
+                dropped.fetch_add(pending, Relaxed);
                 return;
             }
         }

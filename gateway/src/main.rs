@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use gateway::{Config, example};
+use gateway::{Config, example, terminal};
 use measure::foreign::screened;
 use server::{Address, Stop, Summary};
 
@@ -20,17 +20,21 @@ fn main() -> ExitCode {
     let arguments = match arguments::parse(std::env::args_os().skip(1)) {
         Ok(arguments) => arguments,
         Err(wrong) => {
-            eprintln!("ringside-gateway: {}", screened(&wrong));
+            terminal::tell(wrong);
             return ExitCode::from(2);
         }
     };
     let done = match &arguments.verb {
         Verb::Help => {
-            print!("{}", arguments::HELP);
+            terminal::print(arguments::HELP);
             Ok(())
         }
         Verb::Version => {
-            println!("ringside-gateway {}", env!("CARGO_PKG_VERSION"));
+            terminal::print(concat!(
+                "ringside-gateway ",
+                env!("CARGO_PKG_VERSION"),
+                "\n"
+            ));
             Ok(())
         }
         Verb::Check(path) => check(path, arguments.processes),
@@ -43,7 +47,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("ringside-gateway: {}", screened(&error.to_string()));
+            terminal::tell(error);
             ExitCode::FAILURE
         }
     }
@@ -52,7 +56,7 @@ fn main() -> ExitCode {
 /// Says what a configuration leaves out of what it names.
 fn remark(config: &Config) {
     for remark in config.remarks() {
-        eprintln!("ringside-gateway: {}", screened(&remark));
+        terminal::tell(remark);
     }
 }
 
@@ -68,7 +72,7 @@ fn check(path: &Path, processes: Option<usize>) -> Result<(), Box<dyn Error>> {
         "{} is fine: {routes} routes, {upstreams} upstreams",
         path.display()
     );
-    println!("{}", screened(&text));
+    terminal::print(format_args!("{}\n", screened(&text)));
     Ok(())
 }
 
@@ -95,13 +99,15 @@ fn show(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let Address::Tcp(address) = running.address().clone() else {
         return Err("the example listens on TCP".into());
     };
-    eprintln!("{text}");
-    eprintln!("That was the configuration. Try:");
-    eprintln!("  curl http://{address}/hello");
-    eprintln!("  curl http://{address}/anything -H 'x-colour: blue' -d body");
-    eprintln!("  curl http://{address}/private");
     let token = example::TOKEN;
-    eprintln!("  curl http://{address}/private -H 'authorization: Bearer {token}'");
+    terminal::note(format_args!(
+        "{text}\n\
+         That was the configuration. Try:\n  \
+         curl http://{address}/hello\n  \
+         curl http://{address}/anything -H 'x-colour: blue' -d body\n  \
+         curl http://{address}/private\n  \
+         curl http://{address}/private -H 'authorization: Bearer {token}'"
+    ));
     let done = wait(running, drain);
     upstream.stop();
     upstream.join()?;
@@ -109,14 +115,14 @@ fn show(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
 }
 
 fn wait(running: gateway::Running, drain: Duration) -> Result<(), Box<dyn Error>> {
-    eprintln!(
+    terminal::note(format_args!(
         "listening on {} ({})",
         running.address(),
         running.engine_name()
-    );
+    ));
     let summary = running.join()?;
     tell_cut("", &summary, drain);
-    eprintln!("served {} requests", summary.counts.requests);
+    terminal::note(format_args!("served {} requests", summary.counts.requests));
     Ok(())
 }
 
@@ -128,5 +134,5 @@ fn tell_cut(who: &str, summary: &Summary, drain: Duration) {
         cut => format!("{cut} connections were"),
     };
     let why = format!("{drain:?} after the end began (`drain` in [timeouts])");
-    eprintln!("ringside-gateway: {who}{were} cut off, {why}");
+    terminal::tell(format_args!("{who}{were} cut off, {why}"));
 }

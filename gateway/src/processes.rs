@@ -4,9 +4,8 @@ use std::error::Error;
 use std::path::Path;
 use std::time::Duration;
 
-use gateway::{BadConfig, Config};
+use gateway::{BadConfig, Config, terminal};
 use master::{Role, Settings, Worker};
-use measure::foreign::screened;
 use server::{Certificate, Stop};
 
 /// How long a worker may take to end beyond its drain, after which it has cut off what was left.
@@ -31,7 +30,7 @@ fn lead(path: &Path, processes: usize) -> Result<(), Box<dyn Error>> {
         engine: Some(config.listen.engine),
         ..Settings::new(config.listen.address.clone(), processes)
     };
-    let say = |text: &str| eprintln!("ringside-gateway: {}", screened(text));
+    let say = |text: &str| terminal::tell(text);
     master::run_with(&settings, &say, &|text| {
         let text = String::from_utf8_lossy(text);
         let next = Config::of(&path.display().to_string(), &text);

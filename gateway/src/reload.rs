@@ -4,8 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::thread;
 
-use gateway::{Config, Exchange};
-use measure::foreign::screened;
+use gateway::{Config, Exchange, terminal};
 use nix::sys::signal::{SigSet, Signal};
 
 /// SIGHUP, blocked in every thread so that one of them can wait for it (sigwait(3)): no handler,
@@ -29,7 +28,7 @@ impl Reload {
         thread::spawn(move || {
             while self.0.wait().is_ok() {
                 let said = read_again(&path, &exchange);
-                eprintln!("ringside-gateway: {}", screened(&said));
+                terminal::tell(said);
             }
         });
     }

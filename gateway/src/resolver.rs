@@ -10,11 +10,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use measure::foreign::screened;
 use measure::time::Time;
 
 use crate::config::Config;
 use crate::plan::{Plan, Plans};
+use crate::terminal;
 
 /// How long one look-up may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -270,7 +270,7 @@ fn look_up(names: &[Name]) -> Vec<io::Result<Vec<SocketAddr>>> {
 }
 
 fn say(text: &str) {
-    eprintln!("ringside-gateway: {}", screened(text));
+    terminal::tell(text);
 }
 
 #[cfg(test)]

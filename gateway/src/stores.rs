@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::time::Duration;
 
-use measure::foreign::screened;
 use measure::time::Time;
 use users::Users;
 use users::counts::Snapshot;
+
+use crate::terminal;
 
 /// For so long nothing is said after the start: connections are still being made.
 const QUIET: Duration = Duration::from_secs(2);
@@ -50,11 +51,10 @@ impl Said {
     /// Says what has changed since, and why.
     pub(crate) fn look(&self, name: &str, users: &Users, now: Time) {
         for line in users.new_causes() {
-            let said = format!("users {name}: {line}");
-            eprintln!("ringside-gateway: {}", screened(&said));
+            terminal::tell(format_args!("users {name}: {line}"));
         }
         for line in self.changes(&users.counts(), now) {
-            eprintln!("ringside-gateway: users {}: {line}", screened(name));
+            terminal::tell(format_args!("users {name}: {line}"));
         }
     }
 

@@ -297,7 +297,7 @@ impl Master<'_> {
             self.members.remove(&id);
             self.board.shown().leave(id);
             if self.roster.has_place(id) {
-                (self.say)(&format!("worker {pid} ended by itself ({})", how(status)));
+                (self.say)(&format!("worker {pid} {}", how(status)));
             }
             let actions = self.roster.ended(id, now);
             self.carry_out(actions);
@@ -308,7 +308,7 @@ impl Master<'_> {
             self.successor = None;
             self.roster.not_replaced();
             (self.say)(&format!(
-                "the other master ended before it served ({}): going on",
+                "the other master {} before it served: going on",
                 how(status)
             ));
         }
@@ -522,12 +522,12 @@ impl Master<'_> {
 fn how(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit code {code}"),
+        (Some(code), _) => format!("ended by itself (exit code {code})"),
         (None, Some(number)) => match Signal::try_from(number) {
-            Ok(signal) => signal.as_str().to_owned(),
-            Err(_) => format!("signal {number}"),
+            Ok(signal) => format!("was killed ({signal})"),
+            Err(_) => format!("was killed (signal {number})"),
         },
-        (None, None) => "nobody knows how".to_owned(),
+        (None, None) => "ended, nobody knows how".to_owned(),
     }
 }
 

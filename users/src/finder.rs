@@ -93,6 +93,12 @@ pub(crate) struct Finder {
     random: RandomState,
 }
 
+/// What is said of a value in Redis that can't be read, …
+const NO_OBJECT: &str = "what Redis has of a user is no JSON object, so it's of no use";
+/// … and of a row of the database.
+const NO_USER: &str = "what the database says of a user can't be read: its columns have to have \
+                       names and values that JSON can hold";
+
 impl fmt::Debug for Finder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Finder")
@@ -291,7 +297,7 @@ impl Finder {
             };
             match got {
                 redis_store::Got::Failed => self.counts.redis_failed.add(),
-                redis_store::Got::Nonsense => self.counts.nonsense.add(),
+                redis_store::Got::Nonsense => self.nonsense(NO_OBJECT),
                 _ if self.database.is_none() => return Found::Nobody,
                 _ => {}
             }
@@ -313,10 +319,19 @@ impl Finder {
             database::Got::Nothing => return Found::Nobody,
             database::Got::Failed => (&self.counts.database_failed, Found::Unavailable),
             database::Got::Refused => (&self.counts.database_failed, Found::Nonsense),
-            _ => (&self.counts.nonsense, Found::Nonsense),
+            _ => {
+                self.nonsense(NO_USER);
+                return Found::Nonsense;
+            }
         };
         count.add();
         found
+    }
+
+    /// What a store has of a user makes no sense.
+    fn nonsense(&self, says: &str) {
+        self.counts.nonsense.add();
+        self.causes.say(says.into(), || says.into(), Time::now());
     }
 
     /// The data of users have changed.

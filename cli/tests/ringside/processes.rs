@@ -163,7 +163,7 @@ fn a_worker_that_is_killed_is_replaced_and_the_others_go_on() {
             assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
         }
         let said = master.end();
-        assert!(said.contains("ended by itself (SIGKILL)"), "{said}");
+        assert!(said.contains("was killed (SIGKILL)"), "{said}");
     });
 }
 

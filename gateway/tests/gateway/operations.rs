@@ -304,6 +304,42 @@ fn a_log_that_was_moved_away_is_begun_again() {
 }
 
 #[test]
+fn lines_that_a_full_disk_did_not_take_are_counted_and_the_next_ones_are_whole() {
+    let config = "[log]\nfile = \"/dev/full\"\n[admin]\naddress = \"127.0.0.1:0\"\n\
+                  [[route]]\nanswer = { status = 200 }\n";
+    let gateway = Gateway::start(config);
+    for round in 1..=3 {
+        (0..10).for_each(|_| drop(gateway.get("/")));
+        let listen = "[listen]\naddress = \"127.0.0.1:0\"\n";
+        let again = Config::of("test", &format!("{listen}{config}")).expect("it's in order");
+        let exchange = gateway.running().exchange();
+        exchange.put(again).expect("no thread is needed");
+        let dropped = format!("ringside_gateway_log_dropped_total {}", 10 * round);
+        wait_for(&gateway, &dropped);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("access.log");
+    std::fs::write(&path, "{\"time\":\"20").expect("a file of our own");
+    let config = format!(
+        "[log]\nfile = \"{}\"\n[[route]]\nanswer = {{ status = 200 }}\n",
+        path.display()
+    );
+    let gateway = Gateway::start(&config);
+    gateway.get("/behind");
+    let whole = || {
+        let text = std::fs::read_to_string(&path).expect("it's there");
+        text.lines()
+            .nth(1)
+            .is_some_and(|line| line.contains("/behind\""))
+    };
+    let until = measure::time::Time::now() + PATIENCE;
+    while !whole() {
+        assert!(measure::time::Time::now() < until, "no line is there");
+        std::thread::park_timeout(std::time::Duration::from_millis(5));
+    }
+}
+
+#[test]
 fn no_request_is_lost_while_configurations_change() {
     on_each_engine(|engine| {
         let origins = [Origin::named("a"), Origin::named("b"), Origin::named("c")];

@@ -241,7 +241,7 @@ fn a_worker_that_is_killed_is_replaced_whatever_the_file_has_become() {
         assert!((0..10).all(|_| master.get().ends_with("old")));
         let said = master.end();
         for line in [
-            "ended by itself (SIGKILL)",
+            "was killed (SIGKILL)",
             "gateway.toml:2:12: no upstream is called `nobody`",
             "not reloaded: a new worker ended before it served",
             "gateway.toml can't be read: No such file",
@@ -535,7 +535,7 @@ fn a_worker_that_hangs_is_seen_and_replaced() {
     assert_eq!(metric(&master, "ringside_silent_kills_total "), Some(1));
     let said = master.end();
     assert!(said.contains("gives no sign of life"), "{said}");
-    assert_eq!(said.matches("ended by itself").count(), 1, "{said}");
+    assert_eq!(said.matches("was killed").count(), 1, "{said}");
 }
 
 #[test]

@@ -226,7 +226,7 @@ impl Client {
         let id = self.begin(place)?;
         let core = &mut self.connection;
         let ends = request.body.is_empty() && !request.ended_by_data;
-        core.sender.write(out, id, &request.head, ends);
+        core.sender().write(out, id, &request.head, ends);
         self.open(place, id, request.head.meaning().head_request, ends);
         if !ends {
             let sent = self.connection.send_data(place, &request.body, true, out);
@@ -258,7 +258,7 @@ impl Client {
         let id = self.begin(place)?;
         let core = &mut self.connection;
         let ends = body.is_empty();
-        core.sender.write_block(out, id, block, ends);
+        core.sender().write_block(out, id, block, ends);
         self.open(place, id, head_request, ends);
         if !ends {
             let sent = self.connection.send_data(place, body, true, out);
@@ -282,7 +282,7 @@ impl Client {
         out: &mut Vec<u8>,
     ) -> Result<(), Misuse> {
         let id = self.begin(place)?;
-        self.connection.sender.write_block(out, id, block, false);
+        self.connection.sender().write_block(out, id, block, false);
         self.open(place, id, head_request, false);
         Ok(())
     }
@@ -494,7 +494,7 @@ impl Client {
     }
 
     #[inline]
-    fn head(&self, place: u32, end: bool) -> Event<'_> {
+    fn head(&mut self, place: u32, end: bool) -> Event<'_> {
         let head = self.connection.head();
         let status = head.meaning().status;
         if status < 200 {

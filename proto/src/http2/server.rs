@@ -208,7 +208,7 @@ impl Server {
     ) -> Result<(), Unsent> {
         let place = self.place(stream, Message::Head(status))?;
         let ends = self.head_ends(place, status, end)?;
-        let sender = &mut self.connection.sender;
+        let sender = self.connection.sender();
         sender
             .write_once(out, (stream, ends), Some(status), fields)
             .map_err(Unsent::Misuse)?;
@@ -231,7 +231,7 @@ impl Server {
     ) -> Result<(), Unsent> {
         let place = self.place(stream, Message::Head(status))?;
         let ends = self.head_ends(place, status, end)?;
-        let sender = &mut self.connection.sender;
+        let sender = self.connection.sender();
         sender
             .write_response(out, (stream, ends), status, fields)
             .map_err(Unsent::Misuse)?;
@@ -284,7 +284,7 @@ impl Server {
         out: &mut Vec<u8>,
     ) -> Result<(), Unsent> {
         let place = self.place(stream, Message::Rest)?;
-        let sender = &mut self.connection.sender;
+        let sender = self.connection.sender();
         sender
             .write_once(out, (stream, true), None, fields)
             .map_err(Unsent::Misuse)?;
@@ -307,7 +307,7 @@ impl Server {
         if trailers.kind() != Kind::Trailers {
             return Err(misuse("a head was sent where trailers belong"));
         }
-        self.connection.sender.write(out, stream, trailers, true);
+        self.connection.sender().write(out, stream, trailers, true);
         self.connection.end_out(place);
         Ok(())
     }
@@ -414,11 +414,9 @@ impl Server {
     }
 
     #[inline]
-    fn request(&self, stream: u32, end: bool) -> Event<'_> {
-        let (list, meaning) = (
-            self.connection.head().list(),
-            self.connection.head().meaning(),
-        );
+    fn request(&mut self, stream: u32, end: bool) -> Event<'_> {
+        let head = self.connection.head();
+        let (list, meaning) = (head.list(), head.meaning());
         Event::Request {
             stream,
             method: list.value(meaning.method),
@@ -506,7 +504,7 @@ impl Server {
         let ends = self.head_ends(place, status, end)?;
         let core = &mut self.connection;
         let id = core.streams.at(place).map_or(0, |stream| stream.id);
-        core.sender.write(out, id, head, ends);
+        core.sender().write(out, id, head, ends);
         self.head_written(place, status, ends);
         Ok(ends)
     }

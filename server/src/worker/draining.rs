@@ -70,7 +70,12 @@ impl<D: Driver, S: Service> Worker<D, S> {
                     connection.is_idle(&self.settings.timeouts),
                 );
                 self.serving.counts.cut += u64::from(!is_idle);
-                self.close(socket, Close::Reset);
+                let how = if is_idle {
+                    Close::Graceful
+                } else {
+                    Close::Reset
+                };
+                self.close(socket, how);
             }
         }
         self.upstream_drain(true);

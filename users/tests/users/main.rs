@@ -191,6 +191,9 @@ fn nonsense_in_redis_is_passed_by_and_mended_and_in_the_database_it_is_nobodys()
         });
     }
     assert_eq!(users.counts().nonsense, 3);
+    let said = users.new_causes();
+    let told = said.iter().filter(|line| line.contains("no JSON object"));
+    assert_eq!(told.count(), 1, "{said:?}");
     // A query that finds two, and one that isn't one.
     for query in [
         "SELECT name FROM test.people WHERE id <> ?",

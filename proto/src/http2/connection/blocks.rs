@@ -4,7 +4,7 @@ use super::super::Role;
 use super::super::faults;
 use super::super::frame::{self, Header, flag};
 use super::super::message::Kind;
-use super::{Block, Come, Connection, Incoming, compression, empty};
+use super::{Block, Come, Connection, Fields, Incoming, compression, empty};
 
 impl Connection {
     #[inline]
@@ -27,7 +27,7 @@ impl Connection {
         if fragment.is_empty() {
             self.count_idle()?;
         }
-        self.fragments.extend_from_slice(fragment);
+        self.fields().fragments.extend_from_slice(fragment);
         self.block = Some(block);
         Ok(None)
     }
@@ -45,10 +45,11 @@ impl Connection {
         if block.continuations > limits.continuations {
             return Err(faults::CONTINUATIONS);
         }
-        if self.fragments.len() + payload.len() > block_bytes_max as usize {
+        let fragments = &mut self.fields().fragments;
+        if fragments.len() + payload.len() > block_bytes_max as usize {
             return Err(faults::BLOCK_TOO_LONG);
         }
-        self.fragments.extend_from_slice(payload);
+        fragments.extend_from_slice(payload);
         if !header.has(flag::END_HEADERS) {
             if payload.is_empty() {
                 self.count_idle()?;
@@ -57,10 +58,10 @@ impl Connection {
             return Ok(None);
         }
         debug_assert!(self.block.is_none(), "a block goes on that has ended");
-        let mut fragments = std::mem::take(&mut self.fragments);
+        let mut fragments = std::mem::take(&mut self.fields().fragments);
         let come = self.read_block(block, &fragments, out);
         empty(&mut fragments);
-        self.fragments = fragments;
+        self.fields().fragments = fragments;
         come
     }
 
@@ -105,13 +106,14 @@ impl Connection {
             self.discard(bytes)?;
             return self.stream_error(place, faults::HALF_CLOSED_STREAM, out);
         }
+        let fields = Fields::of(&mut self.fields, &self.config, self.settings_unacked);
         let (memo, kind) = match head_in {
-            true => (&mut self.trailers, Kind::Trailers),
-            false => (&mut self.heads, Kind::Response),
+            true => (&mut fields.trailers, Kind::Trailers),
+            false => (&mut fields.heads, Kind::Response),
         };
         let list_bytes_max = self.config.limits.header_list_bytes;
         let judged = memo
-            .read(&mut self.decoder, bytes, kind, list_bytes_max)
+            .read(&mut fields.decoder, bytes, kind, list_bytes_max)
             .map_err(compression)?;
         let accepted = judged.and_then(|meaning| {
             if block.depends_on_itself {
@@ -146,9 +148,10 @@ impl Connection {
         debug_assert!(id > self.highest, "stream {id} was opened before");
         self.highest = id;
         let list_bytes_max = self.config.limits.header_list_bytes;
-        let judged = self
+        let fields = self.fields();
+        let judged = fields
             .heads
-            .read(&mut self.decoder, bytes, Kind::Request, list_bytes_max)
+            .read(&mut fields.decoder, bytes, Kind::Request, list_bytes_max)
             .map_err(compression)?;
         if self.closing {
             return Ok(None);

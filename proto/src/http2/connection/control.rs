@@ -57,7 +57,10 @@ impl Connection {
     pub(super) fn read_settings(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Come<'static> {
         let changes = settings::read(payload, self.role)?;
         if let Some(bytes) = changes.header_table_bytes {
-            self.sender.set_table_max(bytes);
+            // A table as large as it is from the beginning on changes nothing.
+            if self.fields.is_some() || bytes < TABLE_BYTES_DEFAULT {
+                self.sender().set_table_max(bytes);
+            }
         }
         if let Some(streams) = changes.streams {
             self.peer_streams = streams;
@@ -86,8 +89,8 @@ impl Connection {
         }
         self.settings_unacked = false;
         let table_bytes = self.config.header_table_bytes;
-        if table_bytes < TABLE_BYTES_DEFAULT {
-            self.decoder.set_table_max(table_bytes);
+        if let Some(fields) = &mut self.fields {
+            fields.settings_acked(table_bytes);
         }
         let full = self.config.stream_window;
         let change = i64::from(full) - i64::from(self.receive_initial);
@@ -219,7 +222,7 @@ impl Connection {
     /// Decodes a block that nobody wants, for what it does to the table.
     #[cold]
     pub(super) fn discard(&mut self, block: &[u8]) -> Result<(), Fault> {
-        match self.decoder.decode(block, 0, &mut |_, _| {}) {
+        match self.fields().decoder.decode(block, 0, &mut |_, _| {}) {
             Err(hpack::Error::Compression(violation)) => Err(compression(violation)),
             Ok(()) | Err(hpack::Error::ListTooLong) => Ok(()),
         }

@@ -70,13 +70,10 @@ pub(super) struct Connection {
     partial_bytes: u8,
     /// The first bytes of the payload of a frame that is not DATA.
     kept: Vec<u8>,
-    /// A block of fields whose end has not arrived, and its fragments.
+    /// A block of fields whose end has not arrived.
     block: Option<Block>,
-    fragments: Vec<u8>,
-    decoder: Decoder,
-    heads: Memo,
-    trailers: Memo,
-    pub(super) sender: Sender,
+    /// None until a block of fields comes or goes.
+    fields: Option<Box<Fields>>,
     pub(super) streams: Streams,
     pub(super) send: Window,
     receive: Window,
@@ -103,6 +100,63 @@ pub(super) struct Connection {
     unsent_end: usize,
     pings_unanswered: u32,
     failed: Option<Fault>,
+}
+
+/// The compression of fields (RFC 7541) in both directions, and the lists that came last. Many
+/// connections stand for long without any.
+#[derive(Debug)]
+struct Fields {
+    decoder: Decoder,
+    heads: Memo,
+    trailers: Memo,
+    sender: Sender,
+    /// The fragments of a block whose end has not arrived.
+    fragments: Vec<u8>,
+}
+
+impl Fields {
+    /// Those of a connection, made if there are none yet.
+    #[inline]
+    fn of<'f>(
+        fields: &'f mut Option<Box<Fields>>,
+        config: &Config,
+        settings_unacked: bool,
+    ) -> &'f mut Fields {
+        fields.get_or_insert_with(|| Fields::new(config, settings_unacked))
+    }
+
+    #[cold]
+    fn new(config: &Config, settings_unacked: bool) -> Box<Fields> {
+        let table_bytes = config.header_table_bytes;
+        let mut fields = Box::new(Fields {
+            decoder: Decoder::new(table_bytes.max(TABLE_BYTES_DEFAULT)),
+            heads: Memo::default(),
+            trailers: Memo::default(),
+            sender: Sender::new(),
+            fragments: Vec::new(),
+        });
+        if !settings_unacked {
+            fields.settings_acked(table_bytes);
+        }
+        fields
+    }
+
+    /// The peer has acknowledged this size of the table. What is less than the default holds from
+    /// then on.
+    fn settings_acked(&mut self, table_bytes: u32) {
+        if table_bytes < TABLE_BYTES_DEFAULT {
+            self.decoder.set_table_max(table_bytes);
+        }
+    }
+
+    fn memory_bytes(&self) -> usize {
+        size_of::<Fields>()
+            + self.decoder.memory_bytes()
+            + self.heads.memory_bytes()
+            + self.trailers.memory_bytes()
+            + self.sender.memory_bytes()
+            + self.fragments.capacity()
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -165,12 +219,7 @@ impl Connection {
             partial_bytes: 0,
             kept: Vec::new(),
             block: None,
-            fragments: Vec::new(),
-            // What is less than the default holds when the peer has acknowledged it.
-            decoder: Decoder::new(config.header_table_bytes.max(TABLE_BYTES_DEFAULT)),
-            heads: Memo::default(),
-            trailers: Memo::default(),
-            sender: Sender::new(),
+            fields: None,
             streams: Streams::default(),
             send: Window::new(WINDOW_DEFAULT),
             receive: Window::new(config.connection_window),
@@ -205,16 +254,28 @@ impl Connection {
         come
     }
 
+    /// What the blocks of fields of both sides go through.
+    #[inline]
+    fn fields(&mut self) -> &mut Fields {
+        Fields::of(&mut self.fields, &self.config, self.settings_unacked)
+    }
+
+    /// What our blocks of fields go through.
+    #[inline]
+    pub(super) fn sender(&mut self) -> &mut Sender {
+        &mut self.fields().sender
+    }
+
     /// The last head.
     #[inline]
-    pub(super) fn head(&self) -> &Memo {
-        &self.heads
+    pub(super) fn head(&mut self) -> &Memo {
+        &self.fields().heads
     }
 
     /// The last trailers.
     #[inline]
-    pub(super) fn trailers(&self) -> &Memo {
-        &self.trailers
+    pub(super) fn trailers(&mut self) -> &Memo {
+        &self.fields().trailers
     }
 
     /// Whether a violation ended the connection.
@@ -338,11 +399,10 @@ impl Connection {
 
     pub(super) fn memory_bytes(&self) -> usize {
         self.kept.capacity()
-            + self.fragments.capacity()
-            + self.decoder.memory_bytes()
-            + self.heads.memory_bytes()
-            + self.trailers.memory_bytes()
-            + self.sender.memory_bytes()
+            + self
+                .fields
+                .as_ref()
+                .map_or(0, |fields| fields.memory_bytes())
             + self.streams.memory_bytes()
             + self.resets.ids.capacity() * size_of::<u32>()
     }

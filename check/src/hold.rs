@@ -164,6 +164,7 @@ impl Figure for OfHold {
     fn range(&self, record: &Record, measured: f64) -> Option<Range> {
         match self.0 {
             HoldFigure::Survival => cut_off(record, measured),
+            HoldFigure::Heard => of_heard(record, measured),
             HoldFigure::Time(Distribution::Heartbeat, what) => {
                 let times = Histogram::from_hdr_v2_base64(&record.histograms.heartbeat_time);
                 of_heartbeats(what, record, &times.ok()?, measured)
@@ -203,6 +204,40 @@ fn cut_off(record: &Record, survival: f64) -> Option<Range> {
     })
 }
 
+/// A broadcast that wasn't said would have been heard or not. And what came during a stall of ours
+/// may have been read too late.
+fn of_heard(record: &Record, measured: f64) -> Option<Range> {
+    let heard = record.broadcasts.as_ref()?;
+    let mut range = Range {
+        least: measured,
+        most: measured,
+        why: String::new(),
+    };
+    let mut why = Vec::new();
+    let unsaid = unsaid(heard);
+    if unsaid > 0 {
+        let listeners = heard.listeners + unsaid * record.connections.asked;
+        range.least = heard.heard as f64 / listeners.max(1) as f64;
+        why.push(not_said(unsaid));
+    }
+    let stall = record.generator.longest_stall.as_ref();
+    if let Some(stall) = stall.filter(|stall| crate::is_told(stall)) {
+        range.most = 1.0;
+        why.push(crate::stood_still(stall));
+    }
+    range.why = why.join("; ");
+    (!why.is_empty()).then_some(range)
+}
+
+/// Broadcasts that had their time, and that nobody was there to say.
+fn unsaid(heard: &Heard) -> u64 {
+    heard.due.saturating_sub(heard.cut_off + heard.said)
+}
+
+fn not_said(unsaid: u64) -> String {
+    format!("{unsaid} broadcasts weren't said, as the connections that could were down")
+}
+
 fn is_all_cut_off(heard: &Heard) -> bool {
     heard.cut_off == heard.due
 }
@@ -224,13 +259,23 @@ fn of_others(of: Distribution, what: OfTimes, record: &Record, measured: f64) ->
         why.push(crate::stood_still(stall));
     }
     let heard = record.broadcasts.as_ref();
+    let unsaid = heard.map_or(0, unsaid);
+    let of_all = matches!(of, Distribution::Broadcast | Distribution::BroadcastLast);
+    if of_all && unsaid > 0 {
+        let each = match of {
+            Distribution::Broadcast => record.connections.asked,
+            _ => 1,
+        };
+        range.most = without(what, &times, unsaid * each, measured);
+        why.push(not_said(unsaid));
+    }
     let heard = heard.filter(|heard| of == Distribution::Broadcast && heard.cut_off > 0);
     if let Some(heard) = heard {
         let cut_off = heard.each.iter().rev().take(heard.cut_off as usize);
         let missing = cut_off.map(|one| one.listeners.saturating_sub(one.heard));
         let missing: u64 = missing.sum();
         if missing > 0 {
-            range.most = without(what, &times, missing, measured);
+            range.most = without(what, &times, missing, measured).max(range.most);
             why.push(format!(
                 "the hold was interrupted before {missing} listeners had heard a broadcast that \
                  they still had time to hear"
@@ -508,6 +553,21 @@ mod tests {
             assert_eq!(met, Met::NotJudged, "{rule}");
             assert!(why.contains("had had its time"), "{why}");
         }
+    }
+
+    #[test]
+    fn a_broadcast_that_nobody_could_say_holds_nothing() {
+        let mut record = interrupted(20.0);
+        let heard = record.broadcasts.as_mut().unwrap();
+        // Ten were due, the rest while the server was away.
+        (heard.due, heard.heard, heard.heard_share) = (10, 20, Some(1.0));
+        for rule in ["heard>=99%", "broadcast_max<1s", "broadcast_last_max<1s"] {
+            let (met, why) = judged(rule, &record);
+            assert_eq!(met, Met::NotJudged, "{rule}");
+            assert!(why.contains("8 broadcasts weren't said"), "{why}");
+        }
+        assert_eq!(judged("heard>=15%", &record).0, Met::Holds);
+        assert_eq!(judged("broadcast_max<1us", &record).0, Met::Crossed);
     }
 
     #[test]

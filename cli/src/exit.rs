@@ -115,6 +115,23 @@ impl Failure {
             text: text.to_string(),
         }
     }
+
+    /// The end of what has been reported. A report that could not be written says more than most
+    /// ends, and less than a signal or a crossed threshold.
+    pub(crate) fn unless_written(
+        written: Result<(), impl ToString>,
+        end: Result<Exit, Failure>,
+    ) -> Result<Exit, Failure> {
+        let Err(why) = written else {
+            return end;
+        };
+        let exit = match end {
+            Ok(end @ (Exit::Threshold | Exit::Stopped(_))) => end,
+            _ => Exit::SubjectFailed,
+        };
+        let text = why.to_string();
+        Err(Failure { exit, text })
+    }
 }
 
 impl From<LoadError> for Failure {

@@ -186,10 +186,10 @@ const SENTENCES: [&str; KINDS] = [
     "The server reset the connection: look for a crash, a limit or a timeout in its log.",
     // EarlyClose
     "The server closed the connection before its answer was complete, or with a redirect that was \
-     to be followed on it (--follow): look for a crash or a keep-alive limit.",
+     to be followed on it: look for a crash or a keep-alive limit.",
     // Timeout
     "The answer wasn't complete before the timeout, and counts as a censored sample: lower the \
-     load, or raise --timeout.",
+     load, or raise the timeout.",
     // ConnectTimeout
     "TCP didn't connect before the timeout: check firewalls and the listener's backlog.",
     // ProtocolViolation
@@ -242,8 +242,8 @@ const SENTENCES: [&str; KINDS] = [
     // GrpcStatus
     "The gRPC call ended with a status other than OK: the codes are listed separately.",
     // IdleClose
-    "The server closed an idle connection: send heartbeats more often than its keep-alive timeout \
-     (--heartbeat), or raise that timeout or its connection limit.",
+    "The server closed an idle connection: it stopped, or has a keep-alive timeout or a connection \
+     limit. Send heartbeats more often than that timeout (--heartbeat), or raise it.",
     // TlsTimeout
     "TCP connected, but the TLS handshake didn't finish before the timeout: the server has no room \
      for more connections, is overloaded, or doesn't speak TLS on this port.",

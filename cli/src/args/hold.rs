@@ -28,9 +28,9 @@ Thresholds: survival, reconnects, write_failures, standing, lost, given_up, and 
 or reestablish_ with mean, median, min, max, p50, p99 or any pN. With --broadcast: heard,
 broadcast_ (until one has heard it) and broadcast_last_ (until the last has) with the same.
 Counts take k, M, G. Times take us, ms, s, m, h; a bare number is seconds, except in thresholds.
-Exit codes: 0 held; 1 nothing could be held; 2 wrong usage; 4 figures are void, or a threshold could
-not be judged; 99 a threshold was crossed; 130, 143 stopped by SIGINT or SIGTERM, with a report of
-what was measured.";
+Exit codes: 0 held; 1 nothing could be held, or no heartbeat got the expected answer; 2 wrong usage;
+3 the report could not be written; 4 figures are void, or a threshold could not be judged; 99 a
+threshold was crossed; 130, 143 stopped by SIGINT or SIGTERM, with a report of what was measured.";
 
 /// Arguments of `ringside hold`.
 #[derive(Debug, Args)]

@@ -33,9 +33,9 @@ Thresholds: errors (a number, or a share such as 0.1%), availability, rate, and 
 mean, median, min, max, p50, p99, p99.9 or any pN. service:p99 and so on are service times. Behind a
 response time, errors or rate, {NAME} is a request of --targets: errors{login}<1%.
 Counts take k, M, G. Times take us, ms, s, m, h; a bare number is seconds, except in thresholds.
-Exit codes: 0 measured; 1 no measurements; 2 wrong usage; 4 figures are void, or a threshold could
-not be judged; 99 a threshold was crossed; 130, 143 stopped by SIGINT or SIGTERM, with a report of
-what was measured.";
+Exit codes: 0 measured; 1 no measurements; 2 wrong usage; 3 the report could not be written; 4 the
+figures are void, or a threshold could not be judged; 99 a threshold was crossed; 130, 143 stopped
+by SIGINT or SIGTERM, with a report of what was measured.";
 
 /// Arguments of `ringside run`.
 #[derive(Debug, Args)]

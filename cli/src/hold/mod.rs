@@ -68,14 +68,13 @@ fn report(
     let written = destination.write(&data);
     let paint = Paint::for_stderr(no_color);
     let crossed = thresholds::say_crossed(&record.thresholds, paint);
-    written.map_err(Failure::running)?;
     if record.connections.survival.is_none() && arguments.format != Format::Text {
         // The text says it itself; other forms are read by programs.
         for warning in &record.warnings {
             terminal::say(warning);
         }
     }
-    exit(&record, crossed)
+    Failure::unless_written(written, exit(&record, crossed))
 }
 
 /// A signal says more than a threshold, a threshold more than an empty hold, and that more than a
@@ -88,6 +87,9 @@ fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
         _ if record.connections.opened == 0 => Err(Failure::running(
             "no connection could be opened; the failed attempts say why",
         )),
+        _ if record.heartbeats.sent > 0 && record.heartbeats.answered == 0 => Err(
+            Failure::running("no heartbeat got the expected answer; the failed heartbeats say why"),
+        ),
         _ if !record.valid || thresholds::some_not_judged(&record.thresholds) => Ok(Exit::Void),
         _ => Ok(Exit::Ok),
     }

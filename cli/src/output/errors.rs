@@ -46,6 +46,9 @@ pub(super) fn errors(
             };
             let is_fault = statuses.iter().any(|one| one.starts_with('5'));
             let advice = match kind {
+                ErrorKind::UnexpectedStatus if counted.contains_key("426") => {
+                    "; 426 asks for another protocol: of a WebSocket write ws://"
+                }
                 ErrorKind::UnexpectedStatus if is_fault => "; look at the server's log",
                 _ => "",
             };

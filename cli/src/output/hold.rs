@@ -97,10 +97,15 @@ fn head(record: &Record) -> String {
             url, record.connections.standing, plan.connections,
         );
     }
+    let connections = &record.connections;
+    let ever = connections.opened.saturating_sub(connections.reconnects);
     format!(
         "Held {} connections for {} @ {}\n  opened in {opening}; {heartbeat} every {every} on \
          each\n",
-        plan.connections,
+        match ever < connections.asked {
+            true => format!("{ever} of {}", connections.asked),
+            false => connections.asked.to_string(),
+        },
         match record.ended_by {
             // As it says below, to the hundredth.
             EndedBy::Interrupt | EndedBy::Terminate => wrk_time_us(record.duration_s * 1e6),

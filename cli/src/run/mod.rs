@@ -82,7 +82,6 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     let data = data.map_err(Failure::running)?;
     let written = destination.write(&data);
     let crossed = thresholds::say_crossed(&record.thresholds, Paint::for_stderr(no_color));
-    written.map_err(Failure::running)?;
     // It prints what it prints behind the report.
     let own = match interrupted {
         Some(signal) => Exit::Stopped(signal),
@@ -90,10 +89,11 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     };
     let done = |finish: Finish| finish.done(&stop, own.code(), given_up);
     finish.map_or(Ok(()), done).map_err(Failure::running)?;
-    match interrupted {
+    let end = match interrupted {
         Some(signal) => Ok(Exit::Stopped(signal)),
         None => exit(&record, crossed),
-    }
+    };
+    Failure::unless_written(written, end)
 }
 
 /// Where the report goes; what a script prints is no part of data.

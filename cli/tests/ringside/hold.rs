@@ -329,7 +329,7 @@ fn a_server_that_never_answers_loses_each_connection_after_the_timeout() {
         "json",
         &server.at("/stall"),
     ]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     let record = ended.record();
     assert_eq!(record["connections"]["survived"], 0);
     assert!(record["losses"]["timeout"].as_u64().unwrap() >= 5);
@@ -424,7 +424,7 @@ fn a_connection_that_is_accepted_and_dropped_is_lost_again_and_again() {
         "json",
         &url,
     ]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     let record = ended.record();
     assert!(
         record["connections"]["reconnects"].as_u64().unwrap() >= 2,

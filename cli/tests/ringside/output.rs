@@ -158,7 +158,7 @@ fn a_disk_that_is_full_loses_no_record() {
         "/dev/full",
         &server.at("/"),
     ]);
-    assert_eq!(ended.code, Some(1));
+    assert_eq!(ended.code, Some(3));
     let record: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(record["exchanges"]["completed"], 50);
     assert_says(&ended.stderr, "on standard output instead");
@@ -190,7 +190,7 @@ fn standard_output_that_cannot_be_written_is_a_failure() {
     let full = File::options().write(true).open("/dev/full").unwrap();
     let child = command.stdout(full).stderr(Stdio::piped()).spawn().unwrap();
     let ended = child.wait_with_output().unwrap();
-    assert_eq!(ended.status.code(), Some(1));
+    assert_eq!(ended.status.code(), Some(3));
     assert_says(
         &String::from_utf8_lossy(&ended.stderr),
         "can't write to standard output",

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::histogram::Histogram;
 use crate::record::{EndedBy, Times};
 
+/// A share of an interval by which sums of seconds may be wrong.
+const ROUNDING: f64 = 1e-6;
+
 /// What one worker counted of broadcasts.
 #[derive(Clone, Debug, Default)]
 pub struct Broadcasts {
@@ -59,7 +62,7 @@ impl Broadcasts {
         ended_by: EndedBy,
     ) -> (&[Broadcast], &[Broadcast]) {
         let whole = match ended_by {
-            EndedBy::Interrupt | EndedBy::Terminate => (held_s / interval_s) as usize,
+            EndedBy::Interrupt | EndedBy::Terminate => (held_s / interval_s + ROUNDING) as usize,
             _ => usize::MAX,
         };
         self.each.split_at(whole.min(self.each.len()))
@@ -87,7 +90,7 @@ pub struct Heard {
     /// Broadcasts that fell due.
     pub due: u64,
     /// Of those: cut off by a signal before everybody had had an interval's time to hear it. They
-    /// count in none of the following sums.
+    /// count neither as said nor as heard.
     #[serde(default)]
     pub cut_off: u64,
     /// Said, because the connection that was to say it stood, or another one of its worker.
@@ -98,7 +101,7 @@ pub struct Heard {
     pub heard: u64,
     /// `heard` ÷ `listeners`, 0 to 1; null without any.
     pub heard_share: Option<f64>,
-    /// Broadcasts that a connection heard more than once.
+    /// How often a connection heard a broadcast that it had heard, also one that was cut off.
     pub again: u64,
     /// From when a broadcast was due until a listener heard it, also of those that were cut off.
     pub heard_after_us: Times,

@@ -94,6 +94,11 @@ fn verdict(record: &Record) -> Found {
             "∅",
             "These figures can't be trusted: the warnings say why".to_owned(),
         ),
+        Some(_) if record.heartbeats.sent > 0 && record.heartbeats.answered == 0 => (
+            Tone::Bad,
+            "×",
+            "No heartbeat got the expected answer".to_owned(),
+        ),
         Some(_) if connections.survived == connections.asked => (
             Tone::Good,
             "=",

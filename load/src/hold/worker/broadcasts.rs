@@ -55,18 +55,32 @@ impl Hearing {
         self.heard & bit != 0
     }
 
-    /// It hears the broadcast of this number. Whether that is the first time.
-    fn hear(&mut self, number: u32) -> bool {
+    /// It hears the broadcast of this number.
+    fn hear(&mut self, number: u32) -> Came {
         if number > self.latest {
             let further = number - self.latest;
             self.heard = self.heard.checked_shl(further).unwrap_or(0);
             self.latest = number;
         }
-        let bit = 1u64.checked_shl(self.latest - number).unwrap_or(0);
-        let is_new = self.heard & bit == 0;
+        let Some(bit) = 1u64.checked_shl(self.latest - number) else {
+            return Came::TooLate;
+        };
+        let was_heard = self.heard & bit != 0;
         self.heard |= bit;
-        is_new && bit != 0
+        match was_heard {
+            true => Came::Again,
+            false => Came::New,
+        }
     }
+}
+
+/// How a broadcast came to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Came {
+    New,
+    Again,
+    /// So many others came before it that nobody knows whether it has, too.
+    TooLate,
 }
 
 impl Broadcasting {
@@ -159,12 +173,13 @@ impl<D: Driver> Worker<'_, D> {
 
     /// Books what a connection has heard.
     pub(super) fn hear(&mut self, index: usize, came: &mut Vec<u32>, now: Time) {
+        // Another worker may have begun to hold before this one, and said something; and what comes
+        // after the end comes too late.
+        let (Some(start), false) = (self.gate.start(), self.is_over()) else {
+            return came.clear();
+        };
         let Some(broadcasting) = &mut self.broadcasting else {
             return;
-        };
-        // Another worker may have begun to hold before this one, and said something.
-        let Some(start) = self.gate.start() else {
-            return came.clear();
         };
         for number in came.drain(..) {
             let due = broadcasting.due(number, start);
@@ -174,8 +189,9 @@ impl<D: Driver> Worker<'_, D> {
                 continue;
             }
             match hearing.hear(number) {
-                true => self.tally.broadcasts.heard(number, now.since(due)),
-                false => self.tally.broadcasts.again += 1,
+                Came::New => self.tally.broadcasts.heard(number, now.since(due)),
+                Came::Again => self.tally.broadcasts.again += 1,
+                Came::TooLate => {}
             }
         }
         broadcasting.came = std::mem::take(came);
@@ -190,11 +206,12 @@ mod tests {
     fn a_connection_hears_a_broadcast_once_in_whatever_order_they_come() {
         let mut hearing = Hearing::NOTHING;
         let heard = [0, 0, 1, 3, 2, 2, 3, 66, 3, 67, 4, 200, 66];
-        let new = heard.map(|number| hearing.hear(number));
+        let came = heard.map(|number| hearing.hear(number));
+        use Came::{Again, New, TooLate};
         assert_eq!(
-            new,
+            came,
             [
-                true, false, true, true, true, false, false, true, false, true, true, true, false
+                New, Again, New, New, New, Again, Again, New, Again, New, New, New, TooLate
             ]
         );
     }

@@ -286,8 +286,9 @@ impl<'a, D: Driver> Worker<'a, D> {
             }
             self.expire_timers(now);
             self.open_due(now);
-            self.step_phase(now);
+            // A hold that ends late has been late with these, too.
             self.broadcast_due(now);
+            self.step_phase(now);
             while let Some(dead) = self.core.flush() {
                 self.ended(dead, ErrorKind::BrokenPipe, now);
             }

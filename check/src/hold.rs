@@ -260,13 +260,12 @@ fn of_others(of: Distribution, what: OfTimes, record: &Record, measured: f64) ->
     }
     let heard = record.broadcasts.as_ref();
     let unsaid = heard.map_or(0, unsaid);
-    let of_all = matches!(of, Distribution::Broadcast | Distribution::BroadcastLast);
-    if of_all && unsaid > 0 {
-        let each = match of {
-            Distribution::Broadcast => record.connections.asked,
-            _ => 1,
+    let mut unknown = 0;
+    if matches!(of, Distribution::Broadcast | Distribution::BroadcastLast) && unsaid > 0 {
+        unknown = match of {
+            Distribution::Broadcast => unsaid * record.connections.asked,
+            _ => unsaid,
         };
-        range.most = without(what, &times, unsaid * each, measured);
         why.push(not_said(unsaid));
     }
     let heard = heard.filter(|heard| of == Distribution::Broadcast && heard.cut_off > 0);
@@ -275,12 +274,15 @@ fn of_others(of: Distribution, what: OfTimes, record: &Record, measured: f64) ->
         let missing = cut_off.map(|one| one.listeners.saturating_sub(one.heard));
         let missing: u64 = missing.sum();
         if missing > 0 {
-            range.most = without(what, &times, missing, measured).max(range.most);
+            unknown += missing;
             why.push(format!(
                 "the hold was interrupted before {missing} listeners had heard a broadcast that \
                  they still had time to hear"
             ));
         }
+    }
+    if unknown > 0 {
+        range.most = without(what, &times, unknown, measured);
     }
     range.why = why.join("; ");
     (!why.is_empty()).then_some(range)

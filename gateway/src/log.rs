@@ -259,6 +259,8 @@ fn write_all(
                     line.push(b'\n');
                     // A disk that is full loses lines and nothing else.
                     match out.write_all(&line) {
+                        // The buffer may have gone out before.
+                        Ok(()) if out.buffer().len() <= line.len() => pending = 1,
                         Ok(()) => pending += 1,
                         Err(_) => drop(dropped.fetch_add(1, Relaxed)),
                     }

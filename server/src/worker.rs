@@ -80,6 +80,8 @@ pub(crate) struct Worker<D, S> {
     to_retire: Option<Retiring>,
     /// Whether another look for what can be retired is due.
     looks_again: bool,
+    /// Says that it has ended, however that comes about.
+    _ends: Option<Ends>,
     /// Connections that it has left to the kernel, which closes them when the driver is gone.
     left: usize,
     /// What it has posted, and when it posts again: [`Time::NEVER`] while that is up to date.
@@ -102,6 +104,15 @@ pub(crate) enum NotReady {
     Service(String),
     /// The driver can't go on.
     Broken(Broken),
+}
+
+/// Says that a worker has ended when it's dropped: one that breaks or panics, too.
+struct Ends(Arc<Posted>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 /// What a timer is for.
@@ -136,6 +147,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
     ) -> Result<Self, Refused> {
         let now = driver.now();
         let lives = settings.live.is_some();
+        let ends = settings.live.clone().map(Ends);
         let site = Site::new(now, settings.wall, settings.limits);
         service.attached(driver.waker());
         let mut serving = Serving::new(Shared::new(site), service);
@@ -157,6 +169,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
             to_drain: None,
             to_retire: None,
             looks_again: false,
+            _ends: ends,
             left: 0,
             posted: Live::default(),
             post_at: if lives { Time(0) } else { Time::NEVER },

@@ -305,6 +305,9 @@ impl Gateway {
             let waits = passing.exchange.is_none() && !passing.awaits;
             match moved.get(passing.group).and_then(Option::as_ref) {
                 Some(moved) => {
+                    // The number of a server that it has no more may become another's.
+                    let are = &self.servers.groups[moved.to].servers;
+                    passing.tried.retain(|at| are.contains(at));
                     passing.group = moved.to;
                     passing.generation = generation;
                     if moved.other_gate {

@@ -58,8 +58,12 @@ impl<D: Driver, S: Service> Worker<D, S> {
 
     /// Has a connection that came late have its turn, too.
     pub(super) fn look_when_silent(&mut self, now: Time) {
-        if !self.looks_again && self.to_retire.is_none() {
-            self.look_at(now.plus(self.silence_ns()));
+        let at = now.plus(self.silence_ns());
+        match &mut self.to_retire {
+            // The look may have passed the slot that it got.
+            Some(look) => look.again = look.again.min(at),
+            None if !self.looks_again => self.look_at(at),
+            None => {}
         }
     }
 

@@ -41,9 +41,6 @@ impl<D: Driver, S: Service> Worker<D, S> {
             "the service holds something of clients that are gone"
         );
         self.post();
-        if let Some(place) = &self.settings.live {
-            place.end();
-        }
         let farewell = self.driver.clock().plus(FAREWELL_NS);
         self.driver
             .wait(Until::Time(farewell), &mut Completions::new())?;

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"github.com/lesismal/nbio/nbhttp"
@@ -31,6 +32,8 @@ func main() {
 	})
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
+		// nbio answers in chunks unless it's told the length.
+		w.Header().Set("Content-Length", strconv.Itoa(len(hello)))
 		w.Write(hello)
 	})
 	engine := nbhttp.NewEngine(nbhttp.Config{

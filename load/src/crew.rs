@@ -54,6 +54,22 @@ pub struct Progress {
     pub failed: u64,
 }
 
+/// Whoever looks after a load while it goes on, on the thread that waits for its workers. Nothing
+/// here may take long: signals are looked at in between.
+pub(crate) trait Tend {
+    /// How far the load is, twice a second.
+    fn progress(&mut self, now: &Progress);
+
+    /// Called every 20 ms.
+    fn turn(&mut self) {}
+}
+
+impl<F: FnMut(&Progress)> Tend for F {
+    fn progress(&mut self, now: &Progress) {
+        self(now);
+    }
+}
+
 /// What one worker does, whatever its driver.
 pub(crate) trait Job: Send {
     /// What it brings back.
@@ -107,13 +123,13 @@ pub(crate) struct Crew<'a> {
 
 impl Crew<'_> {
     /// Starts a worker for each job, waits for what all of them bring, and makes a `report` of it
-    /// before any of them goes on to whatever it does last. `stop` ends them early; `progress` is
-    /// called as [`run`](crate::run()) says.
+    /// before any of them goes on to whatever it does last. `stop` ends them early; `tend` is
+    /// told how far they are as [`run`](crate::run()) says.
     pub(crate) fn work<J: Job, R>(
         &self,
         jobs: Vec<J>,
         stop: &Stop,
-        progress: &mut dyn FnMut(&Progress),
+        tend: &mut dyn Tend,
         report: impl FnOnce(Vec<J::Outcome>) -> R,
     ) -> Result<R, LoadError> {
         let gate = Gate::new(jobs.len() as u32);
@@ -155,7 +171,7 @@ impl Crew<'_> {
                     scope.spawn(|| doubts.ask());
                 }
             };
-            watch.until(all_ended, &mut look, progress);
+            watch.until(all_ended, &mut look, tend);
             let (outcomes, kept): (Vec<_>, Vec<_>) = outcomes.into_iter().flatten().unzip();
             if outcomes.len() < workers.len() {
                 drop((kept, brought));
@@ -338,7 +354,7 @@ impl Lookout<'_> {
         &self,
         mut finished: impl FnMut() -> bool,
         look: &mut dyn FnMut((u64, u64, u64)),
-        progress: &mut dyn FnMut(&Progress),
+        tend: &mut dyn Tend,
     ) {
         let mut phase = Phase::WarmUp;
         let mut next = Time::now().plus(PROGRESS_NS);
@@ -348,13 +364,15 @@ impl Lookout<'_> {
             if let Some(signal) = self.stop.requested() {
                 // Where a worker doesn't end, this is all that is known of the run.
                 if !std::mem::replace(&mut knows, true) {
-                    progress(&self.progress(phase, now));
+                    tend.progress(&self.progress(phase, now));
                 }
+                tend.turn();
                 self.ending.request(signal);
                 time::sleep_until(now.plus(POLL_NS));
                 continue;
             }
             look(self.gate.sums());
+            tend.turn();
             let (opens, closes) = self.window();
             let entered = match now {
                 now if now >= closes => Phase::Drain,
@@ -363,7 +381,7 @@ impl Lookout<'_> {
             };
             if entered != phase || now >= next {
                 (phase, next) = (entered, now.plus(PROGRESS_NS));
-                progress(&self.progress(phase, now));
+                tend.progress(&self.progress(phase, now));
             }
             let edge = if phase == Phase::WarmUp {
                 opens

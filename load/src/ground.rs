@@ -16,7 +16,7 @@ use plan::protocol::Protocol;
 use probe::tunnel::Opening;
 use probe::{LoadError, mistaken, proxy, reach, target, tls, unless_stopped};
 
-use crate::crew::{Crew, Job, Progress, Window};
+use crate::crew::{Crew, Job, Tend, Window};
 
 /// Descriptors that are not sockets of the load: standard streams, rings, wake-ups, files.
 pub(crate) const DESCRIPTORS_SPARE: u64 = 64;
@@ -89,7 +89,7 @@ impl Ground {
         window: Window,
         jobs: Vec<J>,
         stop: &Stop,
-        progress: &mut dyn FnMut(&Progress),
+        tend: &mut dyn Tend,
         report: impl FnOnce(Vec<J::Outcome>) -> R,
     ) -> Result<R, LoadError> {
         // Others are found out at the first contact, where HTTP/1.1 in plain text says nothing.
@@ -107,7 +107,7 @@ impl Ground {
             tunnel: self.tunnel.as_ref(),
             window,
         };
-        crew.work(jobs, stop, progress, report)
+        crew.work(jobs, stop, tend, report)
     }
 }
 

@@ -26,7 +26,6 @@ mod run;
 mod script;
 mod stalls;
 mod surroundings;
-mod waits;
 mod watchdog;
 mod worker;
 
@@ -43,7 +42,7 @@ pub use probe::{
     Answer, CallEnd, LoadError, grpc, look_up, probe, speaks_otherwise, unless_stopped,
     wrong_scheme,
 };
-pub use run::{run, run_for_script};
+pub use run::{Watcher, run, run_watched};
 pub use script::Finish;
 pub use watchdog::Hang;
 

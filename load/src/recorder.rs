@@ -5,12 +5,12 @@
 
 use measure::counters::ErrorKind;
 use measure::histogram::Histogram;
-use measure::tally::{Loop, StepTally, Tally};
+use measure::tally::{Counted, Loop, StepTally, Tally};
 use measure::time::Time;
 use proto::grpc::Status;
 
 use crate::requests::Requests;
-use crate::waits::Watch;
+use measure::waits::Watch;
 use session::{Exchange, Outcome, Rules, Verdict};
 
 #[derive(Debug)]
@@ -44,6 +44,22 @@ pub(crate) struct Recorder {
     pub unmet: Vec<u64>,
 }
 
+/// A buffer for all that is counted of such requests.
+pub(crate) fn empty(maker: Option<&Requests>) -> Counted {
+    let mut empty = Counted::new();
+    empty.steps.resize_with(steps(maker), StepTally::default);
+    empty
+}
+
+/// How many steps are counted apart.
+fn steps(maker: Option<&Requests>) -> usize {
+    let figures = maker.map_or(&[][..], Requests::figures);
+    figures
+        .iter()
+        .max()
+        .map_or(0, |last| usize::from(*last) + 1)
+}
+
 impl Recorder {
     pub(crate) fn new(kind: Loop, deadline_ns: Option<u64>, watch: Watch) -> Recorder {
         Recorder {
@@ -69,9 +85,9 @@ impl Recorder {
     /// there are any.
     pub(crate) fn by_kind(mut self, maker: Option<&Requests>, rules: Option<&Rules>) -> Recorder {
         self.figures = maker.map_or(Vec::new(), |maker| maker.figures().to_vec());
-        let lists = self.figures.iter().max().map_or(0, |last| last + 1);
-        let steps = &mut self.tally.steps;
-        steps.resize_with(lists.into(), StepTally::default);
+        self.tally
+            .steps
+            .resize_with(steps(maker), StepTally::default);
         self.unmet = vec![0; rules.map_or(0, Rules::count)];
         self
     }

@@ -10,6 +10,7 @@ use engine::signal::{Signal, Stop};
 use engine::{Address, Broken, Config, Driver, SocketOptions};
 use measure::foreign::screened;
 use measure::host::Host;
+use measure::interval::{Collector, Due, Interval};
 use measure::process;
 use measure::record::{EndedBy as Ended, Facts, Generator, Origin, StepFacts, Unmet};
 use measure::tally::{Loop, Tally};
@@ -18,11 +19,12 @@ use proto::grpc::Status;
 
 use crate::Record;
 use crate::connection::Route;
-use crate::crew::{Job, Progress, Window};
+use crate::crew::{Job, Progress, Tend, Window};
 use crate::gate::Gate;
 use crate::ground::{DESCRIPTORS_SPARE, Ground, by_signal, engine_counters, ns};
 use crate::limit;
 use crate::ports;
+use crate::recorder;
 use crate::requests::Requests;
 use crate::script::{self, Finish, Prepared, Scripted};
 use crate::surroundings::{Disturbance, Surroundings};
@@ -59,19 +61,44 @@ pub fn run(
             _ => 1,
         });
     };
-    run_for_script(plan, stop, progress, hung).map(|(record, _)| record)
+    run_watched(plan, stop, &mut Unseen(progress), hung).map(|(record, _)| record)
 }
 
-/// The same, and what calls `done` of the plan's script, if it has one. A script that doesn't come
-/// back can't be stopped: `hung` is given what is known then, and should end the process, as
-/// [`run`] does.
+/// Whoever watches a run while it goes on. What is called here may not wait for anybody: the thread
+/// that calls it looks after the workers.
+pub trait Watcher {
+    /// How far the run is: as [`run`] says.
+    fn progress(&mut self, now: &Progress);
+
+    /// Whether intervals are wanted. Without, workers hand nothing over.
+    fn wants_intervals(&self) -> bool {
+        false
+    }
+
+    /// A second is over, and this was counted in it. The last one is that of the drain. They add
+    /// up to what is in the record.
+    fn interval(&mut self, _interval: Interval) {}
+}
+
+/// Somebody who only wants to know how far it is.
+struct Unseen<'a>(&'a mut dyn FnMut(&Progress));
+
+impl Watcher for Unseen<'_> {
+    fn progress(&mut self, now: &Progress) {
+        (self.0)(now);
+    }
+}
+
+/// The same as [`run`] before a `watcher`, and what calls `done` of the plan's script, if it has
+/// one. A script that doesn't come back can't be stopped: `hung` is given what is known then, and
+/// should end the process, as [`run`] does.
 ///
 /// # Errors
 /// Those of [`run`].
-pub fn run_for_script(
+pub fn run_watched(
     plan: &Plan,
     stop: &Stop,
-    progress: &mut dyn FnMut(&Progress),
+    watcher: &mut dyn Watcher,
     hung: impl FnOnce(Record) + Send + 'static,
 ) -> Result<(Record, Option<Finish>), LoadError> {
     plan.validate()?;
@@ -85,7 +112,7 @@ pub fn run_for_script(
         hung(unfinished(plan, generator(&ground, plan), what, None, hang));
     };
     let prepared = Prepared::of(plan, ground.only(), stop, never)?;
-    let (main, plan, jobs) = match prepared {
+    let (main, plan, mut jobs) = match prepared {
         Some(prepared) => scripted(plan, prepared, &ground.addresses)?,
         None => {
             let job = |worker| assign(plan, worker, &ground.addresses, workload.clone());
@@ -94,17 +121,21 @@ pub fn run_for_script(
         }
     };
     let plan: &Plan = &plan;
-    let mut surroundings = Surroundings::new();
-    let watchdog = watchdog(plan, &ground, &jobs, stop, hung);
-    let mut watch = |now: &Progress| {
-        surroundings.see(now.phase);
-        if let Some(watchdog) = &watchdog {
-            watchdog.see(now);
-        }
-        progress(now);
+    let wants_intervals = watcher.wants_intervals();
+    let mut sight = Sight {
+        surroundings: Surroundings::new(),
+        watchdog: watchdog(plan, &ground, &jobs, stop, hung),
+        collector: wants_intervals.then(|| collector(plan, &mut jobs)),
+        watcher,
     };
-    let outcomes = ground.work(&plan.cpus, window(plan), jobs, stop, &mut watch, |all| all)?;
-    let disturbance = surroundings.disturbance();
+    let mut outcomes = ground.work(&plan.cpus, window(plan), jobs, stop, &mut sight, |all| all)?;
+    let disturbance = sight.surroundings.disturbance();
+    if let Some(collector) = sight.collector {
+        let handed_over = collector.finish(&mut |interval| sight.watcher.interval(interval));
+        for (outcome, earlier) in outcomes.iter_mut().zip(&handed_over) {
+            outcome.settle(Some(earlier));
+        }
+    }
     let tallies = outcomes.iter().map(|outcome| &outcome.recorder.tally);
     let finish = main.map(|main| (main, script::rates(tallies)));
     let Ground {
@@ -115,6 +146,54 @@ pub fn run_for_script(
     let record = assemble(plan, kind, engine_reason, outcomes, disturbance);
     let finish = finish.map(|(main, rates)| Finish::new(main, &record, rates));
     Ok((record, finish))
+}
+
+/// What is seen of a run while it goes on.
+struct Sight<'a> {
+    surroundings: Surroundings,
+    watchdog: Option<Watchdog>,
+    collector: Option<Collector>,
+    watcher: &'a mut dyn Watcher,
+}
+
+impl Tend for Sight<'_> {
+    fn progress(&mut self, now: &Progress) {
+        self.surroundings.see(now.phase);
+        if let Some(watchdog) = &self.watchdog {
+            watchdog.see(now);
+        }
+        self.watcher.progress(now);
+    }
+
+    fn turn(&mut self) {
+        if let Some(collector) = &mut self.collector {
+            collector.turn(&mut |interval| self.watcher.interval(interval));
+        }
+    }
+}
+
+/// Has each job hand over what it counts.
+pub(crate) fn collector(plan: &Plan, jobs: &mut [Assignment]) -> Collector {
+    let warm_up_ns = ns(plan.warm_up_s);
+    let workers = jobs.iter().map(|job| {
+        let marks = Marks::new(&plan.schedule, plan.seed, job.worker, plan.threads);
+        let due = marks.map(|mut marks| -> Due {
+            // What falls due in the warm-up is in no interval.
+            marks.pass(warm_up_ns);
+            let mut left = job.quota.unwrap_or(u64::MAX);
+            Box::new(move |ns| {
+                let due = marks.pass(warm_up_ns.saturating_add(ns)).min(left);
+                left -= due;
+                due
+            })
+        });
+        (recorder::empty(job.maker.as_ref()), due)
+    });
+    let (collector, feeds) = Collector::new(workers);
+    for (job, feed) in jobs.iter_mut().zip(feeds) {
+        job.feed = Some(feed);
+    }
+    collector
 }
 
 /// The plan with the addresses that its connections come from, where the kernel can't choose them.
@@ -351,6 +430,7 @@ pub(crate) fn assign(
         good_within_ns: plan.goodput_within_s.map(ns),
         ping_every_ns: plan.protocol.ping_every_s().map(ns),
         seed: plan.seed,
+        feed: None,
     })
 }
 

@@ -30,6 +30,7 @@ mod follow;
 mod goodput;
 mod greetings;
 mod http2;
+mod intervals;
 mod origins;
 mod proxy;
 pub(crate) mod rogue;

@@ -339,6 +339,11 @@ impl Statuses {
         }
     }
 
+    /// Forgets everything, keeps the memory.
+    pub fn clear(&mut self) {
+        self.counts.fill(0);
+    }
+
     /// How many answers had `status`.
     pub fn count(&self, status: u16) -> u64 {
         self.counts.get(usize::from(status)).copied().unwrap_or(0)

@@ -5,9 +5,13 @@
 //! the cell by counting leading zeros: no loop, no division, no allocation, no panic. One
 //! [`Histogram`] belongs to one worker; merging is adding cells, so the order does not matter.
 
+mod sparse;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+
+pub use sparse::Sparse;
 
 /// The longest length that is told apart: 2^42 − 1 ns, about 73 minutes. Longer ones count as this.
 pub const LONGEST_NS: u64 = (1 << 42) - 1;

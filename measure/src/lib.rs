@@ -20,6 +20,17 @@ macro_rules! merge_fields {
     };
 }
 
+/// Empties a struct of counters without giving memory back: by `clear`, by its default value, or
+/// `apart`, which its caller does itself. It names every field, too.
+macro_rules! clear_fields {
+    ($of:ident, $mine:ident, clear [$($clear:ident),*], zero [$($zero:ident),*],
+     apart [$($apart:ident),*]) => {
+        let $of { $($clear,)* $($zero,)* $($apart: _,)* } = $mine;
+        $($clear.clear();)*
+        $(*$zero = Default::default();)*
+    };
+}
+
 pub mod counters;
 pub mod cpu;
 pub mod descriptors;
@@ -28,6 +39,7 @@ pub mod foreign;
 pub mod histogram;
 pub mod hold;
 pub mod host;
+pub mod interval;
 pub mod needs;
 pub mod process;
 pub mod quota;
@@ -39,6 +51,7 @@ pub mod tally;
 pub mod time;
 pub mod timers;
 pub mod units;
+pub mod waits;
 
 #[cfg(test)]
 #[path = "../../tests/skip.rs"]

@@ -6,17 +6,22 @@
 //! *intended*, *sent* and *done*. Response time = done − intended, service time = done − sent,
 //! lateness = sent − intended.
 
+mod counted;
 mod good;
 mod steps;
 mod waits;
 
-use crate::counters::{Closes, ErrorKind, Errors, Statuses};
+use std::mem;
+use std::ops::{Deref, DerefMut};
+
+use crate::counters::ErrorKind;
 use crate::due::Due;
 use crate::histogram::{Histogram, Place};
 use crate::series::{Counts, Row, Series};
 use crate::slots::{Seen, Slots};
 use crate::time::Time;
 
+pub use counted::{Counted, Drain, Handshakes, Sums, Terms};
 pub use steps::StepTally;
 pub use waits::{WaitCounts, Waits};
 
@@ -50,130 +55,39 @@ fn grpc_code(code: u8) -> usize {
     if code < GRPC_CODES { code } else { UNKNOWN }
 }
 
-/// The TLS handshakes of a run, and what was agreed in them.
-#[derive(Clone, Debug)]
-pub struct Handshakes {
-    /// How long full handshakes took.
-    pub full: Histogram,
-    /// How long resumed handshakes took.
-    pub resumed: Histogram,
-    /// What the first of them agreed on.
-    pub terms: Terms,
-}
-
-/// What a TLS handshake agreed on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
-    /// The version, such as `TLSv1.3`.
-    pub version: &'static str,
-    /// The cipher suite.
-    pub cipher: &'static str,
-    /// The application protocol (RFC 7301); none where the peer chose none.
-    pub alpn: Option<&'static str>,
-}
-
-/// What one worker recorded in the measured phase.
+/// What one worker recorded in the measured phase: what it counted, and its course over time.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// Done − intended of every answered exchange, and a lower bound for every censored one.
-    pub response: Histogram,
-    /// Done − sent of every answered exchange, and a lower bound for every censored one.
-    pub service: Histogram,
-    /// Sent − intended of every exchange that was sent; empty in a closed loop.
-    pub lateness: Histogram,
-    /// From the start of a connection's set-up to its first use: TCP, TLS, and what the protocol
-    /// has to say before the first exchange.
-    pub connect: Histogram,
-    /// The part of it in which TCP, or a socket in the file system, was connected, and a proxy
-    /// asked for a tunnel.
-    pub tcp: Histogram,
-    /// TLS handshakes; none where there was not one.
-    pub handshakes: Option<Box<Handshakes>>,
-    /// Round trips of pings: WebSocket's, or HTTP/2's.
-    pub ping: Histogram,
-    /// Exchanges with a whole answer of an expected status.
-    pub completed: u64,
-    /// Of these: sent only after the measured window was over, because no connection was free
-    /// before. They are as good as any but for the rate, which an overload must not raise.
-    pub completed_late: u64,
-    /// The same of those that were answered and failed by what the answer said.
-    pub failed_late: u64,
-    /// Answers that came inside the window to exchanges from before it.
-    pub carried: u64,
-    /// Of those: with a status outside 200 to 399.
-    pub carried_strange: u64,
-    /// Of the completed ones: those that took no longer than `good_within_ns`.
-    pub good: u64,
+    /// What was counted since it was last handed over ([`Tally::hand_over`]), or ever.
+    counted: Counted,
+    /// What had been handed over by then.
+    past: Sums,
     /// How long a completed exchange may take, from when it was due, to count as good; none: none
     /// is counted.
     pub good_within_ns: Option<u64>,
-    /// Exchanges that failed, for any reason; [`Tally::errors`] tells the reasons apart.
-    pub failed: u64,
-    /// Exchanges that were due, but had neither succeeded nor failed when the run ended.
-    pub unfinished: u64,
-    /// Of these: never sent, because no connection was free.
-    pub never_sent: u64,
-    /// Samples that are only lower bounds: the exchange was given up before it was answered.
-    pub censored: u64,
-    /// Exchanges that fell due in the measured window.
-    pub intended: u64,
-    /// Connections that were set up, the reopened ones among them.
-    pub connections_opened: u64,
-    /// Connections that were set up in the place of one that had died.
-    pub reconnects: u64,
-    /// Connections that were set up in the place of one that the peer had closed in good order.
-    pub reopened: u64,
-    /// Bytes that came in, inside the window.
-    pub bytes_received: u64,
-    /// Bytes that went out, inside the window.
-    pub bytes_sent: u64,
-    /// What happened when the window was over.
-    pub drain: Drain,
-    /// Whose the waits between due and sent were.
-    pub waits: Waits,
-    /// Nanoseconds of these waits that are in no response time, because their exchanges failed.
-    pub untimed_ns: u64,
-    /// Messages that went out as parts of exchanges: of gRPC, of a WebSocket.
-    pub messages_sent: u64,
-    /// The same for those that came in.
-    pub messages_received: u64,
-    /// Redirects that exchanges followed.
-    pub redirects: u64,
-    /// Answers by status.
-    pub statuses: Statuses,
-    /// gRPC calls by the code of their status; all zero where nothing was called.
-    pub grpc_statuses: [u64; GRPC_CODES],
-    /// WebSockets that the server closed in the window or the drain.
-    pub closes: Closes,
-    /// Errors by kind; those of connections, too, so that there may be more than failed exchanges.
-    pub errors: Errors,
-    /// The same over time.
+    /// What was counted over time.
     pub series: Series,
     /// What fell due over time; nothing in a closed loop.
     pub due: Due,
     /// When answers came, and when none did.
     pub slots: Slots,
-    /// Attempts to connect that failed in the window or the drain, with no exchange to fail with
-    /// them.
-    pub attempts_failed: u64,
-    /// All attempts to connect that failed by the server's doing.
-    pub attempts_in_vain: u64,
-    /// The same exchanges by step, where there are several; empty where all are alike.
-    pub steps: Vec<StepTally>,
     /// What had been counted when the window ended, while it is open nothing.
     inside: Option<Inside>,
     kind: Loop,
 }
 
-/// What happened when the window was over, besides the exchanges, which are what was counted since.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Drain {
-    /// How long answers were awaited.
-    pub nanoseconds: u64,
-    /// Bytes that came in.
-    pub bytes_received: u64,
-    /// Bytes that went out.
-    pub bytes_sent: u64,
+impl Deref for Tally {
+    type Target = Counted;
+
+    fn deref(&self) -> &Counted {
+        &self.counted
+    }
+}
+
+impl DerefMut for Tally {
+    fn deref_mut(&mut self) -> &mut Counted {
+        &mut self.counted
+    }
 }
 
 /// What had been counted when the window ended.
@@ -194,46 +108,12 @@ impl Tally {
     /// An empty tally; all memory of the hot path is taken here.
     pub fn new(kind: Loop) -> Tally {
         Tally {
-            response: Histogram::new(),
-            service: Histogram::new(),
-            lateness: Histogram::new(),
-            connect: Histogram::new(),
-            tcp: Histogram::new(),
-            handshakes: None,
-            ping: Histogram::new(),
-            completed: 0,
-            completed_late: 0,
-            failed_late: 0,
-            carried: 0,
-            carried_strange: 0,
-            good: 0,
+            counted: Counted::new(),
+            past: Sums::default(),
             good_within_ns: None,
-            failed: 0,
-            unfinished: 0,
-            never_sent: 0,
-            censored: 0,
-            intended: 0,
-            connections_opened: 0,
-            reconnects: 0,
-            reopened: 0,
-            bytes_received: 0,
-            bytes_sent: 0,
-            drain: Drain::default(),
-            waits: Waits::default(),
-            untimed_ns: 0,
-            messages_sent: 0,
-            messages_received: 0,
-            redirects: 0,
-            statuses: Statuses::default(),
-            grpc_statuses: [0; GRPC_CODES],
-            closes: Closes::default(),
-            errors: Errors::default(),
             series: Series::new(),
             due: Due::new(),
             slots: Slots::new(),
-            attempts_failed: 0,
-            attempts_in_vain: 0,
-            steps: Vec::new(),
             inside: None,
             kind,
         }
@@ -391,10 +271,11 @@ impl Tally {
     }
 
     fn seen(&self, awaited: bool) -> Seen {
+        let sums = self.sums();
         Seen {
-            answers: self.so_far().answered,
-            errors: self.errors.total(),
-            in_vain: self.attempts_in_vain,
+            answers: sums.answered,
+            errors: sums.errors,
+            in_vain: sums.in_vain,
             awaited,
         }
     }
@@ -422,11 +303,12 @@ impl Tally {
     }
 
     fn so_far(&self) -> Inside {
+        let sums = self.sums();
         Inside {
-            completed: self.completed,
-            failed: self.failed,
-            answered: self.answered_exchanges() + self.carried,
-            strange: self.statuses.not_2xx_or_3xx() + self.carried_strange,
+            completed: sums.completed,
+            failed: sums.failed,
+            answered: sums.answered,
+            strange: sums.strange,
         }
     }
 
@@ -451,18 +333,9 @@ impl Tally {
             strange: mine.strange + theirs.strange,
         });
         merge_fields!(Tally, self, other,
-            merge [response, service, lateness, connect, tcp, ping, drain, waits, statuses, closes,
-                errors, series, due, slots],
-            add [completed, completed_late, failed_late, carried, carried_strange, good, failed,
-                unfinished, never_sent, censored, intended, connections_opened, reconnects,
-                reopened, bytes_received, bytes_sent, untimed_ns, messages_sent, messages_received,
-                redirects, attempts_failed, attempts_in_vain],
-            apart [good_within_ns, handshakes, grpc_statuses, steps, inside, kind]);
-        self.merge_handshakes(other);
-        steps::merge(&mut self.steps, &other.steps);
-        for (mine, theirs) in self.grpc_statuses.iter_mut().zip(other.grpc_statuses) {
-            *mine += theirs;
-        }
+            merge [counted, past, series, due, slots],
+            add [],
+            apart [good_within_ns, inside, kind]);
         self.good_within_ns = self.good_within_ns.or(other.good_within_ns);
         if other.kind == Loop::Open {
             self.kind = Loop::Open;
@@ -473,53 +346,55 @@ impl Tally {
     /// Parts are no more than what they are parts of. Who counts checks the whole in a release,
     /// too, and voids what does not add up.
     fn check(&self) {
-        let inside = self.inside();
+        let (inside, all) = (self.inside(), self.sums());
         let parts = [
-            ("censored samples", self.censored, self.response.count()),
-            ("exchanges never sent", self.never_sent, self.unfinished),
-            ("late completions", self.completed_late, self.completed),
-            ("completions in time", self.good, self.completed),
-            ("late failures", self.failed_late, self.failed),
-            ("failures", self.failed, self.errors.total()),
-            (
-                "strange carried answers",
-                self.carried_strange,
-                self.carried,
-            ),
-            ("completions inside", inside.completed, self.completed),
-            ("failures inside", inside.failed, self.failed),
+            ("completions", inside.completed, all.completed),
+            ("failures", inside.failed, all.failed),
+            ("answers", inside.answered, all.answered),
             ("strange answers", inside.strange, inside.answered),
-            (
-                "connections in another's place",
-                self.reconnects + self.reopened,
-                self.connections_opened,
-            ),
         ];
         for (what, part, whole) in parts {
-            debug_assert!(part <= whole, "{part} {what} of {whole} were counted");
+            debug_assert!(
+                part <= whole,
+                "{part} {what} inside of {whole} were counted"
+            );
         }
+        self.counted.check();
     }
 
-    fn merge_handshakes(&mut self, other: &Tally) {
-        match (&mut self.handshakes, &other.handshakes) {
-            // The terms are those of the first.
-            (Some(mine), Some(theirs)) => {
-                let theirs = &**theirs;
-                merge_fields!(Handshakes, mine, theirs,
-                    merge [full, resumed], add [], apart [terms]);
-            }
-            (mine @ None, theirs) => mine.clone_from(theirs),
-            (Some(_), None) => {}
-        }
+    /// What was counted in all, no matter what of it was handed over.
+    pub fn sums(&self) -> Sums {
+        let mut sums = self.counted.sums();
+        sums.merge(&self.past);
+        sums
     }
 
-    /// Exchanges with a whole answer of any status.
-    pub fn answered_exchanges(&self) -> u64 {
-        debug_assert!(
-            self.censored <= self.response.count(),
-            "a lower bound was counted and not recorded"
-        );
-        self.response.count() - self.censored
+    /// Exchanges that were completed and that failed, in all.
+    #[inline]
+    pub fn ended(&self) -> (u64, u64) {
+        (
+            self.past.completed + self.counted.completed,
+            self.past.failed + self.counted.failed,
+        )
+    }
+
+    /// Hands over what was counted since the last time, in exchange for a buffer in which nothing
+    /// is: counting goes on there. The course over time stays. Takes no memory.
+    pub fn hand_over(&mut self, empty: &mut Counted) {
+        debug_assert!(empty.sums() == Sums::default(), "counted on top of others");
+        self.past = self.sums();
+        mem::swap(&mut self.counted, empty);
+    }
+
+    /// Takes back all that was handed over, added up.
+    pub fn take_back(&mut self, earlier: &Counted) {
+        self.past = Sums::default();
+        self.counted.merge(earlier);
+    }
+
+    /// What was counted since it was last handed over, or ever.
+    pub fn counted(&self) -> &Counted {
+        &self.counted
     }
 
     /// Which loop made the exchanges.
@@ -558,27 +433,21 @@ impl Tally {
     }
 
     fn counts(&self) -> Counts {
+        let sums = self.sums();
         Counts {
-            completed: self.completed,
-            failed: self.failed,
-            answered: self.so_far().answered,
-            good: self.good,
-            bytes_received: self.bytes_received,
+            completed: sums.completed,
+            failed: sums.failed,
+            answered: sums.answered,
+            good: sums.good,
+            bytes_received: sums.bytes_received,
         }
-    }
-}
-
-impl Drain {
-    fn merge(&mut self, other: &Drain) {
-        merge_fields!(Drain, self, other,
-            merge [], add [bytes_received, bytes_sent], apart [nanoseconds]);
-        self.nanoseconds = self.nanoseconds.max(other.nanoseconds);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counters::Errors;
     use crate::random::Random;
 
     const START: Time = Time(1_000_000_000);

@@ -249,6 +249,24 @@ impl Marks {
         Some((seconds * 1e9) as u64)
     }
 
+    /// Goes past all that are due before `ns` from the beginning, and says how many those are.
+    pub fn pass(&mut self, ns: u64) -> u64 {
+        let before = self.index;
+        if let Spacing::Even { workers, worker } = &self.spacing {
+            // Most of the way at once; the last steps are taken one by one, as rounding wants it.
+            let count = self.curve.count_until(ns as f64 / 1e9) as u64;
+            let near = (count.saturating_sub(*worker) / *workers).saturating_sub(2);
+            if near > self.index {
+                self.index = near;
+                self.mark = (near * *workers + *worker) as f64;
+            }
+        }
+        while self.peek().is_some_and(|due| due < ns) {
+            self.advance();
+        }
+        self.index - before
+    }
+
     /// Goes on to the one after.
     pub fn advance(&mut self) {
         self.index += 1;

@@ -23,6 +23,7 @@ const END: &str = "<!-- end -->";
 /// Where the JSON Schemas of records lie.
 const SCHEMA: &str = "schema/record.schema.json";
 const HOLD_SCHEMA: &str = "schema/hold.schema.json";
+const INTERVAL_SCHEMA: &str = "schema/interval.schema.json";
 /// Where the help of each verb lies, as `VERB.txt`.
 const HELP: &str = "cli/tests/help";
 /// The page of the book with the help of every verb.
@@ -83,6 +84,10 @@ fn whole() -> Vec<Document> {
         Document {
             path: HOLD_SCHEMA.to_string(),
             text: load::hold::record_schema(),
+        },
+        Document {
+            path: INTERVAL_SCHEMA.to_string(),
+            text: measure::interval::schema_json(),
         },
     ];
     let verbs = cli::verbs();

@@ -179,6 +179,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &["engine", "tls"],
     },
     Crate {
+        name: "live",
+        holds: "whoever watches a run while it goes on: lines, metrics; reads intervals alone",
+        imports: &["measure", "server"],
+        test_imports: &[],
+    },
+    Crate {
         name: "statistics",
         holds: "what a few rounds allow to say: pure functions of numbers",
         imports: &["measure"],
@@ -251,6 +257,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "engine",
             "faultproxy",
             "lab",
+            "live",
             "load",
             "master",
             "measure",

@@ -98,12 +98,11 @@ fn head(record: &Record) -> String {
         );
     }
     let connections = &record.connections;
-    let ever = connections.opened.saturating_sub(connections.reconnects);
     format!(
         "Held {} connections for {} @ {}\n  opened in {opening}; {heartbeat} every {every} on \
          each\n",
-        match ever < connections.asked {
-            true => format!("{ever} of {}", connections.asked),
+        match connections.survived < connections.asked {
+            true => format!("{} of {}", connections.survived, connections.asked),
             false => connections.asked.to_string(),
         },
         match record.ended_by {

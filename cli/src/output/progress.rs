@@ -25,6 +25,11 @@ impl Line {
         }
     }
 
+    /// Whether anybody sees it.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.on
+    }
+
     /// Shows `text` in place of what was there.
     pub(crate) fn show(&mut self, text: &str) {
         if self.on {

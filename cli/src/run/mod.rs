@@ -8,26 +8,30 @@ mod message;
 pub(crate) mod plan;
 pub(crate) mod route;
 pub(crate) mod targets;
+mod watching;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::signal::{Signal, Stop};
 use load::check;
-use load::{Finish, Hang, Plan, Progress, Record};
+use load::{Finish, Hang, Plan, Record};
 use measure::record::EndedBy;
-use measure::units;
 
 use crate::args::run::{Format, Run};
 use crate::exit::{Exit, Failure};
 use crate::output::destination::Destination;
-use crate::output::progress::Line;
 use crate::output::terminal::{self, Paint};
 use crate::output::{counts, csv, text, thresholds};
+
+use watching::Watching;
 
 /// Loads, and reports.
 pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     let mut plan = plan::plan(arguments).map_err(Failure::usage)?;
     if let Some(refusal) = control::refusal(&plan).filter(|_| arguments.control) {
+        return Err(Failure::usage(refusal));
+    }
+    if let Some(refusal) = watching::refusal(arguments) {
         return Err(Failure::usage(refusal));
     }
     let known = targets::known_steps("--threshold", &arguments.thresholds, &plan);
@@ -36,19 +40,10 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     let destination = destination.map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     plan::call(&arguments.load, &mut plan, &stop)?;
-    let mut line = Line::new();
-    let mut before = None;
+    let mut watching = Watching::start(arguments, &plan, &stop)?;
     let destination = Arc::new(Mutex::new(Some(destination)));
-    let hung = broken_off(Arc::clone(&destination), arguments.format);
-    let ran = load::run_for_script(
-        &plan,
-        &stop,
-        &mut |now| {
-            line.show(&progress_text(now, before));
-            before = Some(*now);
-        },
-        hung,
-    );
+    let hung = broken_off(Arc::clone(&destination), arguments);
+    let ran = load::run_watched(&plan, &stop, &mut watching, hung);
     let (mut record, finish) = ran?;
     let Some(destination) = taken(&destination) else {
         return Err(Failure::running("the script didn't come back"));
@@ -57,8 +52,7 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     if arguments.control && stop.requested().is_none() {
         let mut before = None;
         let control = control::run(&plan, &stop, &mut |now| {
-            line.show(&format!("control  {}", progress_text(now, before)));
-            before = Some(*now);
+            watching.show("control", now, &mut before);
         });
         interrupted = stop.requested();
         match control {
@@ -70,7 +64,7 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
             Err(why) => record.warnings.push(format!("there's no control: {why}")),
         }
     }
-    drop(line);
+    let watched = watching.finish(&stop);
     record.thresholds = check::judge(&arguments.thresholds, &record);
     let to_terminal = matches!(destination, Destination::Stdout);
     let paint = if to_terminal {
@@ -93,11 +87,14 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         Some(signal) => Ok(Exit::Stopped(signal)),
         None => exit(&record, crossed),
     };
-    Failure::unless_written(written, end)
+    Failure::unless_written(written.and(watched), end)
 }
 
 /// Where the report goes; what a script prints is no part of data.
 fn place(arguments: &Run, plan: &Plan) -> Result<Destination, String> {
+    if watching::takes_stdout(arguments) && arguments.output.is_none() {
+        return Destination::open(Some("/dev/stderr".as_ref()));
+    }
     let is_data = arguments.format != Format::Text && arguments.output.is_none();
     match plan.script.is_some() && is_data {
         true => Destination::apart(),
@@ -109,9 +106,13 @@ fn place(arguments: &Run, plan: &Plan) -> Result<Destination, String> {
 /// process ends.
 fn broken_off(
     destination: Arc<Mutex<Option<Destination>>>,
-    format: Format,
-) -> impl FnOnce(Record) + Send {
+    arguments: &Run,
+) -> impl FnOnce(Record) + Send + 'static {
+    let (format, is_live) = (arguments.format, arguments.live);
     move |record| {
+        if is_live {
+            watching::give_back();
+        }
         let told = record.warnings.join("; ");
         let data = match format {
             Format::Text => Ok(counts::text(&record)),
@@ -182,30 +183,6 @@ fn nothing_was_sent(record: &Record) -> bool {
     let exchanges = &record.exchanges;
     let none = exchanges.completed + exchanges.failed + exchanges.unfinished == 0;
     none && record.errors.is_empty() && record.offered_rate.is_none() && record.duration_s > 0.0
-}
-
-/// How far a run is; its rate is that since the line before.
-fn progress_text(now: &Progress, before: Option<Progress>) -> String {
-    let elapsed = format!("{:.0}s", now.elapsed_s.floor());
-    let time = match now.total_s {
-        Some(total) => format!("{elapsed} of {total:.0}s"),
-        None => elapsed,
-    };
-    let (start_s, start) = before.map_or((0.0, 0), |line| (line.elapsed_s, line.completed));
-    let seconds = now.elapsed_s - start_s;
-    let completed = now.completed.saturating_sub(start);
-    let rate = if seconds > 0.0 {
-        completed as f64 / seconds
-    } else {
-        0.0
-    };
-    format!(
-        "{time}  {} connections  {} answers  {} failed  {}/s",
-        now.connected,
-        now.completed,
-        now.failed,
-        units::wrk_metric(rate),
-    )
 }
 
 #[cfg(test)]

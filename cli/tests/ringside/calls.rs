@@ -8,7 +8,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::child::{Folder, Server, assert_says, comparison_of_ours, ringside, step};
-use super::peers::{free_port, from_ci, installed, peer, ready};
+use super::peers::{from_ci, installed, peer, ready};
+use super::ports::free_port;
 
 /// What describes `ringside.Echo`.
 const ECHO: &str = concat!(

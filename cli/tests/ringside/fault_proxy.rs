@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 use super::child::{Folder, PATIENCE, Server, assert_says, command, ringside, start, until};
 use super::patterns::{assert_same, pattern};
-use super::peers::{free_port, installed, ready};
+use super::peers::{installed, ready};
+use super::ports::free_port;
 
 const ENGINES: [&str; 2] = ["auto", "epoll"];
 

@@ -10,7 +10,8 @@ use load::{Answer, CallEnd, Plan};
 use serde_json::{Value, json};
 
 use super::child::{Folder, assert_says, record, ringside, took_place};
-use super::peers::{Peer, free_port, from_ci, installed, peer, ready, subject};
+use super::peers::{Peer, from_ci, installed, peer, ready, subject};
+use super::ports::free_port;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 

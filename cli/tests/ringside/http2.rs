@@ -7,7 +7,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::child::{Folder, assert_says, ringside, took_place};
-use super::peers::{Peer, free_port, installed, peer, ready};
+use super::peers::{Peer, installed, peer, ready};
+use super::ports::free_port;
 
 /// Loads `url` in a closed and an open loop on both engines; each record is looked at by `judge`.
 fn load(url: &str, more: &[&str], judge: impl Fn(&Value)) {

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use super::child::record;
 use super::grpc::call_by;
-use super::peers::{Peer, free_port, from_ci, installed, peer, ready};
+use super::peers::{Peer, from_ci, installed, peer, ready};
+use super::ports::free_port;
 
 /// The sizes that the tests ask for in requests and in responses.
 const REQUEST_SIZES: [usize; 4] = [27_182, 8, 1_828, 45_904];

@@ -31,7 +31,10 @@ mod pack;
 #[path = "../../../tests/patterns.rs"]
 mod patterns;
 mod peers;
+#[path = "../../../tests/ports.rs"]
+mod ports;
 mod processes;
+mod prometheus;
 mod proxy;
 mod record;
 mod resume;
@@ -48,4 +51,5 @@ mod targets;
 mod tls;
 mod usage;
 mod void;
+mod watched;
 mod websocket;

@@ -3,7 +3,7 @@
 
 use std::env;
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,6 +11,7 @@ use measure::time::{Time, sleep_until};
 use serde_json::Value;
 
 use super::child::{Folder, PATIENCE, Running, ringside, start, took_place};
+use super::ports::free_port;
 
 /// Whether a program is there; says so if not.
 pub(crate) fn installed(program: &str, question: &str) -> bool {
@@ -35,14 +36,6 @@ pub(crate) fn from_ci(program: &str) -> String {
     let cache = cache.unwrap_or_else(|_| Path::new(&env::var("HOME").unwrap()).join(".cache"));
     let path = cache.join("ringside-ci").join(program);
     path.to_str().unwrap().to_string()
-}
-
-pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port()
 }
 
 /// Waits until somebody listens on `port`. A peer tells no one when it is ready, so this asks.

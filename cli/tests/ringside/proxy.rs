@@ -12,7 +12,8 @@ use std::thread;
 use serde_json::Value;
 
 use super::child::{Ended, Folder, Server, assert_says, record, ringside};
-use super::peers::{Peer, free_port, installed, peer, ready};
+use super::peers::{Peer, installed, peer, ready};
+use super::ports::free_port;
 
 /// A tinyproxy that runs, and keeps a log of what it is asked.
 struct Proxy {

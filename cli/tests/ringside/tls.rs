@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::child::{Ended, Folder, Server, assert_says, ringside};
-use super::peers::{free_port, installed, peer, ready};
+use super::peers::{installed, peer, ready};
+use super::ports::free_port;
 
 /// An authority and certificates that it has signed, made by openssl.
 struct Certificates {

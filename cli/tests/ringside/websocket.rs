@@ -5,7 +5,8 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::child::{Folder, Server, assert_says, comparison_of_ours, ringside, start, took_place};
-use super::peers::{Peer, answers, free_port, from_ci, peer, ready};
+use super::peers::{Peer, answers, from_ci, peer, ready};
+use super::ports::free_port;
 
 /// A library that `.ci/run` installs, and what runs programs that use it.
 struct Library {

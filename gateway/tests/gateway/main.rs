@@ -14,6 +14,8 @@ mod mint;
 mod names;
 mod operations;
 mod passing;
+#[path = "../../../tests/ports.rs"]
+mod ports;
 mod processes;
 mod program;
 mod secured;

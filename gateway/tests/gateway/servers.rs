@@ -2,7 +2,7 @@
 //! and what the server says that it was asked is held against it.
 
 use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -163,9 +163,7 @@ pub(crate) fn go() -> Option<Server> {
     if !built(&source, &binary) {
         return None;
     }
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("it has one");
-    drop(listener);
+    let address = nobody();
     let child = Command::new(binary)
         .arg(address.to_string())
         .stdout(Stdio::piped())

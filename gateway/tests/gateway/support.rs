@@ -397,6 +397,5 @@ impl Drop for Origin {
 
 /// An address of the loopback at which nobody listens.
 pub(crate) fn nobody() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("it has one")
+    SocketAddr::from(([127, 0, 0, 1], super::ports::free_port()))
 }

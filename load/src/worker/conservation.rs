@@ -19,9 +19,9 @@
 //! the simulator fail at once.
 
 use engine::Driver;
-use measure::tally::Tally;
+use measure::tally::{Counted, Tally};
 
-use super::{Session, Worker};
+use super::{Outcome, Session, Worker};
 use crate::connection::State;
 
 #[cfg(test)]
@@ -147,16 +147,13 @@ impl<D: Driver> Worker<'_, D> {
         is_stranded && self.assignment.keep_alive
     }
 
-    /// At the very end: nothing is left, and the tally says the same.
+    /// At the very end: nothing is left.
     pub(super) fn check_end(&mut self) {
         self.check_counts();
         let left = self.under_way();
         if left > 0 {
             self.breach
                 .get_or_insert_with(|| format!("{left} requests were left behind"));
-        }
-        if let Some(broken) = uneven(&self.recorder.tally) {
-            self.breach.get_or_insert(broken);
         }
     }
 
@@ -175,15 +172,28 @@ impl<D: Driver> Worker<'_, D> {
     }
 }
 
+impl Outcome {
+    /// It has all that it counted, or gets back what of it was handed over `earlier`: whether that
+    /// adds up.
+    pub(crate) fn settle(&mut self, earlier: Option<&Counted>) {
+        if let Some(earlier) = earlier {
+            self.recorder.tally.take_back(earlier);
+        }
+        let broken = uneven(&self.recorder.tally);
+        let broken = broken.or_else(|| self.recorder.check_waits());
+        self.breach = self.breach.take().or(broken);
+    }
+}
+
 /// What the tally of a run that is over says of its window, if it does not add up.
 fn uneven(tally: &Tally) -> Option<String> {
-    let Tally {
+    let Counted {
         intended,
         completed,
         failed,
         unfinished,
         ..
-    } = *tally;
+    } = *tally.counted();
     if intended != completed + failed + unfinished {
         return Some(format!(
             "{intended} requests were due in the window, but {completed} were answered, {failed} \

@@ -24,6 +24,7 @@ use std::collections::VecDeque;
 use engine::signal::Stop;
 use engine::{Broken, Close, Completions, Driver, EngineCounters, Event, Until};
 use measure::counters::ErrorKind;
+use measure::interval::Feed;
 use measure::process::ThreadTime;
 use measure::tally::Loop;
 use measure::time::Time;
@@ -39,8 +40,8 @@ use crate::gate::Gate;
 use crate::recorder::Recorder;
 use crate::requests::{Made, Requests};
 use crate::stalls::Stall;
-use crate::waits::{Doing, Watch};
 use measure::random::Random;
+use measure::waits::{Doing, Watch};
 use plan::schedule::Marks;
 use session::{Exchange, Flights, Memory, Ring};
 
@@ -88,6 +89,8 @@ pub(crate) struct Assignment {
     /// How often each connection is pinged, if at all.
     pub ping_every_ns: Option<u64>,
     pub seed: u64,
+    /// Where what is counted goes each second, if anybody wants that.
+    pub feed: Option<Feed>,
 }
 
 /// Why the measured phase ended.
@@ -561,6 +564,9 @@ impl<'a, D: Driver> Worker<'a, D> {
             .duration_ns
             .map_or(Time::NEVER, |length| window.plus(length));
         self.recorder.set_window(window, end);
+        if let Some(feed) = &mut self.assignment.feed {
+            feed.begin(window);
+        }
         if self.assignment.marks.is_some() {
             self.look_ahead();
         }
@@ -618,9 +624,9 @@ impl<'a, D: Driver> Worker<'a, D> {
 
     /// Every turn: the counts for the progress line.
     fn publish(&self) {
-        let tally = &self.recorder.tally;
+        let (completed, failed) = self.recorder.tally.ended();
         let live = self.gate.live(self.assignment.worker);
-        live.publish(tally.completed, tally.failed, self.core.counts().connected);
+        live.publish(completed, failed, self.core.counts().connected);
     }
 
     /// This turn came late: whoever waited for a connection meanwhile waited for the worker.
@@ -653,16 +659,18 @@ impl<'a, D: Driver> Worker<'a, D> {
         self.enter_parked(now);
         self.enter_backlog(now);
         self.check_end();
-        if let Some(broken) = self.recorder.check_waits() {
-            self.breach.get_or_insert(broken);
-        }
         let (start, end) = self.recorder.window();
         let end = match self.ended_by {
             EndedBy::Count | EndedBy::Rows | EndedBy::Script => self.recorder.last_end,
             _ => end.min(now),
         };
         self.recorder.close(end);
+        self.pass_on_last(end);
         self.count_drain(now);
+        if let Some(feed) = &mut self.assignment.feed {
+            let connected = self.core.counts().connected;
+            feed.finish(now, &mut self.recorder.tally, connected);
+        }
         let cpu = ThreadTime::between(self.cpu_at_start, self.cpu_at_end);
         for index in 0..self.core.sessions.len() {
             self.core.take_leave(index);
@@ -675,7 +683,8 @@ impl<'a, D: Driver> Worker<'a, D> {
             Some(Requests::Script(script)) => Some((script.needs(), script.spent_ns())),
             _ => None,
         };
-        Ok(Outcome {
+        let is_whole = self.assignment.feed.is_none();
+        let mut outcome = Outcome {
             start,
             end,
             ended_by: self.ended_by,
@@ -696,7 +705,11 @@ impl<'a, D: Driver> Worker<'a, D> {
             script,
             breach: self.breach,
             recorder: self.recorder,
-        })
+        };
+        if is_whole {
+            outcome.settle(None);
+        }
+        Ok(outcome)
     }
 
     /// At the end: enters what is under way, or waits to be sent again.

@@ -23,7 +23,7 @@ use super::{Assignment, GIVE_UP_S, Phase, Worker};
 use crate::connection::{Core, State};
 use crate::recorder::Recorder;
 use crate::requests::{Made, Requests};
-use crate::waits::{Doing, Watch};
+use measure::waits::{Doing, Watch};
 
 /// The most exchanges of one worker that wait for their origins. Past it everybody waits: what is
 /// due is handed out no further, and the record says so.

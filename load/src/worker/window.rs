@@ -8,6 +8,7 @@
 //! them, and nothing else.
 
 use engine::{Completions, Driver, Event};
+use measure::interval::Feed;
 use measure::process::own_time;
 use measure::slots::SLOT_NS;
 use measure::time::Time;
@@ -35,6 +36,7 @@ impl<D: Driver> Worker<'_, D> {
             self.note_blind(now);
             self.count_bytes(unread);
             self.recorder.tally.tick(now.min(end));
+            self.pass_on(now.min(end));
             if now >= end {
                 let until = now.plus(self.assignment.timeout_ns);
                 self.drain(end, until, self.assignment.time_end, unread);
@@ -57,7 +59,11 @@ impl<D: Driver> Worker<'_, D> {
         let in_a_slot = self.core.driver.now().plus(SLOT_NS);
         match self.phase {
             Phase::Loading if !self.opened => start.min(in_a_slot),
-            Phase::Loading => end.min(self.recorder.tally.next_tick()),
+            Phase::Loading => {
+                let feed = self.assignment.feed.as_ref();
+                let passes = feed.map_or(Time::NEVER, Feed::due);
+                end.min(self.recorder.tally.next_tick()).min(passes)
+            }
             Phase::Draining { .. } => in_a_slot,
             Phase::Connecting { .. } | Phase::Done => Time::NEVER,
         }
@@ -119,12 +125,42 @@ impl<D: Driver> Worker<'_, D> {
             self.due = None;
             self.passed_over += 1;
         }
-        self.recorder.close(match ended_by {
+        let end = match ended_by {
             EndedBy::Count | EndedBy::Rows => self.recorder.last_end,
             _ => end,
-        });
+        };
+        self.recorder.close(end);
+        self.pass_on_last(end);
         self.phase = Phase::Draining { until };
         self.edge = self.next_edge();
+    }
+
+    /// Hands over what was counted in the second that ends at `now`, where somebody wants that.
+    fn pass_on(&mut self, now: Time) {
+        let connected = self.core.counts().connected;
+        if let Some(feed) = &mut self.assignment.feed
+            && now >= feed.due()
+        {
+            let start = &mut self.counters_at_start;
+            let tally = &mut self.recorder.tally;
+            let bytes = (tally.bytes_received, tally.bytes_sent);
+            if feed.pass(now, tally, connected) {
+                start.bytes_received += bytes.0;
+                start.bytes_sent += bytes.1;
+            }
+        }
+    }
+
+    /// The window has ended: hands over the rest of it.
+    pub(super) fn pass_on_last(&mut self, end: Time) {
+        let connected = self.core.counts().connected;
+        if let Some(feed) = &mut self.assignment.feed {
+            let start = &mut self.counters_at_start;
+            let tally = &mut self.recorder.tally;
+            start.bytes_received += tally.bytes_received;
+            start.bytes_sent += tally.bytes_sent;
+            feed.close(end, tally, connected);
+        }
     }
 
     fn count_bytes(&mut self, unread: u64) {

@@ -89,6 +89,14 @@ impl StepTally {
         self.completed + self.failed + self.unfinished
     }
 
+    pub(super) fn clear(&mut self) {
+        clear_fields!(StepTally, self,
+            clear [response, service, own_lateness, statuses],
+            zero [intended, completed, completed_late, failed, unfinished, censored, errors,
+                grpc_statuses],
+            apart []);
+    }
+
     fn merge(&mut self, other: &StepTally) {
         merge_fields!(StepTally, self, other,
             merge [response, service, own_lateness, statuses, errors],

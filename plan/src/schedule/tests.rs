@@ -119,3 +119,36 @@ fn profiles_that_make_no_sense_are_refused_by_name() {
         assert!(message.contains(part), "{text:?}: {message}");
     }
 }
+
+#[test]
+fn what_is_passed_is_what_was_due_before_however_large_the_steps() {
+    let profile = parse_stages("0:1k@2s,1k@1.5s,0@1s,3k:10@2s").unwrap();
+    let schedules = [
+        Schedule::Constant { rate: 12_345.6 },
+        Schedule::Poisson { rate: 3_000.0 },
+        Schedule::Stages {
+            arrivals: Arrivals::Constant,
+            stages: profile.clone(),
+        },
+        Schedule::Stages {
+            arrivals: Arrivals::Poisson,
+            stages: profile,
+        },
+    ];
+    for schedule in schedules {
+        for (worker, step_ns) in [(0, 1_000_000_000), (2, 333_333_333), (1, 7_000_000_000)] {
+            let marks = || Marks::new(&schedule, 7, worker, 3).expect("it's open");
+            let (mut one_by_one, mut passing) = (marks(), marks());
+            for edge in 1..=(7_000_000_000 / step_ns) {
+                let mut count = 0;
+                while one_by_one.peek().is_some_and(|due| due < edge * step_ns) {
+                    one_by_one.advance();
+                    count += 1;
+                }
+                let passed = passing.pass(edge * step_ns);
+                assert_eq!(passed, count, "{schedule:?}, worker {worker}, {edge}");
+                assert_eq!(passing.peek(), one_by_one.peek());
+            }
+        }
+    }
+}

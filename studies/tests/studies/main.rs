@@ -14,6 +14,8 @@ mod foreign;
 mod generators;
 mod loads;
 mod mix;
+#[path = "../../../tests/ports.rs"]
+mod ports;
 mod real;
 mod reference;
 mod resume;

@@ -151,12 +151,6 @@ fn answer(head: &[u8], fault: &str) -> String {
     format!("HTTP/1.1 {status}\r\nContent-Type: text/plain\r\n{framing}\r\n\r\n{body}")
 }
 
-/// A port that nobody listens on now.
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    listener.local_addr().expect("it is bound").port()
-}
-
 /// A folder with subjects and comparisons that is gone after the test.
 pub(crate) struct Arena {
     pub(crate) folder: PathBuf,

@@ -13,9 +13,10 @@ use measure::quota::{Place, Quota, UNIFIED};
 use studies::Outcome;
 use supervisor::watch::subject::SharedPages;
 
+use crate::ports::free_port;
 use crate::skip::{not_permitted, skip};
 use crate::support::{
-    Arena, alone, assert_companions_are_known, beside_others, free_port, left_behind, quick, tiny,
+    Arena, alone, assert_companions_are_known, beside_others, left_behind, quick, tiny,
 };
 
 /// Runs a comparison of these subjects for so many rounds of half a second.

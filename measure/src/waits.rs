@@ -13,8 +13,8 @@
 
 use std::collections::VecDeque;
 
-use measure::tally::Waits;
-use measure::time::Time;
+use crate::tally::Waits;
+use crate::time::Time;
 
 /// The most stretches that are remembered. Beyond it neighbours are joined, so that a wait which
 /// begins within one is told apart a little less well.
@@ -25,11 +25,14 @@ const LATE_NS: u64 = 1_000_000;
 
 /// What the connections of a worker do, but for those in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Doing {
+pub struct Doing {
     /// One of them at least is free.
     pub free: bool,
+    /// So many are being opened.
     pub connecting: u32,
+    /// So many are being closed.
     pub closing: u32,
+    /// So many have failed and aren't tried again yet.
     pub back_off: u32,
 }
 
@@ -38,7 +41,7 @@ type Sums = [f64; 4];
 
 /// What the connections of a worker did over time, as far as an exchange still waits.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub struct Watch {
     connections: f64,
     doing: Doing,
     /// Since when they do that, and the sums until then.
@@ -51,7 +54,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub(crate) fn new(connections: usize, now: Time) -> Watch {
+    /// That of so many connections, from `now` on.
+    pub fn new(connections: usize, now: Time) -> Watch {
         Watch {
             connections: connections.max(1) as f64,
             doing: Doing::default(),
@@ -65,14 +69,14 @@ impl Watch {
     /// From `now` on the connections do this. The exchange that has waited for longest has been due
     /// since `oldest`.
     #[inline]
-    pub(crate) fn note(&mut self, now: Time, doing: Doing, oldest: Option<Time>) {
+    pub fn note(&mut self, now: Time, doing: Doing, oldest: Option<Time>) {
         if doing != self.doing {
             self.turn(now, doing, oldest);
         }
     }
 
     /// An attempt to connect has failed: until now the server was away.
-    pub(crate) fn in_vain(&mut self, now: Time) {
+    pub fn in_vain(&mut self, now: Time) {
         self.in_vain = (now, self.at(now));
     }
 
@@ -97,7 +101,8 @@ impl Watch {
 
     /// Divides the wait of an exchange that was due at `intended` and is sent, or given up, at
     /// `now`. Exchanges come in the order in which they were due.
-    pub(crate) fn divide(&mut self, intended: Time, now: Time, into: &mut Waits) {
+    #[inline]
+    pub fn divide(&mut self, intended: Time, now: Time, into: &mut Waits) {
         let wait_ns = now.since(intended);
         if intended >= self.since && self.doing.free {
             into.late_ns += wait_ns;
@@ -351,7 +356,7 @@ mod tests {
     fn however_often_things_change_the_parts_are_what_brute_force_says() {
         let (mut compared, mut joined_compared) = (0, 0);
         for seed in 0..12u64 {
-            let mut random = measure::random::Random::new(seed, 0);
+            let mut random = crate::random::Random::new(seed, 0);
             let mut below = |most: u64| (random.unit() * most as f64) as u64;
             let (mut now, mut due) = (1_000u64, 1_000u64);
             let mut watch = Watch::new(7, Time(now));

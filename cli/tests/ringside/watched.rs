@@ -1,0 +1,253 @@
+//! What is seen of a run while it goes on is what its record says.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStderr, Stdio};
+
+use measure::histogram::Histogram;
+use measure::time::{Time, sleep_until};
+use serde_json::Value;
+
+use super::child::{Folder, Server, command, ringside};
+
+/// Requests of several kinds, of which some fail and some time out.
+const MIX: &str = "# @name quick\nGET {{url}}/\n\n###\n# @name gone\nGET {{url}}/status/503\n\n\
+                   ###\n# @name cut\nGET {{url}}/reset\n\n###\n# @name slow\nGET {{url}}/stall\n";
+
+/// A run of the mix that says where its metrics are, if it has any.
+struct Run {
+    child: Child,
+    stderr: BufReader<ChildStderr>,
+}
+
+impl Run {
+    fn start(server: &Server, folder: &Folder, more: &[&str]) -> Run {
+        let targets = folder.path("mix.http");
+        fs::write(&targets, MIX.replace("{{url}}", &server.url)).unwrap();
+        let record = folder.path("record.json");
+        let mut words = vec!["run", "--targets", &targets, "-R", "400", "-c", "20"];
+        words.extend(["-d", "2500ms", "--timeout", "300ms", "--format", "json"]);
+        words.extend(["-o", &record]);
+        words.extend(more);
+        let mut child = command(&words)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Run { child, stderr }
+    }
+
+    /// `HOST:PORT` of the metrics.
+    fn metrics(&mut self) -> String {
+        let mut line = String::new();
+        self.stderr.read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("metrics are at http://");
+        let address = address.and_then(|rest| rest.strip_suffix("/metrics"));
+        address.unwrap_or_else(|| panic!("{line}")).to_owned()
+    }
+
+    fn end(mut self) -> (Option<i32>, String) {
+        let mut said = String::new();
+        self.stderr.read_to_string(&mut said).unwrap();
+        (self.child.wait().unwrap().code(), said)
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn read(folder: &Folder, name: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(folder.path(name)).unwrap()).unwrap()
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    let each = text.lines();
+    each.map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn sum(lines: &[Value], pointer: &str) -> u64 {
+    let each = lines.iter().map(|line| line.pointer(pointer));
+    each.map(|found| found.and_then(Value::as_u64).unwrap_or(0))
+        .sum()
+}
+
+/// The counts of a map of counts, added up over all lines.
+fn sums(lines: &[Value], name: &str) -> Value {
+    let mut sums = BTreeMap::new();
+    for line in lines {
+        for (key, count) in line[name].as_object().unwrap() {
+            *sums.entry(key.clone()).or_insert(0) += count.as_u64().unwrap();
+        }
+    }
+    serde_json::to_value(sums).unwrap()
+}
+
+fn merged(lines: &[Value], name: &str) -> Histogram {
+    let mut sum = Histogram::new();
+    for line in lines {
+        let text = line["histograms"][name].as_str().unwrap();
+        sum.merge(&Histogram::from_hdr_v2_base64(text).unwrap());
+    }
+    sum
+}
+
+/// Asks once; none where nobody listens any more.
+fn scrape(address: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    let head = "GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    stream.write_all(head.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (_, body) = answer.split_once("\r\n\r\n")?;
+    Some(body.to_owned())
+}
+
+/// The sum of all samples of a name that have these labels.
+fn metric(text: &str, name: &str, labels: &str) -> f64 {
+    let samples = text.lines().filter_map(|line| line.strip_prefix(name));
+    let samples = samples.filter(|rest| rest.starts_with('{') && rest.contains(labels));
+    let values = samples.filter_map(|rest| rest.rsplit(' ').next()?.parse::<f64>().ok());
+    values.sum()
+}
+
+#[test]
+fn lines_metrics_and_the_record_agree_to_the_last_request() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let intervals = folder.path("intervals.ndjson");
+    let more = [
+        "--intervals",
+        &*intervals,
+        "--interval-histograms",
+        "--metrics",
+        "127.0.0.1:0",
+        "--run-name",
+        "a \"test\"",
+    ];
+    let mut run = Run::start(&server, &folder, &more);
+    let address = run.metrics();
+    // Until it has gone, which it does when it was scraped at the end.
+    let mut last = String::new();
+    while let Some(text) = scrape(&address) {
+        last = text;
+        sleep_until(Time::now().plus(50_000_000));
+    }
+    let (code, said) = run.end();
+    assert!(matches!(code, Some(0 | 4)), "{code:?}: {said}");
+    let record = read(&folder, "record.json");
+    let lines = lines(&fs::read_to_string(&intervals).unwrap());
+    let exchanges = &record["exchanges"];
+    let of_record = |name: &str| exchanges[name].as_u64().unwrap();
+    for name in ["completed", "failed", "unfinished", "censored"] {
+        assert_eq!(sum(&lines, &format!("/{name}")), of_record(name), "{name}");
+    }
+    let all = of_record("completed") + of_record("failed") + of_record("unfinished");
+    assert_eq!(sum(&lines, "/offered"), all);
+    assert!(of_record("failed") > 100, "{record}");
+    for name in ["errors", "status"] {
+        assert_eq!(sums(&lines, name), record[name], "{name}");
+    }
+    let received = &record["bytes"]["received"].as_u64().unwrap();
+    let drained = &record["drain"]["bytes_received"].as_u64().unwrap();
+    assert_eq!(sum(&lines, "/bytes_received"), received + drained);
+    for (place, name) in ["quick", "gone", "cut", "slow"].iter().enumerate() {
+        let step = &record["steps"][place];
+        assert_eq!(step["name"], *name);
+        for figure in ["completed", "failed"] {
+            let of_lines = sum(&lines, &format!("/steps/{place}/{figure}"));
+            assert_eq!(Some(of_lines), step[figure].as_u64(), "{name}");
+            let labels = format!("step=\"{name}\",outcome=\"{figure}\"");
+            assert_eq!(
+                metric(&last, "ringside_requests_total", &labels),
+                of_lines as f64
+            );
+        }
+    }
+    for name in ["response_time", "service_time"] {
+        let whole = record["histograms"][name].as_str().unwrap();
+        let whole = Histogram::from_hdr_v2_base64(whole).unwrap();
+        let sum = merged(&lines, name);
+        assert_eq!(sum.count(), whole.count(), "{name}");
+        for q in [0.1, 0.5, 0.9, 0.99, 1.0] {
+            assert_eq!(sum.quantile(q), whole.quantile(q), "{name}, {q}");
+        }
+        let count = metric(&last, &format!("ringside_{name}_seconds_count"), "run=");
+        assert_eq!(count, whole.count() as f64, "{name}");
+    }
+    assert!(last.contains("run=\"a \\\"test\\\"\""), "{last}");
+    let errors = record["errors"].as_object().unwrap();
+    for (kind, count) in errors {
+        let label = format!("kind=\"{kind}\"");
+        let counted = metric(&last, "ringside_errors_total", &label);
+        assert_eq!(Some(counted), count.as_f64(), "{kind}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_costs_the_run_nothing() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let mut run = Run::start(&server, &folder, &["--intervals", "-"]);
+    let mut first = String::new();
+    let mut stdout = BufReader::new(run.child.stdout.take().unwrap());
+    stdout.read_line(&mut first).unwrap();
+    drop(stdout);
+    let (code, said) = run.end();
+    assert!(matches!(code, Some(0 | 4)), "{code:?}: {said}");
+    let first: Value = serde_json::from_str(&first).unwrap();
+    let record = read(&folder, "record.json");
+    let (some, all) = (&first["completed"], &record["exchanges"]["completed"]);
+    assert!(some.as_u64().unwrap() < all.as_u64().unwrap());
+}
+
+#[test]
+fn what_a_reader_did_not_take_or_a_disk_did_not_hold_is_said_at_the_end() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let run = Run::start(&server, &folder, &["--intervals", "/dev/full"]);
+    let (code, said) = run.end();
+    assert_eq!(code, Some(3), "{said}");
+    assert!(
+        said.contains("can't write intervals to /dev/full"),
+        "{said}"
+    );
+    assert!(read(&folder, "record.json")["exchanges"]["completed"].as_u64() > Some(0));
+    // A pipe of a page that nobody reads.
+    let more = ["--intervals", "-", "--interval-histograms"];
+    let mut run = Run::start(&server, &folder, &more);
+    let stdout = run.child.stdout.take().unwrap();
+    rustix::pipe::fcntl_setpipe_size(&stdout, 4096).unwrap();
+    let (code, said) = run.end();
+    drop(stdout);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("intervals weren't taken"), "{said}");
+    assert!(read(&folder, "record.json")["exchanges"]["completed"].as_u64() > Some(0));
+}
+
+#[test]
+fn places_that_cannot_be_had_are_refused_before_anything_is_sent() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let taken = server.authority().to_owned();
+    let nowhere = folder.path("no/such/folder");
+    for (words, told) in [
+        (vec!["--metrics", &*taken], "in use"),
+        (vec!["--metrics", "nonsense"], "invalid"),
+        (vec!["--intervals", &*nowhere], "can't write intervals to"),
+        (vec!["--intervals", "-", "--format", "json"], "-o"),
+        (vec!["--interval-histograms"], "--intervals"),
+        (vec!["--run-name", "a"], "--metrics"),
+    ] {
+        let url = server.at("/");
+        let all = [&["run", "-d", "1s"][..], &words, &[&*url]].concat();
+        let ended = ringside(&all);
+        assert_eq!(ended.code, Some(2), "{words:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(told), "{words:?}: {}", ended.stderr);
+    }
+    let (_, said) = server.stop();
+    assert!(said.contains("served 0 requests"), "{said}");
+}

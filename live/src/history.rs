@@ -1,0 +1,173 @@
+//! A run as it is drawn while it goes on: a point for each second, in bounded memory.
+//!
+//! Percentiles can't be averaged, so a point keeps its distribution, and where there are too many
+//! points, neighbours are joined: every point is then twice as long, as rows of a record are.
+
+use measure::histogram::Sparse;
+use measure::interval::{Interval, Phase};
+
+/// An hour of seconds.
+pub const POINTS_MAX: usize = 3600;
+/// So many cells of all distributions; with more, neighbours are joined, too. That's 32 MiB.
+const CELLS_MAX: usize = 2 << 20;
+
+/// What a piece of the measured window brought.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Point {
+    /// When it begins, in nanoseconds from the start of the measured window.
+    pub from_ns: u64,
+    /// When it ends.
+    pub until_ns: u64,
+    /// Requests that fell due; none in a closed loop.
+    pub offered: Option<u64>,
+    /// Requests that were completed.
+    pub completed: u64,
+    /// Requests that failed.
+    pub failed: u64,
+    /// Connections that stood at its end.
+    pub connected: u64,
+    /// Response times.
+    pub response: Sparse,
+}
+
+impl Point {
+    fn of(interval: &Interval) -> Point {
+        Point {
+            from_ns: interval.from_ns,
+            until_ns: interval.until_ns,
+            offered: interval.offered,
+            completed: interval.counted.completed,
+            failed: interval.counted.failed,
+            connected: interval.connected,
+            response: Sparse::of(&interval.counted.response),
+        }
+    }
+
+    /// Its length in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.until_ns.saturating_sub(self.from_ns) as f64 / 1e9
+    }
+
+    /// So many of them in a second.
+    pub fn rate(&self, count: u64) -> f64 {
+        match self.seconds() {
+            seconds if seconds > 0.0 => count as f64 / seconds,
+            _ => 0.0,
+        }
+    }
+
+    fn join(&mut self, next: Point) {
+        self.until_ns = next.until_ns;
+        self.offered = self.offered.zip(next.offered).map(|(one, two)| one + two);
+        self.completed += next.completed;
+        self.failed += next.failed;
+        self.connected = next.connected;
+        self.response.merge(&next.response);
+    }
+}
+
+/// All points so far.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    points: Vec<Point>,
+    /// How many seconds a point is long; the last one may still grow.
+    each_s: u64,
+}
+
+impl History {
+    /// Nothing yet.
+    pub fn new() -> History {
+        History {
+            points: Vec::new(),
+            each_s: 1,
+        }
+    }
+
+    /// Adds an interval; the drain is no part of the window.
+    pub fn add(&mut self, interval: &Interval) {
+        if interval.phase != Phase::Measure {
+            return;
+        }
+        let point = Point::of(interval);
+        let whole_ns = self.each_s * 1_000_000_000;
+        match self.points.last_mut() {
+            Some(last) if last.until_ns - last.from_ns < whole_ns && self.each_s > 1 => {
+                last.join(point);
+            }
+            _ => self.points.push(point),
+        }
+        let cells: usize = self.points.iter().map(|point| point.response.len()).sum();
+        if self.points.len() > POINTS_MAX || cells > CELLS_MAX {
+            self.halve();
+        }
+    }
+
+    fn halve(&mut self) {
+        self.each_s *= 2;
+        let points = std::mem::take(&mut self.points);
+        for point in points {
+            match self.points.last_mut() {
+                Some(last) if last.until_ns - last.from_ns < self.each_s * 1_000_000_000 => {
+                    last.join(point);
+                }
+                _ => self.points.push(point),
+            }
+        }
+    }
+
+    /// The points, in order.
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use measure::histogram::Histogram;
+    use measure::tally::Counted;
+
+    fn interval(second: u64) -> Interval {
+        let mut counted = Counted::new();
+        counted.completed = 1 + second % 5;
+        for n in 0..counted.completed {
+            counted.response.record(1_000_000 + second * 1_000 + n);
+        }
+        Interval {
+            seq: second,
+            joined: 1,
+            phase: Phase::Measure,
+            from_ns: second * 1_000_000_000,
+            until_ns: (second + 1) * 1_000_000_000,
+            offered: Some(5),
+            connected: 7,
+            counted,
+        }
+    }
+
+    #[test]
+    fn hours_keep_within_its_bounds_and_loses_nothing() {
+        const HOURS_S: u64 = 5 * 3600;
+        let mut history = History::new();
+        let mut whole = Histogram::new();
+        for second in 0..HOURS_S {
+            let interval = interval(second);
+            whole.merge(&interval.counted.response);
+            history.add(&interval);
+            assert!(history.points().len() <= POINTS_MAX);
+        }
+        let points = history.points();
+        assert!(points.len() > POINTS_MAX / 2 - 1, "{}", points.len());
+        let mut at = 0;
+        let mut all = Sparse::default();
+        for point in points {
+            assert_eq!(point.from_ns, at);
+            at = point.until_ns;
+            all.merge(&point.response);
+        }
+        assert_eq!(at, HOURS_S * 1_000_000_000);
+        assert_eq!(all, Sparse::of(&whole));
+        let offered = points.iter().filter_map(|point| point.offered).sum::<u64>();
+        assert_eq!(offered, 5 * HOURS_S);
+    }
+}

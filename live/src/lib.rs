@@ -1,0 +1,63 @@
+//! Whoever watches a run while it goes on: a stream of lines, a place to scrape metrics from.
+//!
+//! They read [`Interval`]s and know no worker, no plan and no record. [`Hub::give`] is called by
+//! the thread that tends the load and waits for nobody: each reader has a mailbox of a few
+//! intervals, and where it's full the newest are joined, so that a reader who is late gets longer
+//! intervals and misses nothing. A reader who is gone, hangs or can't write costs the run nothing;
+//! what it didn't take is said at the end.
+#![forbid(unsafe_code)]
+
+mod history;
+mod lines;
+mod mailbox;
+mod metrics;
+pub mod terminal;
+
+use std::sync::Arc;
+
+use measure::interval::Interval;
+
+pub use history::{History, POINTS_MAX, Point};
+pub use lines::Lines;
+pub use mailbox::Reader;
+pub use metrics::{Labels, Metrics};
+
+use mailbox::Mailbox;
+
+/// Gives each interval to all readers.
+#[derive(Debug, Default)]
+pub struct Hub {
+    boxes: Vec<Arc<Mailbox>>,
+}
+
+impl Hub {
+    /// Nobody reads yet.
+    pub fn new() -> Hub {
+        Hub::default()
+    }
+
+    /// One more reader. It gets what is given from now on.
+    pub fn reader(&mut self) -> Reader {
+        let mailbox = Arc::new(Mailbox::default());
+        self.boxes.push(Arc::clone(&mailbox));
+        Reader::new(mailbox)
+    }
+
+    /// Whether anybody reads.
+    pub fn has_readers(&self) -> bool {
+        !self.boxes.is_empty()
+    }
+
+    /// Gives an interval to all readers, without waiting for any of them.
+    pub fn give(&self, interval: Interval) {
+        let interval = Arc::new(interval);
+        for mailbox in &self.boxes {
+            mailbox.put(&interval);
+        }
+    }
+
+    /// Nothing more will come.
+    pub fn close(&self) {
+        self.boxes.iter().for_each(|mailbox| mailbox.close());
+    }
+}

@@ -1,0 +1,176 @@
+//! A histogram as it is kept for long, or sent elsewhere: the cells in use alone, and the exact
+//! figures.
+
+use serde::{Deserialize, Serialize};
+
+use super::{CELLS, Fine, Histogram, LONGEST_NS, rank};
+
+/// The cells in use of a [`Histogram`], with what it knows exactly. A second of a run has some
+/// hundred of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sparse {
+    /// The shortest length, in nanoseconds.
+    min_ns: u64,
+    /// The longest one.
+    max_ns: u64,
+    /// The sum of all.
+    sum_ns: u128,
+    /// The number of each cell that isn't empty, rising, and what it has counted.
+    cells: Vec<(u32, u64)>,
+}
+
+impl Sparse {
+    /// What a histogram has counted.
+    pub fn of(histogram: &Histogram) -> Sparse {
+        let cells = histogram.used().map(|(index, n)| (index as u32, n));
+        Sparse {
+            min_ns: histogram.min(),
+            max_ns: histogram.max(),
+            sum_ns: histogram.sum(),
+            cells: cells.collect(),
+        }
+    }
+
+    /// The histogram of which this is the sparse form.
+    ///
+    /// # Errors
+    /// Where it came from outside and no histogram has this form: what is wrong with it.
+    pub fn unpack(&self) -> Result<Histogram, String> {
+        let mut histogram = Histogram::new();
+        let mut least = 0;
+        for (index, n) in &self.cells {
+            let place = *index as usize;
+            if place < least || place >= CELLS || *n == 0 {
+                return Err(format!("no histogram has {n} in cell {index} here"));
+            }
+            let sum = histogram.count.checked_add(*n);
+            histogram.count = sum.ok_or("the histogram counts more than 2^64 values")?;
+            histogram.cells[place] = *n;
+            least = place + 1;
+        }
+        let Some(((first, _), (last, _))) = self.cells.first().zip(self.cells.last()) else {
+            return Ok(histogram);
+        };
+        let fits = |ns: u64, cell: u32| ns <= LONGEST_NS && Fine::index(ns) == cell as usize;
+        if !fits(self.min_ns, *first) || !fits(self.max_ns, *last) {
+            return Err("the shortest or the longest length is in no cell".to_owned());
+        }
+        (histogram.min_ns, histogram.max_ns) = (self.min_ns, self.max_ns);
+        histogram.sum_ns = self.sum_ns;
+        Ok(histogram)
+    }
+
+    /// How many lengths were counted.
+    pub fn count(&self) -> u64 {
+        self.cells.iter().map(|(_, n)| n).sum()
+    }
+
+    /// How many cells are in use, which is what it takes of memory.
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    /// The longest length in nanoseconds; 0 if there is none.
+    pub fn max(&self) -> u64 {
+        self.max_ns
+    }
+
+    /// As [`Histogram::quantile`].
+    pub fn quantile(&self, q: f64) -> u64 {
+        let wanted = rank(q, self.count());
+        let mut seen = 0;
+        let reached = self.cells.iter().find(|(_, n)| {
+            seen += n;
+            seen >= wanted
+        });
+        reached.map_or(0, |(index, _)| {
+            Fine::highest(*index as usize).min(self.max_ns)
+        })
+    }
+
+    /// Adds everything that `other` counted.
+    pub fn merge(&mut self, other: &Sparse) {
+        if other.cells.is_empty() {
+            return;
+        }
+        if self.cells.is_empty() {
+            self.clone_from(other);
+            return;
+        }
+        let mine = std::mem::take(&mut self.cells);
+        let (mut mine, mut theirs) = (mine.into_iter().peekable(), other.cells.iter().peekable());
+        while let Some(index) = [
+            mine.peek().map(|cell| cell.0),
+            theirs.peek().map(|cell| cell.0),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+        {
+            let own = mine
+                .next_if(|cell| cell.0 == index)
+                .map_or(0, |cell| cell.1);
+            let more = theirs
+                .next_if(|cell| cell.0 == index)
+                .map_or(0, |cell| cell.1);
+            self.cells.push((index, own + more));
+        }
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.sum_ns += other.sum_ns;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    fn drawn(seed: u64) -> Histogram {
+        let mut random = Random::seeded(seed);
+        let mut histogram = Histogram::new();
+        for _ in 0..random.below(300) {
+            histogram.record_n(random.length(35), 1 + random.below(5));
+        }
+        histogram
+    }
+
+    #[test]
+    fn it_comes_back_as_it_was_and_merges_as_histograms_do() {
+        for seed in 1..40 {
+            let (one, other) = (drawn(seed), drawn(seed + 100));
+            let mut sparse = Sparse::of(&one);
+            assert_eq!(sparse.unpack().as_ref(), Ok(&one), "seed {seed}");
+            sparse.merge(&Sparse::of(&other));
+            let mut both = one;
+            both.merge(&other);
+            assert_eq!(sparse, Sparse::of(&both), "seed {seed}");
+            for q in [0.0, 0.1, 0.5, 0.99, 1.0] {
+                assert_eq!(sparse.quantile(q), both.quantile(q), "seed {seed}, {q}");
+            }
+            assert_eq!((sparse.count(), sparse.max()), (both.count(), both.max()));
+        }
+    }
+
+    #[test]
+    fn what_no_histogram_has_is_refused() {
+        let sound = Sparse::of(&drawn(7));
+        let spoils: [fn(&mut Sparse); 5] = [
+            |sparse| sparse.cells[0].0 = u32::MAX,
+            |sparse| sparse.cells.reverse(),
+            |sparse| sparse.cells[0].1 = 0,
+            |sparse| sparse.cells[0].1 = u64::MAX,
+            |sparse| sparse.min_ns = 0,
+        ];
+        for (place, spoil) in spoils.into_iter().enumerate() {
+            let mut spoilt = sound.clone();
+            spoil(&mut spoilt);
+            assert!(spoilt.unpack().is_err(), "{place}");
+        }
+    }
+}

@@ -105,7 +105,6 @@ pub struct Facts {
 impl Facts {
     /// Reads them.
     pub fn read() -> Facts {
-        let host = Host::read();
         let files = numbers("/proc/sys/fs/file-nr");
         let tracked = numbers("/proc/sys/net/netfilter/nf_conntrack_count");
         let most = numbers("/proc/sys/net/netfilter/nf_conntrack_max");
@@ -115,9 +114,7 @@ impl Facts {
                 .into_iter()
                 .chain(quota::memory_bytes())
                 .min(),
-            ports: host
-                .port_range
-                .map(|(first, last)| u32::from(last.saturating_sub(first)) + 1),
+            ports: Host::read().ports(),
             descriptors: descriptors::raise_limit(u64::MAX),
             // The limit isn't root's (fs/file_table.c).
             files: match (files.as_slice(), rustix::process::geteuid().is_root()) {

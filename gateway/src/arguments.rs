@@ -3,6 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use measure::words::nearest;
+
 /// More worker processes are a mistake.
 const PROCESSES_MAX: usize = 1024;
 
@@ -75,9 +77,6 @@ const ELSEWHERE: [(&[&str], &str); 9] = [
     ),
     (&["-v"], "did you mean --version?"),
 ];
-
-/// A word is meant by another that is as much like it, from 0 to 1.
-const LIKENESS_MIN: f64 = 0.6;
 
 /// What is to be done.
 #[derive(Debug, PartialEq, Eq)]
@@ -185,21 +184,12 @@ fn unknown(word: &str) -> String {
         }
         (None, Some(_)) if FLAGS.contains(&name) => "it takes no value".into(),
         _ if !word.starts_with('-') => "a file goes behind --config".into(),
-        _ => match nearest(name) {
+        _ => match nearest(name, FLAGS) {
             Some(flag) => format!("did you mean {flag}?"),
             None => "see --help".into(),
         },
     };
     format!("unknown argument {word}: {tip}")
-}
-
-/// The flag that is most like a word, if it's like enough to be meant.
-fn nearest(word: &str) -> Option<&'static str> {
-    let likeness = |flag: &str| strsim::normalized_damerau_levenshtein(word, flag);
-    let all = FLAGS.iter().map(|flag| (likeness(flag), *flag));
-    all.filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
-        .max_by(|(one, _), (other, _)| one.total_cmp(other))
-        .map(|(_, flag)| flag)
 }
 
 #[cfg(test)]

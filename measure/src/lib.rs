@@ -1,5 +1,5 @@
 //! What a measurement is: time and timers, histograms, counters, series, the run record and its
-//! merge, host facts, units, and how foreign text is shown. Knows nothing of sockets, protocols or
+//! merge, host facts, units, how foreign text is shown, and which word was meant. Knows nothing of sockets, protocols or
 //! load.
 //!
 //! A worker records into a [`tally::Tally`] of its own; merging the tallies of all workers gives
@@ -39,6 +39,7 @@ pub mod tally;
 pub mod time;
 pub mod timers;
 pub mod units;
+pub mod words;
 
 #[cfg(test)]
 #[path = "../../tests/skip.rs"]

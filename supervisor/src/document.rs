@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use load::redaction::guessed;
 use measure::foreign::{Foreign, screened};
+use measure::words::nearest;
 use serde::Serialize;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _};
 
@@ -195,17 +196,6 @@ fn explain(message: &str) -> String {
     }
 }
 
-/// The candidate that differs least from `word`, if it differs little enough to be meant.
-pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = word.chars().count().div_ceil(3).max(1);
-    candidates
-        .into_iter()
-        .map(|candidate| (strsim::osa_distance(word, candidate), candidate))
-        .filter(|(edits, _)| *edits <= limit)
-        .min_by_key(|(edits, _)| *edits)
-        .map(|(_, candidate)| candidate)
-}
-
 /// Reads JSON that says which version of its schema it is, and in which every number can be a
 /// count. `what` names it for the sentence.
 pub fn versioned<T: DeserializeOwned>(text: &str, known: u32, what: &str) -> Result<T, String> {
@@ -292,16 +282,6 @@ pub fn indented(model: &impl Serialize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_nearest_word_is_found_and_a_far_one_is_not_offered() {
-        assert_eq!(
-            nearest("conections", ["connections", "pipeline"]),
-            Some("connections")
-        );
-        assert_eq!(nearest("weather", ["connections", "pipeline"]), None);
-        assert_eq!(nearest("rnu", ["run", "rates"]), Some("run"));
-    }
 
     #[test]
     fn a_key_that_is_called_like_a_flag_is_answered_with_its_own_name() {

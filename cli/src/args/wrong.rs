@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory};
 use measure::foreign::Foreign;
-use supervisor::document::nearest;
+use measure::words::nearest;
 
 use super::{Arguments, verbs};
 

@@ -8,13 +8,11 @@ use std::ops::Range;
 use std::path::Path;
 
 use measure::foreign::Foreign;
+use measure::words::nearest;
 use serde::de::DeserializeOwned;
 
 /// The largest file that is read: these files are written by hand.
 const BYTES_MAX: u64 = 1 << 20;
-
-/// How alike two names have to be for one to be meant by the other, from 0 to 1.
-const LIKENESS_MIN: f64 = 0.6;
 
 /// The text of a file together with its name, for messages about parts of it.
 #[derive(Debug)]
@@ -116,17 +114,4 @@ fn explain(message: &str) -> String {
         Some(near) => format!("{message}; did you mean `{near}`?"),
         None => message,
     }
-}
-
-/// The name that is most like `word`, if it's like enough to be meant.
-pub(super) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let word = word.to_ascii_lowercase().replace('-', "_");
-    names
-        .map(|name| {
-            let plain = name.to_ascii_lowercase().replace('-', "_");
-            (strsim::normalized_damerau_levenshtein(&word, &plain), name)
-        })
-        .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
-        .max_by(|(one, _), (other, _)| one.total_cmp(other))
-        .map(|(_, name)| name)
 }

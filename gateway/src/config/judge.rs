@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 use std::ops::{Range, RangeInclusive};
 use std::path::PathBuf;
 
+use measure::words::nearest;
 use server::Address;
 use toml::Spanned;
 
 use super::Upstream;
-use super::document::{BadConfig, Document, nearest};
+use super::document::{BadConfig, Document};
 
 /// Judges parts of a document.
 pub(super) struct Judge<'d> {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use load::redaction::guessed;
 use measure::foreign::{Foreign, screened};
-use measure::words::nearest;
+use measure::words::{self, nearest, of_reader};
 use serde::Serialize;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _};
 
@@ -165,19 +165,7 @@ const ALIASES: [(&str, &str); 1] = [("duration", "window")];
 
 /// The parser's message in words for people, with the nearest expected word to an unexpected one.
 fn explain(message: &str) -> String {
-    let message = message
-        .trim_end()
-        .replace('\n', "; ")
-        .replace(
-            "expected a nonzero u32",
-            "expected a whole number above zero",
-        )
-        .replace("expected u32", "expected a whole number")
-        .replace(
-            "wanted string or table",
-            "expected one of its words, as a text",
-        )
-        .replace("expected u64", "expected a whole number");
+    let message = of_reader(message);
     let mut quoted = message.split('`').skip(1).step_by(2);
     let Some(found) = quoted.next() else {
         return message;
@@ -220,10 +208,8 @@ pub fn versioned<T: DeserializeOwned>(text: &str, known: u32, what: &str) -> Res
 /// Reads a length of time: `"1s"`, `"200ms"`.
 pub fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     match Amount::deserialize(from)? {
-        Amount::Text(text) => measure::units::parse_duration(&text).map_err(D::Error::custom),
-        Amount::Number(number) => Err(D::Error::custom(format!(
-            "expected a time with a unit: \"{number}s\", or perhaps \"{number}ms\""
-        ))),
+        Amount::Text(text) => words::duration(&text).map_err(D::Error::custom),
+        Amount::Number(number) => Err(D::Error::custom(words::without_unit(number))),
     }
 }
 
@@ -310,7 +296,9 @@ mod tests {
             assert_eq!((found.rate, found.at), (Some(1000.0), Duration::ZERO));
         }
         let bare = told("at = 3");
-        let what = "expected a time with a unit: \"3s\", or perhaps \"3ms\"";
+        let what = "expected a time with a unit: write \"3ms\" or \"3s\"";
+        assert!(bare.contains("f:1:6") && bare.contains(what), "{bare}");
+        let bare = told("at = \"3\"");
         assert!(bare.contains("f:1:6") && bare.contains(what), "{bare}");
         let twice = told("at = \"1s\"\nat = \"2s\"");
         let what = "`at` stands twice";

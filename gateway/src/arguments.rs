@@ -17,13 +17,13 @@ Usage: ringside-gateway --config FILE [--processes N]
        ringside-gateway --example [--listen IP:PORT]
 
 Options:
-  --config FILE     Serve what this TOML file says; SIGHUP reads it again
-  --processes N     Serve as a master and N worker processes
-  --check           Check the file and exit
-  --example         Serve an example, with an upstream of its own
-  --listen IP:PORT  Where the example listens (default: 127.0.0.1:8080)
-  --version         Print the version
-  --help            Print this help
+  -c, --config FILE      Serve what this TOML file says; SIGHUP reads it again
+      --processes N      Serve as a master and N worker processes
+      --check            Check the file and exit
+      --example          Serve an example, with an upstream of its own
+      --listen IP:PORT   Where the example listens (default: 127.0.0.1:8080)
+  -V, --version          Print the version
+  -h, --help             Print this help
 ";
 
 /// The flags that take a value, in full.
@@ -235,6 +235,16 @@ mod tests {
         ];
         for words in wrong {
             assert!(parsed(words).is_err(), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn the_help_has_every_flag() {
+        let words = |line: &str| line.split([',', ' ']).map(str::to_owned).collect::<Vec<_>>();
+        let shown: Vec<String> = HELP.lines().flat_map(words).collect();
+        for flag in FLAGS.iter().chain(&["-c", "-V", "-h"]) {
+            assert!(shown.iter().any(|word| word == flag), "{flag}");
+            assert!(!parsed(&[*flag]).is_err_and(|told| told.contains("unknown")));
         }
     }
 

@@ -131,17 +131,17 @@ impl Gateway {
         &mut self,
         group: Option<usize>,
         server: usize,
-        well: bool,
+        ok: bool,
         context: &mut Context<'_>,
     ) {
         let (Some(group), Some(server)) = (group, self.servers.at(server)) else {
             return;
         };
         if let Some(place) = server.place {
-            self.figures.judged(place, well);
+            self.figures.judged(place, ok);
         }
         let rule = &self.plan.config.upstreams[group].outlier;
-        match well {
+        match ok {
             true => server.condition.succeeded(rule, context.now()),
             false => {
                 if server.condition.failed(rule, context.now()) {

@@ -2,6 +2,7 @@
 //! times with their units.
 
 use std::fmt::Display;
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::units;
@@ -30,10 +31,27 @@ pub fn of_reader(message: &str) -> String {
     let of_value = ["invalid type: ", "invalid value: "];
     let about = of_value.iter().find_map(|begin| message.strip_prefix(begin));
     match about.and_then(|about| about.rsplit_once(", expected ")) {
+        Some(("map", "a sequence")) => {
+            "expected a list, and not a table: write its name in two brackets, as in [[NAME]], \
+             above each of its tables"
+                .to_owned()
+        }
         Some((found, expected)) => {
             format!("expected {}, and not {}", plain(expected), as_written(found))
         }
         None => message,
+    }
+}
+
+/// What is said of a key that stands twice, the second time at these bytes of a file.
+pub fn twice(text: &str, at: Range<usize>) -> String {
+    let key = text.get(at.clone()).unwrap_or_default().trim();
+    let before = text.get(..at.start).unwrap_or_default();
+    match before.ends_with('[') && !before.ends_with("[[") {
+        true => format!(
+            "[{key}] stands twice: write it once, or [[{key}]] each time if it's a list of tables"
+        ),
+        false => format!("`{key}` stands twice"),
     }
 }
 
@@ -124,8 +142,8 @@ mod tests {
                 "expected a table, and not 5",
             ),
             (
-                "invalid type: map, expected a sequence",
-                "expected a list in square brackets, and not a table",
+                "invalid type: string \"a\", expected a sequence",
+                "expected a list in square brackets, and not the text \"a\"",
             ),
             (
                 "invalid type: string \"a, expected b\", expected a table such as [a]",
@@ -138,6 +156,15 @@ mod tests {
         ] {
             assert_eq!(of_reader(message), said);
         }
+        let list = of_reader("invalid type: map, expected a sequence");
+        assert!(list.contains("[[NAME]]"), "{list}");
+    }
+
+    #[test]
+    fn what_stands_twice_is_a_list_if_it_is_a_table() {
+        let text = "[a]\nb = 1\nb = 2\n[a]\n";
+        assert_eq!(twice(text, 10..11), "`b` stands twice");
+        assert!(twice(text, 17..18).contains("write it once, or [[a]] each time"));
     }
 
     #[test]

@@ -48,9 +48,8 @@ impl Document {
             Ok(value) => Ok((value, document)),
             Err(error) => {
                 let span = error.span();
-                let key = span.clone().and_then(|span| document.text.get(span));
-                let what = match (error.message().trim_end(), key) {
-                    ("duplicate key", Some(key)) => format!("`{}` stands twice", key.trim()),
+                let what = match (error.message().trim_end(), span.clone()) {
+                    ("duplicate key", Some(key)) => words::twice(&document.text, key),
                     (message, _) => explain(message),
                 };
                 Err(document.fault(span, what))

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use measure::foreign::Foreign;
-use measure::words::{nearest, of_reader};
+use measure::words::{nearest, of_reader, twice};
 use serde::de::DeserializeOwned;
 
 /// The largest file that is read: these files are written by hand.
@@ -68,10 +68,11 @@ impl Document {
     pub(super) fn parse<T: DeserializeOwned>(&self) -> Result<T, BadConfig> {
         toml::from_str(&self.text).map_err(|error| {
             let span = error.span();
-            let key = span.clone().and_then(|span| self.text.get(span));
-            let what = match (error.message().trim_end(), key.map(str::trim)) {
-                ("duplicate key", Some(LIST)) => SEVERAL.to_owned(),
-                ("duplicate key", Some(key)) => format!("`{key}` stands twice"),
+            let what = match (error.message().trim_end(), span.clone()) {
+                ("duplicate key", Some(at)) => match self.text.get(at.clone()) {
+                    Some(LIST) => SEVERAL.to_owned(),
+                    _ => twice(&self.text, at),
+                },
                 (message, _) => explain(message),
             };
             self.fault(span, what)

@@ -212,7 +212,10 @@ fn of_heard(record: &Record, measured: f64) -> Option<Range> {
     let unsaid = unsaid(heard);
     if unsaid > 0 {
         let listeners = heard.listeners + unsaid * record.connections.asked;
-        bounds.least(heard.heard as f64 / listeners.max(1) as f64, not_said(unsaid));
+        bounds.least(
+            heard.heard as f64 / listeners.max(1) as f64,
+            not_said(unsaid),
+        );
     }
     if let Some(stall) = crate::told_stall(&record.generator) {
         bounds.most(1.0, crate::stood_still(stall));

@@ -102,8 +102,8 @@ fn held(file: &Path) -> Result<Option<hold::Record>, String> {
         Ok(Kind {
             exchanges: Some(_), ..
         }) => Err(format!(
-            "{} is the record of a run, and there's no report of a run alone: `ringside run` prints \
-             it, as text, JSON or CSV (--format)",
+            "{} is the record of a run, and there's no report of a run alone: `ringside run` \
+             prints it, as text, JSON or CSV (--format)",
             file.display()
         )),
         _ => Ok(None),

@@ -240,7 +240,11 @@ mod tests {
 
     #[test]
     fn the_help_has_every_flag() {
-        let words = |line: &str| line.split([',', ' ']).map(str::to_owned).collect::<Vec<_>>();
+        let words = |line: &str| {
+            line.split([',', ' '])
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
         let shown: Vec<String> = HELP.lines().flat_map(words).collect();
         for flag in FLAGS.iter().chain(&["-c", "-V", "-h"]) {
             assert!(shown.iter().any(|word| word == flag), "{flag}");

@@ -168,7 +168,10 @@ mod tests {
         let said = [
             false, false, true, false, false, false, true, false, true, true,
         ];
-        let changed: Vec<bool> = said.iter().map(|&found| one.checked(&rule, found)).collect();
+        let changed: Vec<bool> = said
+            .iter()
+            .map(|&found| one.checked(&rule, found))
+            .collect();
         let expected = [5, 9];
         for (check, changed) in changed.into_iter().enumerate() {
             assert_eq!(changed, expected.contains(&check), "check {check}");

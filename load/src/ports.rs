@@ -88,7 +88,9 @@ pub(crate) fn sources(
 /// The loopback addresses from which so many connections to this very host find their ports at
 /// once; empty where one address has enough.
 fn loopback(connections: u32, host: &Host) -> Vec<IpAddr> {
-    let each = host.ports().map_or(u32::MAX, |ports| (ports / PORTS_SHARE).max(1));
+    let each = host
+        .ports()
+        .map_or(u32::MAX, |ports| (ports / PORTS_SHARE).max(1));
     if connections <= each {
         return Vec::new();
     }

@@ -479,10 +479,16 @@ mod tests {
                 ..of(1_000, ends)
             });
             let mut needs = needs.into_iter();
-            needs.find(|need| need.what == "memory").expect("memory").says
+            needs
+                .find(|need| need.what == "memory")
+                .expect("memory")
+                .says
         };
         let plain = says(Spoken::Http1, false, 1);
-        assert!(plain.contains(": 4.07KB for each silent connection over HTTP/1.1"), "{plain}");
+        assert!(
+            plain.contains(": 4.07KB for each silent connection over HTTP/1.1"),
+            "{plain}"
+        );
         let both = says(Spoken::Grpc, true, 2);
         let each = "21.74KB for each silent connection over gRPC and TLS, with both its ends";
         assert!(both.contains(each), "{both}");

@@ -29,7 +29,9 @@ pub fn of_reader(message: &str) -> String {
         return "expected one of its words, as a text".to_owned();
     }
     let of_value = ["invalid type: ", "invalid value: "];
-    let about = of_value.iter().find_map(|begin| message.strip_prefix(begin));
+    let about = of_value
+        .iter()
+        .find_map(|begin| message.strip_prefix(begin));
     match about.and_then(|about| about.rsplit_once(", expected ")) {
         Some(("map", "a sequence")) => {
             "expected a list, and not a table: write its name in two brackets, as in [[NAME]], \
@@ -37,7 +39,11 @@ pub fn of_reader(message: &str) -> String {
                 .to_owned()
         }
         Some((found, expected)) => {
-            format!("expected {}, and not {}", plain(expected), as_written(found))
+            format!(
+                "expected {}, and not {}",
+                plain(expected),
+                as_written(found)
+            )
         }
         None => message,
     }

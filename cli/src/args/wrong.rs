@@ -22,10 +22,10 @@ const ELSEWHERE: [(&str, &str, &str); 8] = [
     ("--timeout", "--heartbeat-timeout", HEARTBEAT_TIMEOUT),
 ];
 
-const OPEN_RATE: &str = "sets how many connections are opened per second, and --heartbeat how often \
-                         something is sent on each";
-const HEARTBEAT_TIMEOUT: &str = "sets how long a heartbeat may go unanswered, and --connect-timeout \
-                                 how long an attempt to connect may take";
+const OPEN_RATE: &str = "sets how many connections are opened per second, and --heartbeat how \
+                         often something is sent on each";
+const HEARTBEAT_TIMEOUT: &str = "sets how long a heartbeat may go unanswered, and \
+                                 --connect-timeout how long an attempt to connect may take";
 
 /// Flags of a load that `ringside compare` doesn't have, with what its file says instead.
 const OF_FILE: [(&[&str], &str); 20] = [

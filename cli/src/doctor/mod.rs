@@ -85,7 +85,9 @@ impl Room {
         };
         match (fit, to_fix) {
             (true, 0) => format!("Ready for {number} connections."),
-            (true, _) => format!("Ready for {number} connections, with {things} to mind, see above."),
+            (true, _) => {
+                format!("Ready for {number} connections, with {things} to mind, see above.")
+            }
             (false, _) => format!("{number} connections don't fit: {things} to fix, see above."),
         }
     }

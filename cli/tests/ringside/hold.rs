@@ -130,7 +130,10 @@ fn a_server_that_is_killed_and_comes_back_gets_everybody_back() {
     let file = folder.path("hold.json");
     fs::write(&file, &ended.stdout).unwrap();
     let told = ringside(&["report", &file]).stdout;
-    assert_says(&told, "include the back-off (100.00ms..30.00s) and the wait for a turn");
+    assert_says(
+        &told,
+        "include the back-off (100.00ms..30.00s) and the wait for a turn",
+    );
 }
 
 #[test]
@@ -439,7 +442,9 @@ fn the_record_of_a_run_is_no_report_of_its_own() {
     let server = Server::start(&[]);
     let folder = Folder::new();
     let (file, url) = (folder.path("run.json"), server.at("/"));
-    let words = ["run", "-c1", "-d100ms", "--format", "json", "-o", &file, &url];
+    let words = [
+        "run", "-c1", "-d100ms", "--format", "json", "-o", &file, &url,
+    ];
     ringside(&words);
     let refused = ringside(&["report", &file]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);

@@ -154,7 +154,10 @@ pub(super) struct Server {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table such as { connections = 64 }")]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { connections = 64 }"
+)]
 pub(super) struct UpstreamLimits {
     pub(super) connections: Option<Spanned<usize>>,
     pub(super) waiting: Option<usize>,
@@ -183,7 +186,10 @@ pub(super) struct Overload {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table such as { path = \"/health\" }")]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { path = \"/health\" }"
+)]
 pub(super) struct Health {
     pub(super) path: String,
     pub(super) host: Option<String>,
@@ -255,7 +261,10 @@ pub(super) struct Memory {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table such as { address = \"127.0.0.1:6379\" }")]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { address = \"127.0.0.1:6379\" }"
+)]
 pub(super) struct Redis {
     pub(super) address: Spanned<String>,
     pub(super) number: Option<u16>,
@@ -269,7 +278,10 @@ pub(super) struct Redis {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table such as [users.NAME.database]")]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as [users.NAME.database]"
+)]
 pub(super) struct Database {
     pub(super) address: Spanned<String>,
     pub(super) user: String,
@@ -318,7 +330,10 @@ pub(super) struct Token {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table such as { id = \"a\", file = \"a.pem\" }")]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { id = \"a\", file = \"a.pem\" }"
+)]
 pub(super) struct Key {
     pub(super) id: Option<String>,
     pub(super) pem: Option<String>,
@@ -348,7 +363,10 @@ pub(super) struct User {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table such as { key = \"address\", per_second = 50 }")]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { key = \"address\", per_second = 50 }"
+)]
 pub(super) struct Rate {
     pub(super) key: Spanned<String>,
     pub(super) per_second: f64,
@@ -357,7 +375,10 @@ pub(super) struct Rate {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table such as { upstream = \"new\", weight = 5 }")]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { upstream = \"new\", weight = 5 }"
+)]
 pub(super) struct Part {
     pub(super) upstream: Spanned<String>,
     pub(super) weight: u32,
@@ -374,7 +395,10 @@ pub(super) struct Answer {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table such as { upstream = \"shadow\" }")]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { upstream = \"shadow\" }"
+)]
 pub(super) struct Mirror {
     pub(super) upstream: Spanned<String>,
     pub(super) share: Option<Share>,

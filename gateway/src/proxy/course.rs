@@ -127,13 +127,7 @@ impl Gateway {
     }
 
     /// Remembers whether a server did what was asked of it.
-    fn judge(
-        &mut self,
-        group: Option<usize>,
-        server: usize,
-        ok: bool,
-        context: &mut Context<'_>,
-    ) {
+    fn judge(&mut self, group: Option<usize>, server: usize, ok: bool, context: &mut Context<'_>) {
         let (Some(group), Some(server)) = (group, self.servers.at(server)) else {
             return;
         };

@@ -483,7 +483,10 @@ fn too_long() -> Response {
 /// What no route decides about.
 fn refuse(request: &Request<'_>) -> Result<(), Response> {
     if !request.host().is_none_or(hosts::is_plain) {
-        return Err(Response::sentence(400, "the Host field isn't a valid host name\n"));
+        return Err(Response::sentence(
+            400,
+            "the Host field isn't a valid host name\n",
+        ));
     }
     match request.method() {
         // A gateway is no tunnel, and TRACE would show fields that only the gateway and its

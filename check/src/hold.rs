@@ -208,25 +208,19 @@ fn cut_off(record: &Record, survival: f64) -> Option<Range> {
 /// may have been read too late.
 fn of_heard(record: &Record, measured: f64) -> Option<Range> {
     let heard = record.broadcasts.as_ref()?;
-    let mut range = Range {
-        least: measured,
-        most: measured,
-        why: String::new(),
-    };
-    let mut why = Vec::new();
+    let mut bounds = Bounds::of(measured);
     let unsaid = unsaid(heard);
     if unsaid > 0 {
         let listeners = heard.listeners + unsaid * record.connections.asked;
-        range.least = heard.heard as f64 / listeners.max(1) as f64;
-        why.push(not_said(unsaid));
+        bounds.least(
+            heard.heard as f64 / listeners.max(1) as f64,
+            not_said(unsaid),
+        );
     }
-    let stall = record.generator.longest_stall.as_ref();
-    if let Some(stall) = stall.filter(|stall| crate::is_told(stall)) {
-        range.most = 1.0;
-        why.push(crate::stood_still(stall));
+    if let Some(stall) = crate::told_stall(&record.generator) {
+        bounds.most(1.0, crate::stood_still(stall));
     }
-    range.why = why.join("; ");
-    (!why.is_empty()).then_some(range)
+    bounds.range()
 }
 
 /// Broadcasts that had their time, and that nobody was there to say.
@@ -234,8 +228,9 @@ fn unsaid(heard: &Heard) -> u64 {
     heard.due.saturating_sub(heard.cut_off + heard.said)
 }
 
-fn not_said(unsaid: u64) -> String {
-    format!("{unsaid} broadcasts weren't said, as the connections that could were down")
+/// That so many broadcasts weren't said, and why.
+pub fn not_said(unsaid: u64) -> String {
+    format!("{unsaid} broadcasts weren't said, because all connections of a worker were down then")
 }
 
 fn is_all_cut_off(heard: &Heard) -> bool {
@@ -247,45 +242,48 @@ fn is_all_cut_off(heard: &Heard) -> bool {
 fn of_others(of: Distribution, what: OfTimes, record: &Record, measured: f64) -> Option<Range> {
     let (_, histogram) = of.times(record)?;
     let times = Histogram::from_hdr_v2_base64(&histogram).ok()?;
-    let mut range = Range {
-        least: measured,
-        most: measured,
-        why: String::new(),
+    let mut bounds = Bounds::of(measured);
+    if let Some(stall) = crate::told_stall(&record.generator) {
+        let least = (measured - stall.length_us * 1e3).max(0.0);
+        bounds.least(least, crate::stood_still(stall));
+    }
+    let mut missing = 0;
+    for (more, why) in unheard(of, record) {
+        missing += more;
+        bounds.most(without(what, &times, missing, measured), why);
+    }
+    bounds.range()
+}
+
+/// Times of broadcasts that nobody knows, and why: of those that weren't said, and of those that a
+/// signal has cut off.
+fn unheard(of: Distribution, record: &Record) -> Vec<(u64, String)> {
+    let mut unheard = Vec::new();
+    let Some(heard) = &record.broadcasts else {
+        return unheard;
     };
-    let mut why = Vec::new();
-    let stall = record.generator.longest_stall.as_ref();
-    if let Some(stall) = stall.filter(|stall| crate::is_told(stall)) {
-        range.least = (measured - stall.length_us * 1e3).max(0.0);
-        why.push(crate::stood_still(stall));
+    let unsaid = unsaid(heard);
+    let of_each = match of {
+        Distribution::Broadcast => record.connections.asked,
+        Distribution::BroadcastLast => 1,
+        _ => return unheard,
+    };
+    if unsaid > 0 {
+        unheard.push((unsaid * of_each, not_said(unsaid)));
     }
-    let heard = record.broadcasts.as_ref();
-    let unsaid = heard.map_or(0, unsaid);
-    let mut unknown = 0;
-    if matches!(of, Distribution::Broadcast | Distribution::BroadcastLast) && unsaid > 0 {
-        unknown = match of {
-            Distribution::Broadcast => unsaid * record.connections.asked,
-            _ => unsaid,
-        };
-        why.push(not_said(unsaid));
-    }
-    let heard = heard.filter(|heard| of == Distribution::Broadcast && heard.cut_off > 0);
-    if let Some(heard) = heard {
+    if of == Distribution::Broadcast {
         let cut_off = heard.each.iter().rev().take(heard.cut_off as usize);
         let missing = cut_off.map(|one| one.listeners.saturating_sub(one.heard));
         let missing: u64 = missing.sum();
         if missing > 0 {
-            unknown += missing;
-            why.push(format!(
+            let why = format!(
                 "the hold was interrupted before {missing} listeners had heard a broadcast that \
                  they still had time to hear"
-            ));
+            );
+            unheard.push((missing, why));
         }
     }
-    if unknown > 0 {
-        range.most = without(what, &times, unknown, measured);
-    }
-    range.why = why.join("; ");
-    (!why.is_empty()).then_some(range)
+    unheard
 }
 
 /// What a time is at most if so many more are unknown.
@@ -308,20 +306,14 @@ fn of_heartbeats(
     times: &Histogram,
     measured: f64,
 ) -> Option<Range> {
-    let mut range = Range {
-        least: measured,
-        most: measured,
-        why: String::new(),
-    };
-    let mut why = Vec::new();
-    let count = times.count() as f64;
-    let stall = record.generator.longest_stall.as_ref();
-    if let Some(stall) = stall.filter(|stall| crate::is_told(stall)) {
+    let mut bounds = Bounds::of(measured);
+    if let Some(stall) = crate::told_stall(&record.generator) {
         let stall_s = stall.length_us / 1e6;
         let plan = &record.plan;
-        let share = f64::from(plan.connections) * (1.0 + stall_s / plan.heartbeat_s) / count;
-        range.least = earlier(what, times, share.min(1.0), stall_s * 1e9, measured);
-        why.push(crate::stood_still(stall));
+        let delayed = f64::from(plan.connections) * (1.0 + stall_s / plan.heartbeat_s);
+        let share = (delayed / times.count() as f64).min(1.0);
+        let least = earlier(what, times, share, stall_s * 1e9, measured);
+        bounds.least(least, crate::stood_still(stall));
     }
     let heartbeats = &record.heartbeats;
     let behind = match heartbeats.unfinished {
@@ -329,14 +321,50 @@ fn of_heartbeats(
         _ => heartbeats.skipped.saturating_sub(heartbeats.skipped_down),
     };
     if behind > 0 {
-        range.most = without(what, times, behind, measured);
-        why.push(format!(
+        let why = format!(
             "{behind} heartbeats weren't sent because the one before was never answered, so we \
              don't know how long they would have taken"
-        ));
+        );
+        bounds.most(without(what, times, behind, measured), why);
     }
-    range.why = why.join("; ");
-    (!why.is_empty()).then_some(range)
+    bounds.range()
+}
+
+/// What a figure may be, with every reason that moves a bound away from what was measured.
+struct Bounds {
+    least: f64,
+    most: f64,
+    why: Vec<String>,
+}
+
+impl Bounds {
+    /// Of a figure that nothing has moved yet.
+    fn of(measured: f64) -> Bounds {
+        Bounds {
+            least: measured,
+            most: measured,
+            why: Vec::new(),
+        }
+    }
+
+    fn least(&mut self, least: f64, why: String) {
+        self.least = least;
+        self.why.push(why);
+    }
+
+    fn most(&mut self, most: f64, why: String) {
+        self.most = most;
+        self.why.push(why);
+    }
+
+    /// None where there's no reason to doubt what was measured.
+    fn range(self) -> Option<Range> {
+        (!self.why.is_empty()).then(|| Range {
+            least: self.least,
+            most: self.most,
+            why: self.why.join("; "),
+        })
+    }
 }
 
 /// What a time is at least if a share of all, the longest ones, took so much less.

@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use measure::histogram::{Histogram, samples_for};
-use measure::record::{EndedBy, Exchanges, Judged, Met, Moved, Stall, Times};
+use measure::record::{EndedBy, Exchanges, Generator, Judged, Met, Moved, Stall, Times};
 use measure::units;
 use serde::{Deserialize, Serialize};
 
@@ -377,7 +377,7 @@ impl Figure for OfWhole {
                 why: limited(record, "a lower bound"),
             }),
             RunFigure::Time { what, .. } => {
-                let stall = told_stall(record)?;
+                let stall = told_stall(&record.generator)?;
                 let least = what.without(stall, record, measured, &self.times(record)?)?;
                 Some(Range {
                     least,
@@ -386,7 +386,7 @@ impl Figure for OfWhole {
                 })
             }
             RunFigure::Rate => {
-                let stall = told_stall(record)?;
+                let stall = told_stall(&record.generator)?;
                 let ran_s = record.duration_s - within(stall, record.duration_s);
                 Some(Range {
                     least: measured,
@@ -477,8 +477,8 @@ pub fn is_told(stall: &Stall) -> bool {
 }
 
 /// The generator's longest stall, if the warnings tell of it.
-fn told_stall(record: &Record) -> Option<&Stall> {
-    let stall = record.generator.longest_stall.as_ref();
+fn told_stall(generator: &Generator) -> Option<&Stall> {
+    let stall = generator.longest_stall.as_ref();
     stall.filter(|stall| is_told(stall))
 }
 

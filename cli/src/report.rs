@@ -1,17 +1,37 @@
 //! `ringside report`: the reports of what was measured before, made again from its records.
 
+use std::fs;
+use std::path::Path;
+
 use engine::signal::Stop;
+use load::hold;
+use measure::foreign::document;
+use report::pack::is_pack;
 use report::pages::Page;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use studies::rebuild;
 
 use crate::args::report::{Format, Report};
 use crate::compare::look;
 use crate::exit::{Exit, Failure};
+use crate::output::hold as shown;
 use crate::output::terminal::{self, Paint};
 
 /// Makes the reports, and prints them.
 pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
     let stop = Stop::on_signals().map_err(Failure::signals)?;
+    for file in &arguments.folders {
+        if let Some(record) = held(file).map_err(Failure::usage)? {
+            if arguments.folders.len() > 1 {
+                return Err(Failure::usage(format!(
+                    "{} is the record of a hold, which isn't part of an index: give it alone",
+                    file.display()
+                )));
+            }
+            return of_hold(&record, file, arguments.format, no_color);
+        }
+    }
     let mut rebuilt = Vec::new();
     for folder in &arguments.folders {
         let one = rebuild::rebuild(folder, &stop);
@@ -53,4 +73,77 @@ pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
     } else {
         Exit::SubjectFailed
     })
+}
+
+/// The record of a hold that a file is; none where it's something else.
+///
+/// # Errors
+/// It can't be read as one, or is the record of a run.
+fn held(file: &Path) -> Result<Option<hold::Record>, String> {
+    #[derive(Deserialize)]
+    struct Kind {
+        heartbeats: Option<IgnoredAny>,
+        exchanges: Option<IgnoredAny>,
+    }
+    if !file.is_file() || is_pack(file) {
+        return Ok(None);
+    }
+    let Ok(text) = fs::read_to_string(file) else {
+        return Ok(None);
+    };
+    match serde_json::from_str(&text) {
+        Ok(Kind {
+            heartbeats: Some(_),
+            ..
+        }) => match hold::Record::from_json(&text) {
+            Ok(record) => Ok(Some(record)),
+            Err(what) => Err(format!("{}: {what}", file.display())),
+        },
+        Ok(Kind {
+            exchanges: Some(_), ..
+        }) => Err(format!(
+            "{} is the record of a run, and there's no report of a run alone: `ringside run` \
+             prints it, as text, JSON or CSV (--format)",
+            file.display()
+        )),
+        _ => Ok(None),
+    }
+}
+
+/// Prints the record of a hold, and writes its page beside it.
+fn of_hold(
+    record: &hold::Record,
+    file: &Path,
+    format: Format,
+    no_color: bool,
+) -> Result<Exit, Failure> {
+    let page = file.with_extension("html");
+    if page == file {
+        return Err(Failure::usage(format!(
+            "{} is a record, and its page would take its place: rename it to hold.json",
+            file.display()
+        )));
+    }
+    let text = match format {
+        Format::Text => shown::text(record, Paint::for_stdout(no_color)),
+        Format::Json => record.to_json().map_err(Failure::running)?,
+        Format::Csv => shown::csv(record),
+        Format::Markdown => {
+            return Err(Failure::usage(
+                "the report of a hold isn't there as Markdown: give --format text, json or csv",
+            ));
+        }
+    };
+    terminal::print(&text)
+        .map_err(|error| Failure::running(format!("can't write to standard output: {error}")))?;
+    match fs::write(&page, document(&report::html::hold(record)).as_bytes()) {
+        Ok(()) => {
+            terminal::say(&format!("report: {}", page.display()));
+            Ok(Exit::Ok)
+        }
+        Err(error) => {
+            terminal::say(&format!("couldn't write {}: {error}", page.display()));
+            Ok(Exit::SubjectFailed)
+        }
+    }
 }

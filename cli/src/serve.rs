@@ -9,7 +9,7 @@ use measure::time::Time;
 use testserver::{Config, Limits, LiveCounts, Summary, TaskLimits, Timeouts, Tls};
 use tls::Certificate;
 
-use measure::needs::{Connections, Facts as Needs, Need, Over};
+use measure::needs::{Connections, Facts as Needs, Need, Over, Spoken};
 
 use crate::args::serve::Serve;
 use crate::exit::{Exit, Failure};
@@ -76,6 +76,8 @@ fn warn_of_room(connections: u64, tls: bool) {
         .needs(Connections {
             number: connections,
             ends: 1,
+            // What clients will speak isn't known, and this takes the least.
+            spoken: Spoken::Http1,
             tls,
             over: Over::Network,
         })

@@ -5,8 +5,9 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use measure::words::nearest;
 use serde::de::{Deserialize, Deserializer, Error as _};
-use supervisor::document::{self, BadFile, Document, nearest};
+use supervisor::document::{self, BadFile, Document};
 use supervisor::subject::Subject;
 use toml::Spanned;
 

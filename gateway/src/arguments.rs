@@ -3,6 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use measure::words::nearest;
+
 /// More worker processes are a mistake.
 const PROCESSES_MAX: usize = 1024;
 
@@ -15,13 +17,13 @@ Usage: ringside-gateway --config FILE [--processes N]
        ringside-gateway --example [--listen IP:PORT]
 
 Options:
-  --config FILE     Serve what this TOML file says; SIGHUP reads it again
-  --processes N     Serve as a master and N worker processes
-  --check           Check the file and exit
-  --example         Serve an example, with an upstream of its own
-  --listen IP:PORT  Where the example listens (default: 127.0.0.1:8080)
-  --version         Print the version
-  --help            Print this help
+  -c, --config FILE      Serve what this TOML file says; SIGHUP reads it again
+      --processes N      Serve as a master and N worker processes
+      --check            Check the file and exit
+      --example          Serve an example, with an upstream of its own
+      --listen IP:PORT   Where the example listens (default: 127.0.0.1:8080)
+  -V, --version          Print the version
+  -h, --help             Print this help
 ";
 
 /// The flags that take a value, in full.
@@ -75,9 +77,6 @@ const ELSEWHERE: [(&[&str], &str); 9] = [
     ),
     (&["-v"], "did you mean --version?"),
 ];
-
-/// A word is meant by another that is as much like it, from 0 to 1.
-const LIKENESS_MIN: f64 = 0.6;
 
 /// What is to be done.
 #[derive(Debug, PartialEq, Eq)]
@@ -185,21 +184,12 @@ fn unknown(word: &str) -> String {
         }
         (None, Some(_)) if FLAGS.contains(&name) => "it takes no value".into(),
         _ if !word.starts_with('-') => "a file goes behind --config".into(),
-        _ => match nearest(name) {
+        _ => match nearest(name, FLAGS) {
             Some(flag) => format!("did you mean {flag}?"),
             None => "see --help".into(),
         },
     };
     format!("unknown argument {word}: {tip}")
-}
-
-/// The flag that is most like a word, if it's like enough to be meant.
-fn nearest(word: &str) -> Option<&'static str> {
-    let likeness = |flag: &str| strsim::normalized_damerau_levenshtein(word, flag);
-    let all = FLAGS.iter().map(|flag| (likeness(flag), *flag));
-    all.filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
-        .max_by(|(one, _), (other, _)| one.total_cmp(other))
-        .map(|(_, flag)| flag)
 }
 
 #[cfg(test)]
@@ -245,6 +235,20 @@ mod tests {
         ];
         for words in wrong {
             assert!(parsed(words).is_err(), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn the_help_has_every_flag() {
+        let words = |line: &str| {
+            line.split([',', ' '])
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let shown: Vec<String> = HELP.lines().flat_map(words).collect();
+        for flag in FLAGS.iter().chain(&["-c", "-V", "-h"]) {
+            assert!(shown.iter().any(|word| word == flag), "{flag}");
+            assert!(!parsed(&[*flag]).is_err_and(|told| told.contains("unknown")));
         }
     }
 

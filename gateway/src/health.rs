@@ -1,5 +1,5 @@
-//! Whether a server is well: by what it answers to requests, and by what it answers when asked. The
-//! time is an argument. Each worker knows servers by itself.
+//! Whether a server is healthy: by what it answers to requests, and by what it answers when asked.
+//! The time is an argument. Each worker knows servers by itself.
 
 use measure::time::Time;
 
@@ -13,8 +13,8 @@ const EJECTIONS_MAX: u32 = 30;
 pub(crate) enum State {
     /// It should get requests.
     Up,
-    /// Checks say that it's not well.
-    Unwell,
+    /// Checks say so.
+    Unhealthy,
     /// It's left out for a while, since it failed requests.
     Ejected,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Condition {
     /// How often it was, lately.
     ejections: u32,
     /// What checks said last, often enough.
-    well: bool,
+    healthy: bool,
     /// Checks in a row that said the opposite.
     contrary: u32,
 }
@@ -42,7 +42,7 @@ impl Default for Condition {
             ejections: 0,
             // Who hasn't been asked yet gets requests: a gateway that starts isn't away until all
             // checks are through.
-            well: true,
+            healthy: true,
             contrary: 0,
         }
     }
@@ -56,17 +56,17 @@ impl Condition {
 
     /// What it is.
     pub(crate) fn state(&self, now: Time) -> State {
-        match self.well {
-            false => State::Unwell,
+        match self.healthy {
+            false => State::Unhealthy,
             true if now < self.ejected_until => State::Ejected,
             true => State::Up,
         }
     }
 
-    /// Whether checks say that it's well.
+    /// Whether checks say that it's healthy.
     #[cfg(test)]
-    fn is_well(&self) -> bool {
-        self.well
+    fn is_healthy(&self) -> bool {
+        self.healthy
     }
 
     /// It answered a request as it should.
@@ -91,14 +91,14 @@ impl Condition {
         true
     }
 
-    /// A check came out well or not. Says whether that has changed what is thought of it.
-    pub(crate) fn checked(&mut self, rule: &Health, well: bool) -> bool {
-        if well == self.well {
+    /// A check found it healthy or not. Says whether that has changed what is thought of it.
+    pub(crate) fn checked(&mut self, rule: &Health, healthy: bool) -> bool {
+        if healthy == self.healthy {
             self.contrary = 0;
             return false;
         }
         self.contrary += 1;
-        let enough = match well {
+        let enough = match healthy {
             true => rule.healthy,
             false => rule.unhealthy,
         };
@@ -106,7 +106,7 @@ impl Condition {
             return false;
         }
         self.contrary = 0;
-        self.well = well;
+        self.healthy = healthy;
         true
     }
 }
@@ -168,11 +168,14 @@ mod tests {
         let said = [
             false, false, true, false, false, false, true, false, true, true,
         ];
-        let changed: Vec<bool> = said.iter().map(|&well| one.checked(&rule, well)).collect();
+        let changed: Vec<bool> = said
+            .iter()
+            .map(|&found| one.checked(&rule, found))
+            .collect();
         let expected = [5, 9];
         for (check, changed) in changed.into_iter().enumerate() {
             assert_eq!(changed, expected.contains(&check), "check {check}");
         }
-        assert!(one.is_well());
+        assert!(one.is_healthy());
     }
 }

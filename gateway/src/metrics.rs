@@ -460,8 +460,8 @@ mod tests {
         assert!(up(1, 1) && up(2, 1) && are(2, "up", 2) && are(2, "ejected", 0));
         workers[1].server_is((0, 1), Some(State::Ejected));
         assert!(up(1, 1) && up(2, 0) && are(2, "up", 1) && are(2, "ejected", 1));
-        workers[0].server_is((0, 1), Some(State::Unwell));
-        assert!(up(2, 0) && are(2, "unwell", 1));
+        workers[0].server_is((0, 1), Some(State::Unhealthy));
+        assert!(up(2, 0) && are(2, "unhealthy", 1));
         workers[0].checked((0, 1), false);
         workers[0].judged((0, 1), true);
         workers[1].judged((0, 1), false);
@@ -470,15 +470,15 @@ mod tests {
             has(format!("{name},outcome=\"{outcome}\"}} {count}"))
         };
         let all = || {
-            let checks = counted("checks", "unwell", 1) && counted("checks", "well", 0);
-            checks && counted("requests", "well", 1) && counted("requests", "failed", 1)
+            let checks = counted("checks", "unhealthy", 1) && counted("checks", "healthy", 0);
+            checks && counted("requests", "ok", 1) && counted("requests", "failed", 1)
         };
         assert!(all(), "{}", said());
         // Another place, and an opinion that is still to come.
         let next = behind("\"127.0.0.1:2\"");
         let first = metrics.figures(0, &next);
         assert!(
-            all() && are(2, "unwell", 0) && are(2, "ejected", 1),
+            all() && are(2, "unhealthy", 0) && are(2, "ejected", 1),
             "{}",
             said()
         );

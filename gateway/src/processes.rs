@@ -33,7 +33,7 @@ fn lead(path: &Path, processes: usize) -> Result<(), Box<dyn Error>> {
     let say = |text: &str| terminal::tell(text);
     master::run_with(&settings, &say, &|text| {
         let text = String::from_utf8_lossy(text);
-        let next = Config::of(&path.display().to_string(), &text);
+        let next = Config::of_file(path, &text);
         // Workers have read it already, and said what's wrong with it.
         let left = next.map_or_else(
             |_| Vec::new(),
@@ -54,7 +54,7 @@ fn lead(path: &Path, processes: usize) -> Result<(), Box<dyn Error>> {
 
 fn work(path: &Path, worker: &Worker) -> Result<(), Box<dyn Error>> {
     let text = String::from_utf8(worker.input()?)?;
-    let mut config = of_processes(Config::of(&path.display().to_string(), &text))?;
+    let mut config = of_processes(Config::of_file(path, &text))?;
     config.listen.engine = worker.engine().unwrap_or(config.listen.engine);
     let stop = Stop::on_signals()?;
     let drain = config.timeouts.drain;

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use supervisor::document::{BadFile, Document, nearest};
+use measure::words::nearest;
+use supervisor::document::{BadFile, Document};
 use supervisor::subject::{Subject, is_plain_name};
 use toml::Spanned;
 

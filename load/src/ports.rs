@@ -19,7 +19,7 @@ const FIRST: Ipv4Addr = Ipv4Addr::new(127, 0, 1, 1);
 /// Checks that `connections` find ports on so many local addresses; the kernel chooses one where
 /// there are none given.
 fn check(connections: u32, sources: usize, to: &[Address], host: &Host) -> Result<(), Invalid> {
-    let Some(ports) = ports(host) else {
+    let Some(ports) = host.ports() else {
         return Ok(());
     };
     let (sources, addresses) = (sources.max(1) as u64, to.len().max(1) as u64);
@@ -88,19 +88,15 @@ pub(crate) fn sources(
 /// The loopback addresses from which so many connections to this very host find their ports at
 /// once; empty where one address has enough.
 fn loopback(connections: u32, host: &Host) -> Vec<IpAddr> {
-    let each = ports(host).map_or(u32::MAX, |ports| (ports / PORTS_SHARE).max(1));
+    let each = host
+        .ports()
+        .map_or(u32::MAX, |ports| (ports / PORTS_SHARE).max(1));
     if connections <= each {
         return Vec::new();
     }
     (0..connections.div_ceil(each))
         .map(|offset| IpAddr::V4(Ipv4Addr::from_bits(FIRST.to_bits() + offset)))
         .collect()
-}
-
-/// How many ports an address has; none if that is unknown.
-fn ports(host: &Host) -> Option<u32> {
-    let (first, last) = host.port_range?;
-    Some(u32::from(last.saturating_sub(first)) + 1)
 }
 
 #[cfg(test)]

@@ -111,6 +111,12 @@ impl Host {
 }
 
 impl Host {
+    /// How many ports an address has for outgoing connections; none if that isn't known.
+    pub fn ports(&self) -> Option<u32> {
+        let (first, last) = self.port_range?;
+        Some(u32::from(last.saturating_sub(first)) + 1)
+    }
+
     /// The queueing disciplines of the loopback interface; none if they are not known.
     pub fn loopback_queueing(&self) -> Option<&[String]> {
         let loopback = self.queueing.as_ref()?.get("lo")?;

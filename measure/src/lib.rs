@@ -1,6 +1,6 @@
 //! What a measurement is: time and timers, histograms, counters, series, the run record and its
-//! merge, host facts, units, and how foreign text is shown. Knows nothing of sockets, protocols or
-//! load.
+//! merge, host facts, units, how foreign text is shown, and what words of commands and files were
+//! meant to be. Knows nothing of sockets, protocols or load.
 //!
 //! A worker records into a [`tally::Tally`] of its own; merging the tallies of all workers gives
 //! the tally of the run, and [`record::Record::assemble`] makes the record of it. Nothing here
@@ -52,6 +52,7 @@ pub mod time;
 pub mod timers;
 pub mod units;
 pub mod waits;
+pub mod words;
 
 #[cfg(test)]
 #[path = "../../tests/skip.rs"]

@@ -13,10 +13,10 @@ use crate::units::wrk_bytes as bytes;
 /// both ends on one host took 8.2 GB of it, those of the two processes included
 /// (`records/2026-11-26-2core-kvm-6.18/million.txt`).
 const KERNEL_BYTES: u64 = 3_700;
-/// What a process takes for a connection, likewise: 391 bytes for `hold`, 470 for `serve`.
-const PROCESS_BYTES: u64 = 450;
-/// What TLS takes on top of that for each end: its session, and the records that are being read.
-const TLS_BYTES: u64 = 5 << 10;
+/// What TLS takes in a process for a connection, beyond what is spoken over it: its session, and
+/// the records that are being read. `hold` took 4,762 bytes for one of HTTP/1.1, `serve` 4,321
+/// (`records/2026-11-27-2core-kvm-6.18/README.md`).
+const TLS_BYTES: u64 = 4_400;
 
 /// Descriptors of the process for a ring: its own, that of its waker, and the bell of them all.
 const FOR_A_RING: u64 = 3;
@@ -64,10 +64,48 @@ pub struct Connections {
     pub number: u64,
     /// How many ends of each are on this host: 1 or 2.
     pub ends: u64,
+    /// What is spoken on them.
+    pub spoken: Spoken,
     /// Whether they are over TLS.
     pub tls: bool,
     /// What they go over.
     pub over: Over,
+}
+
+/// What is spoken on connections, as far as it makes a difference to their memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spoken {
+    /// HTTP/1.1.
+    Http1,
+    /// WebSocket.
+    WebSocket,
+    /// HTTP/2.
+    Http2,
+    /// gRPC, which has sent its first call.
+    Grpc,
+}
+
+impl Spoken {
+    /// What a process takes for a connection: `hold` or `serve`, whichever took more
+    /// (`records/2026-11-26-2core-kvm-6.18/million.txt` and
+    /// `records/2026-11-27-2core-kvm-6.18/README.md`).
+    const fn process_bytes(self) -> u64 {
+        match self {
+            Spoken::Http1 => 470,
+            Spoken::WebSocket => 820,
+            Spoken::Http2 => 1_014,
+            Spoken::Grpc => 3_031,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Spoken::Http1 => "HTTP/1.1",
+            Spoken::WebSocket => "WebSocket",
+            Spoken::Http2 => "HTTP/2",
+            Spoken::Grpc => "gRPC",
+        }
+    }
 }
 
 /// What connections go over.
@@ -105,7 +143,6 @@ pub struct Facts {
 impl Facts {
     /// Reads them.
     pub fn read() -> Facts {
-        let host = Host::read();
         let files = numbers("/proc/sys/fs/file-nr");
         let tracked = numbers("/proc/sys/net/netfilter/nf_conntrack_count");
         let most = numbers("/proc/sys/net/netfilter/nf_conntrack_max");
@@ -115,9 +152,7 @@ impl Facts {
                 .into_iter()
                 .chain(quota::memory_bytes())
                 .min(),
-            ports: host
-                .port_range
-                .map(|(first, last)| u32::from(last.saturating_sub(first)) + 1),
+            ports: Host::read().ports(),
             descriptors: descriptors::raise_limit(u64::MAX),
             // The limit isn't root's (fs/file_table.c).
             files: match (files.as_slice(), rustix::process::geteuid().is_root()) {
@@ -160,14 +195,18 @@ impl Facts {
             ..
         } = of;
         let available = self.available_bytes?;
-        let tls = if of.tls { TLS_BYTES } else { 0 };
-        let each = ends * (KERNEL_BYTES + PROCESS_BYTES + tls);
+        let (tls, secured) = match of.tls {
+            true => (TLS_BYTES, " and TLS"),
+            false => (0, ""),
+        };
+        let each = ends * (KERNEL_BYTES + of.spoken.process_bytes() + tls);
         let wanted = connections.saturating_mul(each);
         let says = format!(
-            "{} of {} available: {} for each silent connection{}",
+            "{} of {} available: {} for each silent connection over {}{secured}{}",
             bytes(wanted as f64),
             bytes(available as f64),
             bytes(each as f64),
+            of.spoken.name(),
             match ends {
                 2 => ", with both its ends on this host",
                 _ => "",
@@ -346,6 +385,7 @@ mod tests {
         Connections {
             number,
             ends,
+            spoken: Spoken::Http1,
             tls: false,
             over: match ends {
                 1 => Over::Network,
@@ -385,9 +425,15 @@ mod tests {
         assert_eq!(missing(&tracking, unix), [""; 0]);
         let tls = Connections {
             tls: true,
-            ..of(1_000_000, 2)
+            ..of(1_100_000, 2)
         };
         assert_eq!(missing(&here, tls), ["memory"]);
+        let spoken = |spoken| Connections {
+            spoken,
+            ..of(1_400_000, 2)
+        };
+        assert_eq!(missing(&here, spoken(Spoken::Http2)), [""; 0]);
+        assert_eq!(missing(&here, spoken(Spoken::Grpc)), ["memory"]);
         let few = Facts {
             descriptors: 1024,
             ..facts()
@@ -422,6 +468,30 @@ mod tests {
                 .cost
                 .contains("give 36")
         );
+    }
+
+    #[test]
+    fn the_memory_of_a_connection_is_that_of_what_is_spoken_on_it() {
+        let says = |spoken, tls, ends| {
+            let needs = facts().needs(Connections {
+                spoken,
+                tls,
+                ..of(1_000, ends)
+            });
+            let mut needs = needs.into_iter();
+            needs
+                .find(|need| need.what == "memory")
+                .expect("memory")
+                .says
+        };
+        let plain = says(Spoken::Http1, false, 1);
+        assert!(
+            plain.contains(": 4.07KB for each silent connection over HTTP/1.1"),
+            "{plain}"
+        );
+        let both = says(Spoken::Grpc, true, 2);
+        let each = "21.74KB for each silent connection over gRPC and TLS, with both its ends";
+        assert!(both.contains(each), "{both}");
     }
 
     #[test]

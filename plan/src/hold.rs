@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use measure::units::wrk_time_us;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -226,6 +227,18 @@ impl Plan {
     /// The whole URL, as it may be shown.
     pub fn url(&self) -> String {
         self.target.url(&self.redaction)
+    }
+
+    /// What of the times to re-establish connections is our own, in a sentence.
+    pub fn pacing(&self) -> String {
+        let BackOff { first_s, most_s } = self.back_off;
+        format!(
+            "Re-establish times include the back-off ({}..{}) and the wait for a turn: lost \
+             connections are tried again at --open-rate ({} per second) at most.",
+            wrk_time_us(first_s * 1e6),
+            wrk_time_us(most_s * 1e6),
+            self.open_rate
+        )
     }
 
     /// Has the redaction know the secrets that this sends.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use measure::needs::Spoken;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -212,6 +213,16 @@ impl Protocol {
             Protocol::Http2 { .. } => "an HTTP/2 PING",
             Protocol::WebSocket { .. } => "a WebSocket ping",
             Protocol::Grpc { .. } => "a gRPC health check",
+        }
+    }
+
+    /// What that is to the memory of a connection.
+    pub fn spoken(&self) -> Spoken {
+        match self {
+            Protocol::Http1 => Spoken::Http1,
+            Protocol::Http2 { .. } => Spoken::Http2,
+            Protocol::WebSocket { .. } => Spoken::WebSocket,
+            Protocol::Grpc { .. } => Spoken::Grpc,
         }
     }
 

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use load::redaction::guessed;
 use measure::foreign::{Foreign, screened};
+use measure::words::{self, nearest, of_reader};
 use serde::Serialize;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _};
 
@@ -47,9 +48,8 @@ impl Document {
             Ok(value) => Ok((value, document)),
             Err(error) => {
                 let span = error.span();
-                let key = span.clone().and_then(|span| document.text.get(span));
-                let what = match (error.message().trim_end(), key) {
-                    ("duplicate key", Some(key)) => format!("`{}` stands twice", key.trim()),
+                let what = match (error.message().trim_end(), span.clone()) {
+                    ("duplicate key", Some(key)) => words::twice(&document.text, key),
                     (message, _) => explain(message),
                 };
                 Err(document.fault(span, what))
@@ -164,19 +164,7 @@ const ALIASES: [(&str, &str); 1] = [("duration", "window")];
 
 /// The parser's message in words for people, with the nearest expected word to an unexpected one.
 fn explain(message: &str) -> String {
-    let message = message
-        .trim_end()
-        .replace('\n', "; ")
-        .replace(
-            "expected a nonzero u32",
-            "expected a whole number above zero",
-        )
-        .replace("expected u32", "expected a whole number")
-        .replace(
-            "wanted string or table",
-            "expected one of its words, as a text",
-        )
-        .replace("expected u64", "expected a whole number");
+    let message = of_reader(message);
     let mut quoted = message.split('`').skip(1).step_by(2);
     let Some(found) = quoted.next() else {
         return message;
@@ -193,17 +181,6 @@ fn explain(message: &str) -> String {
         Some(near) => format!("{message}; did you mean `{near}`?"),
         None => message,
     }
-}
-
-/// The candidate that differs least from `word`, if it differs little enough to be meant.
-pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = word.chars().count().div_ceil(3).max(1);
-    candidates
-        .into_iter()
-        .map(|candidate| (strsim::osa_distance(word, candidate), candidate))
-        .filter(|(edits, _)| *edits <= limit)
-        .min_by_key(|(edits, _)| *edits)
-        .map(|(_, candidate)| candidate)
 }
 
 /// Reads JSON that says which version of its schema it is, and in which every number can be a
@@ -230,10 +207,8 @@ pub fn versioned<T: DeserializeOwned>(text: &str, known: u32, what: &str) -> Res
 /// Reads a length of time: `"1s"`, `"200ms"`.
 pub fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     match Amount::deserialize(from)? {
-        Amount::Text(text) => measure::units::parse_duration(&text).map_err(D::Error::custom),
-        Amount::Number(number) => Err(D::Error::custom(format!(
-            "expected a time with a unit: \"{number}s\", or perhaps \"{number}ms\""
-        ))),
+        Amount::Text(text) => words::duration(&text).map_err(D::Error::custom),
+        Amount::Number(number) => Err(D::Error::custom(words::without_unit(number))),
     }
 }
 
@@ -294,16 +269,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_word_is_found_and_a_far_one_is_not_offered() {
-        assert_eq!(
-            nearest("conections", ["connections", "pipeline"]),
-            Some("connections")
-        );
-        assert_eq!(nearest("weather", ["connections", "pipeline"]), None);
-        assert_eq!(nearest("rnu", ["run", "rates"]), Some("run"));
-    }
-
-    #[test]
     fn a_key_that_is_called_like_a_flag_is_answered_with_its_own_name() {
         let told = explain("unknown field `duration`, expected one of `path`, `window`");
         assert!(told.ends_with("did you mean `window`?"), "{told}");
@@ -330,7 +295,9 @@ mod tests {
             assert_eq!((found.rate, found.at), (Some(1000.0), Duration::ZERO));
         }
         let bare = told("at = 3");
-        let what = "expected a time with a unit: \"3s\", or perhaps \"3ms\"";
+        let what = "expected a time with a unit: write \"3ms\" or \"3s\"";
+        assert!(bare.contains("f:1:6") && bare.contains(what), "{bare}");
+        let bare = told("at = \"3\"");
         assert!(bare.contains("f:1:6") && bare.contains(what), "{bare}");
         let twice = told("at = \"1s\"\nat = \"2s\"");
         let what = "`at` stands twice";

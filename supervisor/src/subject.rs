@@ -14,12 +14,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use load::Redaction;
+use measure::words::nearest;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 
 use self::companion::{Companion, Place};
 use crate::difference::{difference, difference_but_for};
-use crate::document::{self, BadFile, Document, nearest};
+use crate::document::{self, BadFile, Document};
 use crate::running::Running;
 use crate::watch::Wanted;
 use crate::ways::Ways;

@@ -163,15 +163,13 @@ impl Request {
     pub fn check(&self) -> Result<(), Misuse> {
         let method = self.method();
         if !is_token(method) || method == b"CONNECT" {
-            return Err(Misuse::of(
-                "a method that is none, or CONNECT (RFC 9110 §9.1)",
-            ));
+            return Err(Misuse::of("an invalid method, or CONNECT (RFC 9110 §9.1)"));
         }
         let target = self.target();
         let whole = target == b"*" && method == b"OPTIONS";
         let graphic = |byte: &u8| byte.is_ascii_graphic() && *byte != b'#';
         if !(whole || target.starts_with(b"/") && target.iter().all(graphic)) {
-            let what = "a target that isn't a path with perhaps a query (RFC 9112 §3.2)";
+            let what = "a target that isn't a path with an optional query (RFC 9112 §3.2)";
             return Err(Misuse::of(what));
         }
         if self.authority().is_empty() || !is_host(self.authority()) {
@@ -180,10 +178,10 @@ impl Request {
         }
         for (name, value) in self.fields() {
             if !is_token(name) || !is_field_value(value) {
-                return Err(Misuse::of("a field that is none (RFC 9110 §5)"));
+                return Err(Misuse::of("an invalid header field (RFC 9110 §5)"));
             }
             if is_ours(name) {
-                let what = "a field that the connection writes by itself (RFC 9110 §7.6.1)";
+                let what = "a header field that the connection sets itself (RFC 9110 §7.6.1)";
                 return Err(Misuse::of(what));
             }
         }

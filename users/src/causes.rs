@@ -34,7 +34,7 @@ pub(crate) enum Kind {
     /// What it's asked makes no sense to it: an unknown table, another type.
     Question,
     /// It can't serve anybody now.
-    Unwell,
+    Unavailable,
     /// There's no connection.
     Unreachable,
     Other,

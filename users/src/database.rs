@@ -27,7 +27,7 @@ const LATE: Duration = Duration::from_secs(5);
 
 /// Errors of a server that can't serve now (MariaDB, "Error Codes"; MySQL, "Server Error Message
 /// Reference").
-const UNWELL: [u16; 13] = [
+const UNAVAILABLE: [u16; 13] = [
     1040, // Too many connections.
     1041, // Out of memory.
     1053, // The server shuts down.
@@ -246,7 +246,7 @@ impl Store {
     /// Counts what the server refused, and has it said.
     fn note(&self, kind: Kind, what: &str, error: &mysql_async::ServerError, asked: &str) {
         let kind = match error.code {
-            code if UNWELL.contains(&code) => Kind::Unwell,
+            code if UNAVAILABLE.contains(&code) => Kind::Unavailable,
             _ if kind == Kind::Login => kind,
             code if NOT_PERMITTED.contains(&code) => Kind::Permission,
             // Syntax, and names that there aren't (SQLSTATE, class 42).
@@ -273,7 +273,7 @@ impl Store {
         slot: &mut Option<Conn>,
     ) -> Option<Got> {
         self.note(Kind::Other, "the query", error, key);
-        if UNWELL.contains(&error.code) {
+        if UNAVAILABLE.contains(&error.code) {
             return None;
         }
         self.put_back(slot);

@@ -58,8 +58,8 @@ enum Found {
     OfRedis(Arc<Record>),
     OfDatabase(Arc<Record>),
     Nobody,
-    /// Something that says nothing about anybody, though the store is well: what was known before
-    /// isn't the answer.
+    /// Something that says nothing about anybody, though the store is available: what was known
+    /// before isn't the answer.
     Nonsense,
     Unavailable,
 }

@@ -353,10 +353,10 @@ pub(crate) enum Failed {
 /// no room, or is a replica, refuses writes and still answers who reads.
 fn kind_of(code: &str) -> (Kind, bool) {
     match code {
-        "LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN" => (Kind::Unwell, true),
-        "READONLY" | "OOM" | "MISCONF" | "NOREPLICAS" => (Kind::Unwell, false),
+        "LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN" => (Kind::Unavailable, true),
+        "READONLY" | "OOM" | "MISCONF" | "NOREPLICAS" => (Kind::Unavailable, false),
         // Of several keys at once, while a cluster moves them: one of them can be asked for.
-        "TRYAGAIN" => (Kind::Unwell, false),
+        "TRYAGAIN" => (Kind::Unavailable, false),
         "NOAUTH" | "WRONGPASS" => (Kind::Login, true),
         "NOPERM" => (Kind::Permission, false),
         "ERR" | "WRONGTYPE" => (Kind::Question, false),
@@ -389,13 +389,13 @@ mod tests {
     #[test]
     fn the_breaker_counts_the_replies_of_a_redis_that_refuses_whatever_it_is_asked() {
         for code in ["LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN"] {
-            assert_eq!(kind_of(code), (Kind::Unwell, true), "{code}");
+            assert_eq!(kind_of(code), (Kind::Unavailable, true), "{code}");
         }
         for code in ["NOAUTH", "WRONGPASS"] {
             assert_eq!(kind_of(code), (Kind::Login, true), "{code}");
         }
         for code in ["READONLY", "OOM", "MISCONF", "NOREPLICAS", "TRYAGAIN"] {
-            assert_eq!(kind_of(code), (Kind::Unwell, false), "{code}");
+            assert_eq!(kind_of(code), (Kind::Unavailable, false), "{code}");
         }
         assert_eq!(kind_of("NOPERM"), (Kind::Permission, false));
         assert_eq!(kind_of("WRONGTYPE"), (Kind::Question, false));

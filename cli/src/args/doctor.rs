@@ -8,7 +8,7 @@ use super::values;
 #[derive(Debug, Args)]
 #[command(after_help = "Changes nothing. Exit codes: 0, with or without warnings; 2 wrong usage.")]
 pub(crate) struct Doctor {
-    /// Also say what N connections need here, and what of it is missing
+    /// Also say what N connections need here, what of it is missing, and whether they fit
     #[arg(short, long, value_name = "N", value_parser = values::small_count)]
     pub(crate) connections: Option<u32>,
 

@@ -21,7 +21,8 @@ Routes:
   /task/N         the same in a task worker: nothing else waits for it
   /metrics        what it has counted, in Prometheus' text format
   /ws             WebSocket: each message comes back
-  /chat           WebSocket: each message goes to all who are connected to /chat
+  /chat           WebSocket: each message goes to all who are connected to /chat; with --processes,
+                  to those who are connected to the same worker process
 gRPC services, as in grpc://127.0.0.1:8080/ringside.Echo/Echo; reflection describes them:
   ringside.Echo             Echo, EchoClientStream, EchoServerStream, EchoBidirectional
   grpc.health.v1.Health     Check, List, Watch (which doesn't end)
@@ -71,7 +72,8 @@ pub(crate) struct Serve {
     #[arg(short, long, value_name = "N", value_parser = values::small_count)]
     pub(crate) threads: Option<u32>,
 
-    /// Serve in N worker processes, one thread each, that a master restarts and reloads
+    /// Serve in N worker processes, one thread each, that a master restarts and reloads; each has
+    /// its own /chat
     #[arg(long, value_name = "N", conflicts_with = "threads", value_parser = values::small_count)]
     pub(crate) processes: Option<u32>,
 

@@ -6,17 +6,26 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory};
 use measure::foreign::Foreign;
-use supervisor::document::nearest;
+use measure::words::nearest;
 
 use super::{Arguments, verbs};
 
-/// Flags of curl, ab, hey, oha and k6, with the flag that means the same here.
-const ELSEWHERE: [(&str, &str, &str); 4] = [
+/// Flags of curl, ab, hey, oha and k6, and of other verbs, with the flag that means the same here.
+const ELSEWHERE: [(&str, &str, &str); 8] = [
     ("-X", "-m", "sets the HTTP method"),
     ("--request", "-m", "sets the HTTP method"),
     ("--vus", "-c", "sets the number of connections"),
     ("-z", "-d", "sets the duration"),
+    ("-R", "--open-rate", OPEN_RATE),
+    ("--rate", "--open-rate", OPEN_RATE),
+    ("-T", "--heartbeat-timeout", HEARTBEAT_TIMEOUT),
+    ("--timeout", "--heartbeat-timeout", HEARTBEAT_TIMEOUT),
 ];
+
+const OPEN_RATE: &str = "sets how many connections are opened per second, and --heartbeat how \
+                         often something is sent on each";
+const HEARTBEAT_TIMEOUT: &str = "sets how long a heartbeat may go unanswered, and \
+                                 --connect-timeout how long an attempt to connect may take";
 
 /// Flags of a load that `ringside compare` doesn't have, with what its file says instead.
 const OF_FILE: [(&[&str], &str); 20] = [
@@ -178,11 +187,13 @@ fn of_servers(error: &clap::Error) -> Option<String> {
     })
 }
 
-/// Whether a verb takes a flag that is written as `-x`.
+/// Whether a verb takes a flag that is written as `-x` or `--word`.
 fn has(verb: &Command, flag: &str) -> bool {
-    let letter = flag.chars().nth(1);
-    verb.get_arguments()
-        .any(|known| known.get_short() == letter)
+    let mut known = verb.get_arguments();
+    match flag.strip_prefix("--") {
+        Some(word) => known.any(|known| known.get_long() == Some(word)),
+        None => known.any(|known| known.get_short() == flag.chars().nth(1)),
+    }
 }
 
 #[cfg(test)]
@@ -282,13 +293,7 @@ For more information, try '--help'.
             let key = line.split(' ').next().unwrap_or_default();
             assert!(keys.contains(&format!("\n| `{key}` | ")), "{line}");
             for name in names {
-                let known = run.get_arguments().any(|known| {
-                    known
-                        .get_long()
-                        .is_some_and(|long| name[2..] == *long && name.starts_with("--"))
-                        || super::has(run, name) && name.len() == 2
-                });
-                assert!(known, "{name}");
+                assert!(super::has(run, name), "{name}");
             }
         }
     }
@@ -352,6 +357,13 @@ For more information, try '--help'.
             let told = wrong(&format!("run {z} http://127.0.0.1:1/"));
             assert!(told.contains("tip: -d sets the duration"), "{told}");
         }
+        for rate in ["--rate 5k", "--rate=5k", "-R 5k", "-R5k"] {
+            let told = wrong(&format!("hold {rate} http://127.0.0.1:1/"));
+            let tip = "tip: --open-rate sets how many connections are opened per second";
+            assert!(told.contains(tip), "{rate}: {told}");
+        }
+        let told = wrong("hold --timeout 5s http://127.0.0.1:1/");
+        assert!(told.contains("tip: --heartbeat-timeout sets"), "{told}");
         // A verb without a method isn't told of one.
         assert!(!wrong("doctor -X POST").contains("-m"));
         let told = wrong("run --nonsense http://127.0.0.1:1/");

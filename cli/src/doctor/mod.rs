@@ -6,7 +6,7 @@ mod facts;
 mod rules;
 mod timers;
 
-use measure::needs::{Connections, Facts as Needs, Over};
+use measure::needs::{Connections, Facts as Needs, Need, Over, Spoken};
 use serde::Serialize;
 
 use crate::args::doctor::{Doctor, Format};
@@ -49,12 +49,55 @@ struct Report {
     schema_version: u32,
     warnings: usize,
     findings: Vec<Finding>,
+    /// Whether the connections of --connections find what they need.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connections: Option<Room>,
+}
+
+/// Whether so many connections can stand here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+struct Room {
+    number: u32,
+    /// None of what they need is missing altogether.
+    fit: bool,
+    /// How many of the warnings are about them.
+    to_fix: usize,
+}
+
+impl Room {
+    fn of(number: u32, needs: &[Need]) -> Room {
+        Room {
+            number,
+            fit: needs.iter().all(|need| need.refusal().is_none()),
+            to_fix: needs.iter().filter(|need| need.lacks.is_some()).count(),
+        }
+    }
+
+    fn verdict(self) -> String {
+        let Room {
+            number,
+            fit,
+            to_fix,
+        } = self;
+        let things = match to_fix {
+            1 => "1 thing".to_owned(),
+            _ => format!("{to_fix} things"),
+        };
+        match (fit, to_fix) {
+            (true, 0) => format!("Ready for {number} connections."),
+            (true, _) => {
+                format!("Ready for {number} connections, with {things} to mind, see above.")
+            }
+            (false, _) => format!("{number} connections don't fit: {things} to fix, see above."),
+        }
+    }
 }
 
 /// Looks, and prints.
 pub(crate) fn run(arguments: &Doctor, no_color: bool) -> Result<Exit, Failure> {
     let mut findings = rules::judge(&facts::Facts::read());
     findings.extend(drivers::judge());
+    let mut room = None;
     if let Some(connections) = arguments.connections {
         let (ends, over) = match arguments.one_end {
             true => (1, Over::Network),
@@ -63,9 +106,11 @@ pub(crate) fn run(arguments: &Doctor, no_color: bool) -> Result<Exit, Failure> {
         let needs = Needs::read().needs(Connections {
             number: connections.into(),
             ends,
+            spoken: Spoken::Http1,
             tls: false,
             over,
         });
+        room = Some(Room::of(connections, &needs));
         findings.extend(needs.into_iter().map(rules::of_need));
     }
     findings.sort_by_key(|finding| rules::AREAS.iter().position(|area| *area == finding.area));
@@ -77,6 +122,7 @@ pub(crate) fn run(arguments: &Doctor, no_color: bool) -> Result<Exit, Failure> {
         schema_version: 1,
         warnings,
         findings,
+        connections: room,
     };
     let text = match arguments.format {
         Format::Text => text(&report, Paint::for_stdout(no_color)),
@@ -126,6 +172,9 @@ fn text(report: &Report, paint: Paint) -> String {
         1 => format!("1 warning. {LASTING}\n"),
         count => format!("{count} warnings. {LASTING}\n"),
     });
+    if let Some(room) = report.connections {
+        text.push_str(&format!("{}\n", paint.strong(&room.verdict())));
+    }
     width::wrapped(&text, paint.columns())
 }
 
@@ -138,6 +187,8 @@ const LASTING: &str = "What sysctl, ulimit and writing to /sys or /proc change l
 
 #[cfg(test)]
 mod tests {
+    use measure::needs::Lack;
+
     use super::*;
 
     #[test]
@@ -154,6 +205,7 @@ mod tests {
             schema_version: 1,
             warnings: 1,
             findings: vec![finding],
+            connections: None,
         };
         assert_eq!(
             text(&report, Paint::PLAIN),
@@ -161,5 +213,38 @@ mod tests {
              $ ulimit -n 65536\n1 warning. What sysctl, ulimit and writing to /sys or /proc change \
              lasts until the next reboot or logout; files in /etc stay.\n"
         );
+    }
+
+    #[test]
+    fn the_last_line_says_whether_so_many_connections_fit() {
+        let need = |hopeless: Option<bool>| Need {
+            what: "memory",
+            says: String::new(),
+            lacks: hopeless.map(|hopeless| Lack {
+                cost: String::new(),
+                command: None,
+                hopeless,
+            }),
+        };
+        for (needs, verdict) in [
+            (vec![need(None)], "Ready for 20000 connections."),
+            (
+                vec![need(None), need(Some(false))],
+                "Ready for 20000 connections, with 1 thing to mind, see above.",
+            ),
+            (
+                vec![need(Some(true)), need(Some(false))],
+                "20000 connections don't fit: 2 things to fix, see above.",
+            ),
+        ] {
+            let report = Report {
+                schema_version: 1,
+                warnings: 0,
+                findings: Vec::new(),
+                connections: Some(Room::of(20_000, &needs)),
+            };
+            let text = text(&report, Paint::PLAIN);
+            assert_eq!(text.lines().last(), Some(verdict));
+        }
     }
 }

@@ -267,10 +267,9 @@ fn syn_backlog(facts: &Facts) -> Finding {
 
 fn ports(facts: &Facts) -> Finding {
     let finding = Finding::new("network", "local ports");
-    let Some((first, last)) = facts.host.port_range else {
+    let Some(((first, last), count)) = facts.host.port_range.zip(facts.host.ports()) else {
         return finding.unknown();
     };
-    let count = u32::from(last.saturating_sub(first)) + 1;
     let value = format!("{first} to {last} ({count} ports)");
     if count >= 60_000 {
         return finding.ok(&value);

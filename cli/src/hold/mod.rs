@@ -15,7 +15,7 @@ use measure::time::Time;
 use crate::args::hold::{Format, Hold};
 use crate::exit::{Exit, Failure};
 use crate::output::destination::Destination;
-use crate::output::progress::{Line, Patience};
+use crate::output::progress::Line;
 use crate::output::terminal::{self, Paint};
 use crate::output::{hold as shown, thresholds};
 
@@ -30,16 +30,10 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
     }
     let line = RefCell::new(Line::new());
     let began = Time::now();
-    let mut patience = Patience::new(began);
     let mut watch = |now: &Progress| {
         let opening_s = (Time::now() - began).as_secs();
         line.borrow_mut()
             .show(&progress_text(now, plan.connections, opening_s));
-        if now.phase == Phase::WarmUp
-            && let Some(opening_s) = patience.is_due(Time::now())
-        {
-            terminal::say(&progress_text(now, plan.connections, opening_s));
-        }
     };
     hold.carry_out(&stop, &mut watch, |record| {
         line.borrow_mut().clear();

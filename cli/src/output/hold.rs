@@ -32,6 +32,9 @@ pub(crate) fn text(record: &Record, paint: Paint) -> String {
     text.push_str(&interrupted(record.ended_by, after_s, paint));
     text.push_str(&figures(record, paint));
     text.push_str(&times::table(&record.times(), paint));
+    if record.connections.reconnects > 0 {
+        text.push_str(&format!("{}\n", record.plan.pacing()));
+    }
     text.push_str(&timeline(record, paint));
     for (title, counts) in [
         ("Losses", &record.losses),

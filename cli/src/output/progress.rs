@@ -2,12 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use measure::time::Time;
-
 use super::{terminal, width};
-
-/// How often something is said to whom the line isn't drawn for.
-const SAID_EVERY_NS: u64 = 10_000_000_000;
 
 /// Draws over itself on standard error; gone again when it is dropped.
 #[derive(Debug)]
@@ -58,54 +53,6 @@ impl Drop for Line {
     }
 }
 
-/// What is said of a long wait where there is no terminal to draw on: a line every ten seconds.
-#[derive(Debug)]
-pub(crate) struct Patience {
-    on: bool,
-    since: Time,
-    next: Time,
-}
-
-impl Patience {
-    /// The wait begins at `now`.
-    pub(crate) fn new(now: Time) -> Patience {
-        Patience {
-            on: !io::stderr().is_terminal(),
-            since: now,
-            next: now.plus(SAID_EVERY_NS),
-        }
-    }
-
-    /// The seconds that the wait has taken by `now`, where it is time to say something of it.
-    pub(crate) fn is_due(&mut self, now: Time) -> Option<u64> {
-        if !self.on || now < self.next {
-            return None;
-        }
-        self.next = now.plus(SAID_EVERY_NS);
-        Some((now - self.since).as_secs())
-    }
-}
-
 fn flush() -> io::Result<()> {
     io::stderr().flush()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_wait_is_told_every_ten_seconds_where_nothing_can_be_drawn() {
-        let at = |seconds: u64| Time(5_000_000_000 + seconds * 1_000_000_000);
-        let mut patience = Patience::new(at(0));
-        patience.on = true;
-        let said: Vec<_> = (0..36).filter_map(|s| patience.is_due(at(s))).collect();
-        assert_eq!(said, [10, 20, 30]);
-        // After a pause it goes on from there.
-        assert_eq!(patience.is_due(at(55)), Some(55));
-        assert_eq!(patience.is_due(at(60)), None);
-        // The line is drawn.
-        patience.on = false;
-        assert_eq!(patience.is_due(at(90)), None);
-    }
 }

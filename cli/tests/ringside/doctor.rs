@@ -33,6 +33,24 @@ fn findings_are_there_for_every_area() {
 }
 
 #[test]
+fn the_last_word_on_connections_is_whether_they_fit() {
+    let words = ["doctor", "--connections", "10"];
+    let ended = ringside(&words);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    let last = ended.stdout.lines().last().unwrap();
+    assert!(last.starts_with("Ready for 10 connections"), "{last}");
+    let as_json = ringside(&[&words[..], &["--format", "json"]].concat());
+    let report: Value = serde_json::from_str(&as_json.stdout).unwrap();
+    let room = &report["connections"];
+    assert_eq!((&room["number"], &room["fit"]), (&10.into(), &true.into()));
+    // Nobody asked for any.
+    let without = ringside(&["doctor", "--format", "json"]);
+    let report: Value = serde_json::from_str(&without.stdout).unwrap();
+    assert!(report.get("connections").is_none(), "{report}");
+    assert!(!ringside(&["doctor"]).stdout.contains("Ready for"));
+}
+
+#[test]
 fn the_text_has_the_same_findings() {
     let as_json = ringside(&["doctor", "--format", "json"]);
     let report: Value = serde_json::from_str(&as_json.stdout).unwrap();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::child::{PATIENCE, Server, assert_says, command, ringside, start};
+use super::child::{Folder, PATIENCE, Server, assert_says, command, ringside, start};
 use measure::time::Time;
 
 /// Waits until so many connections to `authority` stand, by what the kernel says of them.
@@ -126,6 +126,14 @@ fn a_server_that_is_killed_and_comes_back_gets_everybody_back() {
     );
     // The first wait is at least 75 ms.
     assert!(record["re_establish_time_us"]["min"].as_f64().unwrap() >= 75_000.0);
+    let folder = Folder::new();
+    let file = folder.path("hold.json");
+    fs::write(&file, &ended.stdout).unwrap();
+    let told = ringside(&["report", &file]).stdout;
+    assert_says(
+        &told,
+        "include the back-off (100.00ms..30.00s) and the wait for a turn",
+    );
 }
 
 #[test]
@@ -398,6 +406,49 @@ fn a_report_names_every_figure_and_the_rows_are_there_as_csv() {
     let mut lines = ended.stdout.lines();
     assert!(lines.next().unwrap().starts_with("at_s,seconds,standing,"));
     assert!(lines.all(|line| line.split(',').count() == 13));
+}
+
+#[test]
+fn the_report_of_a_hold_is_made_again_of_its_record() {
+    let server = Server::start(&[]);
+    let folder = Folder::new();
+    let (file, url) = (folder.path("hold.json"), server.at("/health"));
+    let words = ["hold", "-c3", "-d1s", "--heartbeat", "200ms"];
+    let kept = ["--format", "json", "-o", &file, &url];
+    let ended = ringside(&[&words[..], &kept].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = ringside(&["report", &file]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_says(&ended.stdout, "Held 3 connections for 1s @ ");
+    assert_says(&ended.stderr, "hold.html");
+    let page = fs::read_to_string(folder.path("hold.html")).unwrap();
+    assert_says(&page, "All 3 survived");
+    let json = ringside(&["report", &file, "--format", "json"]).stdout;
+    assert_eq!(json, fs::read_to_string(&file).unwrap());
+    let csv = ringside(&["report", &file, "--format", "csv"]).stdout;
+    assert!(csv.starts_with("at_s,seconds,standing,"), "{csv}");
+    for (words, part) in [
+        (&["--format", "markdown"][..], "text, json or csv"),
+        (&[&file], "give it alone"),
+    ] {
+        let refused = ringside(&[&["report", &file], words].concat());
+        assert_eq!(refused.code, Some(2), "{words:?}: {}", refused.stderr);
+        assert_says(&refused.stderr, part);
+    }
+}
+
+#[test]
+fn the_record_of_a_run_is_no_report_of_its_own() {
+    let server = Server::start(&[]);
+    let folder = Folder::new();
+    let (file, url) = (folder.path("run.json"), server.at("/"));
+    let words = [
+        "run", "-c1", "-d100ms", "--format", "json", "-o", &file, &url,
+    ];
+    ringside(&words);
+    let refused = ringside(&["report", &file]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert_says(&refused.stderr, "is the record of a run");
 }
 
 #[test]

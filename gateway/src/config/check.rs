@@ -12,7 +12,7 @@ use admission::queue::Priority;
 use admission::rate::Rate;
 use admission::{gate, limit, queue};
 use ipnet::IpNet;
-use measure::units;
+use measure::words;
 use server::upstream;
 use server::{Address, Certificate, EngineChoice, ServerSettings};
 use toml::Spanned;
@@ -173,7 +173,7 @@ impl Judge<'_> {
             let mut addresses = upstream.servers.iter();
             if addresses.any(|server| leads_to(&server.address, &listen.address)) {
                 let what = "one of these servers is this gateway itself, by `address` in [listen], \
-                            so each request would go round: name the servers behind it";
+                            so requests would loop: name the servers behind it";
                 return self.bad(servers, what);
             }
             upstreams.push(upstream);
@@ -193,8 +193,8 @@ impl Judge<'_> {
             let route = self.route(at, written.into_inner(), span.clone(), named)?;
             if routes.iter().any(|before| before.name == route.name) {
                 let what = format!(
-                    "a route before this one is called `{}`, too, by its `name` or for want of \
-                     one: they would have rates and metrics in common, so give it its own name",
+                    "another route is named `{}` already (without a `name`, the n-th is route-n); \
+                     they would share rates and metrics, so give this one a `name` of its own",
                     route.name
                 );
                 return self.bad(name.unwrap_or(span), what);
@@ -232,7 +232,8 @@ impl Judge<'_> {
             }
             (Some(chain), Some(key), None) => {
                 let span = chain.span();
-                let chain = chain.into_inner();
+                let chain = self.document.place_of(chain.get_ref());
+                let key = self.document.place_of(&key);
                 Some(self.certificate(Certificate::Files { chain, key }, span)?)
             }
             (Some(chain), _, _) => {
@@ -273,7 +274,11 @@ impl Judge<'_> {
     }
 
     fn log(&self, written: written::Log) -> Result<LogRule, BadConfig> {
-        let (span, file) = (written.file.span(), written.file.into_inner());
+        let span = written.file.span();
+        let file = match written.file.into_inner() {
+            stdout if stdout == *"-" => stdout,
+            file => self.document.place_of(&file),
+        };
         let shown = file.display();
         let folder = file.parent().filter(|path| !path.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
@@ -313,8 +318,8 @@ impl Judge<'_> {
         if let Some(connections) = &written.connections
             && *connections.get_ref() == 0
         {
-            let what = "expected at least one connection; without a word about it, as many as \
-                        there are descriptors for";
+            let what = "expected at least one connection; leave it out for as many as the limit of \
+                        open files allows";
             return self.bad(connections.span(), what);
         }
         let memory = written.memory.as_ref();
@@ -338,8 +343,8 @@ impl Judge<'_> {
         let address = self.address(written.get_ref(), written.span())?;
         match collide(&address, &listen.address) {
             true => {
-                let what = "[listen] has this address, too: operators need one of their own, such \
-                            as \"127.0.0.1:9900\"";
+                let what = "[listen] has this address, too: give [admin] another, such as \
+                            \"127.0.0.1:9900\"";
                 self.bad(written.span(), what)
             }
             false => Ok(address),
@@ -350,14 +355,14 @@ impl Judge<'_> {
         let Some(written) = written else {
             return Ok(SILENCE);
         };
-        match units::parse_duration(written.get_ref()) {
+        match words::duration(written.get_ref()) {
             Ok(length) if length.is_zero() || length >= SILENCE_MIN => Ok(length),
             Ok(_) => self.bad(
                 written.span(),
                 "expected at least \"3s\", since workers give a sign of life each second, or \
                  \"0s\" for never",
             ),
-            Err(wrong) => self.bad(written.span(), wrong.to_string()),
+            Err(wrong) => self.bad(written.span(), wrong),
         }
     }
 

@@ -1,26 +1,30 @@
 //! Reading a TOML file so that a mistake names its file, its line and what was expected there.
+//! Paths in it are relative to the folder that it's in.
 //!
 //! A line of the file itself is never quoted: it may hold a password.
 
 use std::fmt;
 use std::fs;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use measure::foreign::Foreign;
+use measure::words::{nearest, of_reader, twice};
 use serde::de::DeserializeOwned;
 
 /// The largest file that is read: these files are written by hand.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// How alike two names have to be for one to be meant by the other, from 0 to 1.
-const LIKENESS_MIN: f64 = 0.6;
+/// The one list of tables, and what is said where it's written as a table.
+const LIST: &str = "route";
+pub(super) const SEVERAL: &str = "routes are a list: write [[route]] above each, with two brackets";
 
 /// The text of a file together with its name, for messages about parts of it.
 #[derive(Debug)]
 pub(super) struct Document {
     name: String,
     text: String,
+    folder: PathBuf,
 }
 
 impl Document {
@@ -43,21 +47,36 @@ impl Document {
         let bytes = fs::read(path).map_err(|error| bad(format!("can't be read: {error}")))?;
         let text = String::from_utf8(bytes)
             .map_err(|_| bad("isn't UTF-8 text; expected a TOML file".into()))?;
-        Ok(Document { name, text })
+        Ok(Document::of(&name, path, &text))
     }
 
-    /// A text that is called `name` in messages.
-    pub(super) fn of(name: &str, text: &str) -> Document {
+    /// A text that is called `name` in messages, and stands in a file at `path`.
+    pub(super) fn of(name: &str, path: &Path, text: &str) -> Document {
         Document {
             name: name.to_owned(),
             text: text.to_owned(),
+            folder: path.parent().map(Path::to_owned).unwrap_or_default(),
         }
+    }
+
+    /// Where a path of this file leads.
+    pub(super) fn place_of(&self, path: &Path) -> PathBuf {
+        self.folder.join(path)
     }
 
     /// Reads what the text describes.
     pub(super) fn parse<T: DeserializeOwned>(&self) -> Result<T, BadConfig> {
-        toml::from_str(&self.text)
-            .map_err(|error| self.fault(error.span(), explain(error.message())))
+        toml::from_str(&self.text).map_err(|error| {
+            let span = error.span();
+            let what = match (error.message().trim_end(), span.clone()) {
+                ("duplicate key", Some(at)) => match self.text.get(at.clone()) {
+                    Some(LIST) => SEVERAL.to_owned(),
+                    _ => twice(&self.text, at),
+                },
+                (message, _) => explain(message),
+            };
+            self.fault(span, what)
+        })
     }
 
     /// A message about the bytes `span` of this file.
@@ -104,7 +123,7 @@ impl std::error::Error for BadConfig {}
 
 /// The parser's message on one line, with the nearest expected name to an unexpected one.
 fn explain(message: &str) -> String {
-    let message = message.trim_end().replace('\n', "; ");
+    let message = of_reader(message);
     let mut quoted = message.split('`').skip(1).step_by(2);
     let Some(found) = quoted.next() else {
         return message;
@@ -116,17 +135,4 @@ fn explain(message: &str) -> String {
         Some(near) => format!("{message}; did you mean `{near}`?"),
         None => message,
     }
-}
-
-/// The name that is most like `word`, if it's like enough to be meant.
-pub(super) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let word = word.to_ascii_lowercase().replace('-', "_");
-    names
-        .map(|name| {
-            let plain = name.to_ascii_lowercase().replace('-', "_");
-            (strsim::normalized_damerau_levenshtein(&word, &plain), name)
-        })
-        .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
-        .max_by(|(one, _), (other, _)| one.total_cmp(other))
-        .map(|(_, name)| name)
 }

@@ -2,13 +2,14 @@
 
 use std::net::SocketAddr;
 use std::ops::{Range, RangeInclusive};
-use std::path::PathBuf;
+use std::path::Path;
 
+use measure::words::nearest;
 use server::Address;
 use toml::Spanned;
 
 use super::Upstream;
-use super::document::{BadConfig, Document, nearest};
+use super::document::{BadConfig, Document};
 
 /// Judges parts of a document.
 pub(super) struct Judge<'d> {
@@ -59,7 +60,7 @@ impl Judge<'_> {
 
     pub(super) fn address(&self, text: &str, span: Range<usize>) -> Result<Address, BadConfig> {
         if let Some(path) = text.strip_prefix("unix:") {
-            return Ok(Address::Unix(PathBuf::from(path)));
+            return Ok(Address::Unix(self.document.place_of(Path::new(path))));
         }
         match text.parse::<SocketAddr>() {
             Ok(address) => Ok(Address::Tcp(address)),
@@ -93,9 +94,9 @@ impl Judge<'_> {
         }
         let hint = match nearest(wanted, names) {
             Some(near) => format!("; did you mean `{near}`?"),
-            None => format!("; add a table [{kind}.{wanted}]"),
+            None => "; add that table".to_owned(),
         };
-        self.bad(name.span(), format!("no {kind} is called `{wanted}`{hint}"))
+        self.bad(name.span(), format!("there's no [{kind}.{wanted}]{hint}"))
     }
 }
 

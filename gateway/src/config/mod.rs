@@ -140,7 +140,7 @@ pub struct Upstream {
     pub timeouts: server::upstream::Timeouts,
     /// How long a server may be silent within an answer.
     pub piece_timeout: Duration,
-    /// How servers are asked whether they're well, if they are.
+    /// How servers are asked whether they're healthy, if they are.
     pub health: Option<Health>,
     /// When a server is left out because of its answers.
     pub outlier: Outlier,
@@ -215,10 +215,10 @@ pub enum HashKey {
     Field(String),
 }
 
-/// How servers are asked whether they're well.
+/// How servers are asked whether they're healthy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
-    /// The path of a GET. Any status from 200 to 399 is well.
+    /// The path of a GET. Any status from 200 to 399 is healthy.
     pub path: String,
     /// What `Host` says.
     pub host: String,
@@ -226,9 +226,9 @@ pub struct Health {
     pub interval: Duration,
     /// How long an answer may take.
     pub timeout: Duration,
-    /// So many good answers in a row make a server well again, …
+    /// So many good answers in a row make a server healthy again, …
     pub healthy: u32,
-    /// … and so many bad ones unwell.
+    /// … and so many bad ones unhealthy.
     pub unhealthy: u32,
 }
 
@@ -455,12 +455,21 @@ impl Config {
         check::config(&Document::read(path)?)
     }
 
-    /// Reads a text, which is called `name` in messages.
+    /// Reads a text, which is called `name` in messages. Paths in it are relative to the working
+    /// directory.
     ///
     /// # Errors
     /// Something in it is wrong.
     pub fn of(name: &str, text: &str) -> Result<Config, BadConfig> {
-        check::config(&Document::of(name, text))
+        check::config(&Document::of(name, Path::new(""), text))
+    }
+
+    /// Reads a text that stood in the file at `path`: what paths in it are relative to.
+    ///
+    /// # Errors
+    /// Something in it is wrong.
+    pub fn of_file(path: &Path, text: &str) -> Result<Config, BadConfig> {
+        check::config(&Document::of(&path.display().to_string(), path, text))
     }
 
     /// What whoever wrote the file has to know, though it's in order.

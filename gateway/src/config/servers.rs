@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use server::upstream::Protocol;
@@ -147,13 +148,14 @@ impl Judge<'_> {
         };
         let is_https = scheme == Some(443);
         if let (Some(path), None) = (text.strip_prefix("unix:"), scheme) {
-            return Ok((Place::Address(Address::Unix(path.into())), false));
+            let path = self.document.place_of(Path::new(path));
+            return Ok((Place::Address(Address::Unix(path)), false));
         }
         if let Ok(address) = rest.parse::<SocketAddr>() {
             if address.port() == 0 {
                 return self.bad(
                     span,
-                    "nobody can be reached at port 0: write the server's own",
+                    "port 0 isn't a port to connect to: write the one that the server listens on",
                 );
             }
             return Ok((Place::Address(Address::Tcp(address)), is_https));
@@ -195,17 +197,23 @@ impl Judge<'_> {
             Some(tls) => (tls.span(), tls.get_ref()),
             None => (span, &default),
         };
-        let trust = match (&rules.ca, rules.insecure) {
+        let place_of = |file: &Option<PathBuf>| {
+            let file = file.as_ref();
+            file.map(|file| self.document.place_of(file))
+        };
+        let named = [&rules.ca, &rules.certificate, &rules.key].map(place_of);
+        let [ca, certificate, key] = named.clone();
+        let trust = match (ca, rules.insecure) {
             (None, false) => Trust::System,
-            (Some(ca), false) => Trust::File(ca.clone()),
+            (Some(ca), false) => Trust::File(ca),
             (None, true) => Trust::Anybody,
             (Some(_), true) => {
                 let what = "`insecure` checks no certificate, so `ca` would say nothing";
                 return self.bad(span, what);
             }
         };
-        let identity = match (&rules.certificate, &rules.key) {
-            (Some(chain), Some(key)) => Some((chain.clone(), key.clone())),
+        let identity = match (certificate, key) {
+            (Some(chain), Some(key)) => Some((chain, key)),
             (None, None) => None,
             _ => return self.bad(span, "a `certificate` and its `key` go together"),
         };
@@ -228,7 +236,6 @@ impl Judge<'_> {
         };
         let built = settings.build();
         let built = built.or_else(|wrong| self.bad(span.clone(), wrong))?;
-        let named = [&rules.ca, &rules.certificate, &rules.key];
         let read = named.into_iter().flatten().map(fs::read);
         let files: Result<Vec<Vec<u8>>, _> = read.collect();
         let files = files.or_else(|why| self.bad(span, why.to_string()))?;

@@ -283,7 +283,8 @@ impl Judge<'_> {
     fn place(&self, written: &Spanned<String>) -> Result<Place, BadConfig> {
         match self.address(written.get_ref(), written.span())? {
             Address::Tcp(address) if address.port() == 0 => {
-                let what = "nobody can be reached at port 0: write the store's own";
+                let what = "port 0 isn't a port to connect to: write the one that the store \
+                            listens on";
                 self.bad(written.span(), what)
             }
             Address::Tcp(address) => Ok(Place::Tcp(address)),

@@ -210,13 +210,45 @@ fn what_the_documents_show_is_in_order() {
     std::fs::write(folder.join("keys.json"), json.expect("a set of keys")).expect("a file");
     std::fs::write(folder.join("secret.key"), "s".repeat(64)).expect("a file");
     for text in all {
-        let place = |name: &str| format!("\"{}\"", folder.join(name).display());
-        let text = text.replace("\"keys.json\"", &place("keys.json"));
-        let text = text.replace("\"secret.key\"", &place("secret.key"));
         let text = text.replace("/var/log/gateway", &folder.display().to_string());
-        Config::of("a document", &text).unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));
+        let read = Config::of_file(&folder.join("gateway.toml"), &text);
+        read.unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));
     }
     std::fs::remove_dir_all(&folder).expect("it was made");
+}
+
+#[test]
+fn paths_are_those_of_the_folder_that_the_file_is_in() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = |name: &str| folder.path().join(name);
+    std::fs::write(place("secret.key"), "s".repeat(64)).expect("a file");
+    std::fs::write(place("users.toml"), "[alice]\n").expect("a file");
+    let of = |log: &str, key: &str| {
+        let text = format!(
+            "[listen]\naddress = \"unix:gateway.sock\"\n[log]\nfile = \"{log}\"\n\
+             [upstream.a]\nservers = [\"unix:run/app.sock\"]\n\
+             [token.a]\nkeys = [{{ secret_file = \"{key}\" }}]\nusers_file = \"users.toml\"\n\
+             [[route]]\nupstream = \"a\"\n"
+        );
+        std::fs::write(place("gateway.toml"), &text).expect("a file");
+        let path = place("gateway.toml");
+        let read = Config::read(&path).map_err(|wrong| wrong.to_string());
+        let again = Config::of_file(&path, &text).map_err(|wrong| wrong.to_string());
+        assert_eq!(read.as_ref().err(), again.as_ref().err());
+        read
+    };
+    let config = of("access.log", "secret.key").expect("it's in order");
+    assert_eq!(config.listen.address, Address::Unix(place("gateway.sock")));
+    assert_eq!(config.log.expect("a log").file, place("access.log"));
+    let server = &config.upstreams[0].servers[0];
+    assert_eq!(server.address, Address::Unix(place("run/app.sock")));
+    // Standard output is no file of a folder, and a whole path stays what it is.
+    let whole = place("secret.key").display().to_string();
+    let config = of("-", &whole).expect("it's in order");
+    assert_eq!(config.log.expect("a log").file, Path::new("-"));
+    let wrong = of("-", "none.key").expect_err("there is none");
+    let said = format!("{} can't be read", place("none.key").display());
+    assert!(wrong.contains(&said), "{wrong}");
 }
 
 #[test]

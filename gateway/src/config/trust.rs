@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use measure::units;
+use measure::words;
 use server::upstream;
 use token::{BadKey, Key, KeySet, Rules};
 use toml::Spanned;
@@ -170,10 +170,10 @@ impl Judge<'_> {
         let Some(written) = written else {
             return Ok(0);
         };
-        match units::parse_duration(written.get_ref()) {
+        match words::duration(written.get_ref()) {
             Ok(leeway) if leeway <= LEEWAY_MAX => Ok(leeway.as_secs()),
             Ok(_) => self.bad(written.span(), "expected at most an hour"),
-            Err(wrong) => self.bad(written.span(), wrong.to_string()),
+            Err(wrong) => self.bad(written.span(), wrong),
         }
     }
 
@@ -236,7 +236,8 @@ impl Judge<'_> {
             return Ok((keys, None));
         };
         let text = self.text_of(file.get_ref(), file.span())?;
-        let shown = file.get_ref().display();
+        let shown = self.document.place_of(file.get_ref());
+        let shown = shown.display();
         let all = KeySet::from_jwks(text.as_bytes(), true);
         let all = all.and_then(|(of_file, skipped)| {
             let said = left_out(&skipped).map(|what| format!("{shown}: {what}"));
@@ -245,8 +246,10 @@ impl Judge<'_> {
         all.or_else(|wrong| self.bad(file.span(), format!("{shown}: {wrong}")))
     }
 
+    /// What stands in a file that this one names.
     pub(super) fn text_of(&self, path: &Path, span: Range<usize>) -> Result<String, BadConfig> {
-        let read = fs::read_to_string(path);
+        let path = self.document.place_of(path);
+        let read = fs::read_to_string(&path);
         read.or_else(|why| self.bad(span, format!("{} can't be read: {why}", path.display())))
     }
 
@@ -280,7 +283,7 @@ impl Judge<'_> {
             (None, None) => Ok(None),
             (Some(users), None) => self.all_of(users).map(Some),
             (None, Some(file)) => {
-                let document = Document::read(file.get_ref())?;
+                let document = Document::read(&self.document.place_of(file.get_ref()))?;
                 let users: BTreeMap<String, Spanned<written::User>> = document.parse()?;
                 let of_file = Judge {
                     document: &document,

@@ -5,14 +5,16 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use measure::units;
+use measure::{units, words};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use toml::Spanned;
 
+use super::document::SEVERAL;
+
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a file of tables such as [listen]")]
 pub(super) struct File {
     #[serde(default)]
     pub(super) listen: Listen,
@@ -30,12 +32,37 @@ pub(super) struct File {
     pub(super) token: BTreeMap<String, Spanned<Token>>,
     #[serde(default)]
     pub(super) users: BTreeMap<String, Spanned<Users>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "routes")]
     pub(super) route: Vec<Spanned<Route>>,
 }
 
+/// Reads `[[route]]`, and says so of `[route]`.
+fn routes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Spanned<Route>>, D::Error> {
+    struct Read;
+    impl<'de> Visitor<'de> for Read {
+        type Value = Vec<Spanned<Route>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of tables, each of which begins with [[route]]")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let mut all = Vec::new();
+            while let Some(one) = list.next_element()? {
+                all.push(one);
+            }
+            Ok(all)
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<Self::Value, A::Error> {
+            Err(A::Error::custom(SEVERAL))
+        }
+    }
+    from.deserialize_any(Read)
+}
+
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table: [listen]")]
 pub(super) struct Listen {
     pub(super) address: Option<Spanned<String>>,
     pub(super) threads: Option<Spanned<usize>>,
@@ -46,20 +73,20 @@ pub(super) struct Listen {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table: [admin]")]
 pub(super) struct Admin {
     pub(super) address: Spanned<String>,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table: [log]")]
 pub(super) struct Log {
     pub(super) file: Spanned<PathBuf>,
     pub(super) sample: Option<Share>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table: [limits]")]
 pub(super) struct Limits {
     pub(super) head: Option<Size>,
     pub(super) body: Option<Size>,
@@ -69,7 +96,7 @@ pub(super) struct Limits {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table: [timeouts]")]
 pub(super) struct Timeouts {
     pub(super) head: Option<Length>,
     pub(super) body: Option<Length>,
@@ -79,7 +106,7 @@ pub(super) struct Timeouts {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table: [forward]")]
 pub(super) struct Forward {
     pub(super) trusted_proxies: Option<Spanned<Vec<String>>>,
     pub(super) fields: Option<Spanned<String>>,
@@ -89,7 +116,7 @@ pub(super) struct Forward {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as [upstream.NAME]")]
 pub(super) struct Upstream {
     pub(super) servers: Spanned<Vec<Spanned<Server>>>,
     pub(super) protocol: Option<Spanned<String>>,
@@ -110,7 +137,7 @@ pub(super) struct Upstream {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { ca = \"ca.pem\" }")]
 pub(super) struct UpstreamTls {
     pub(super) ca: Option<PathBuf>,
     #[serde(default)]
@@ -127,7 +154,10 @@ pub(super) struct Server {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { connections = 64 }"
+)]
 pub(super) struct UpstreamLimits {
     pub(super) connections: Option<Spanned<usize>>,
     pub(super) waiting: Option<usize>,
@@ -136,7 +166,7 @@ pub(super) struct UpstreamLimits {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { head = \"30s\" }")]
 pub(super) struct UpstreamTimeouts {
     pub(super) connect: Option<Length>,
     pub(super) head: Option<Length>,
@@ -146,7 +176,7 @@ pub(super) struct UpstreamTimeouts {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { queue = 1000 }")]
 pub(super) struct Overload {
     pub(super) queue: Option<usize>,
     pub(super) target: Option<Length>,
@@ -156,7 +186,10 @@ pub(super) struct Overload {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { path = \"/health\" }"
+)]
 pub(super) struct Health {
     pub(super) path: String,
     pub(super) host: Option<String>,
@@ -167,7 +200,7 @@ pub(super) struct Health {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { errors = 5 }")]
 pub(super) struct Outlier {
     pub(super) errors: Option<u32>,
     pub(super) ejection: Option<Length>,
@@ -175,7 +208,7 @@ pub(super) struct Outlier {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { attempts = 1 }")]
 pub(super) struct Retry {
     pub(super) attempts: Option<Spanned<u8>>,
     pub(super) budget: Option<Share>,
@@ -183,7 +216,7 @@ pub(super) struct Retry {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table that begins with [[route]]")]
 pub(super) struct Route {
     pub(super) name: Option<Spanned<String>>,
     pub(super) host: Option<Spanned<OneOrMany>>,
@@ -205,7 +238,7 @@ pub(super) struct Route {
 
 /// Where users are looked up.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as [users.NAME]")]
 pub(super) struct Users {
     pub(super) by: Option<Spanned<String>>,
     #[serde(default)]
@@ -219,7 +252,7 @@ pub(super) struct Users {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { entries = 20000 }")]
 pub(super) struct Memory {
     pub(super) entries: Option<Spanned<usize>>,
     pub(super) lifetime: Option<Length>,
@@ -228,7 +261,10 @@ pub(super) struct Memory {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { address = \"127.0.0.1:6379\" }"
+)]
 pub(super) struct Redis {
     pub(super) address: Spanned<String>,
     pub(super) number: Option<u16>,
@@ -242,7 +278,10 @@ pub(super) struct Redis {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as [users.NAME.database]"
+)]
 pub(super) struct Database {
     pub(super) address: Spanned<String>,
     pub(super) user: String,
@@ -255,7 +294,7 @@ pub(super) struct Database {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { calls = 20 }")]
 pub(super) struct Breaker {
     pub(super) window: Option<Length>,
     pub(super) calls: Option<u32>,
@@ -267,7 +306,7 @@ pub(super) struct Breaker {
 
 /// Secrets are in files of their own, so that this one can be shown.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as [token.NAME]")]
 pub(super) struct Token {
     #[serde(default)]
     pub(super) keys: Vec<Spanned<Key>>,
@@ -291,7 +330,10 @@ pub(super) struct Token {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { id = \"a\", file = \"a.pem\" }"
+)]
 pub(super) struct Key {
     pub(super) id: Option<String>,
     pub(super) pem: Option<String>,
@@ -300,7 +342,10 @@ pub(super) struct Key {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { upstream = \"idp\", path = \"/jwks\" }"
+)]
 pub(super) struct Remote {
     pub(super) upstream: Spanned<String>,
     pub(super) path: Spanned<String>,
@@ -309,7 +354,7 @@ pub(super) struct Remote {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { disabled = true }")]
 pub(super) struct User {
     #[serde(default)]
     pub(super) disabled: bool,
@@ -318,7 +363,10 @@ pub(super) struct User {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { key = \"address\", per_second = 50 }"
+)]
 pub(super) struct Rate {
     pub(super) key: Spanned<String>,
     pub(super) per_second: f64,
@@ -327,14 +375,17 @@ pub(super) struct Rate {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { upstream = \"new\", weight = 5 }"
+)]
 pub(super) struct Part {
     pub(super) upstream: Spanned<String>,
     pub(super) weight: u32,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { status = 404 }")]
 pub(super) struct Answer {
     pub(super) status: u16,
     #[serde(default)]
@@ -344,7 +395,10 @@ pub(super) struct Answer {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { upstream = \"shadow\" }"
+)]
 pub(super) struct Mirror {
     pub(super) upstream: Spanned<String>,
     pub(super) share: Option<Share>,
@@ -362,8 +416,27 @@ pub(super) fn or(written: Option<Length>, otherwise: Duration) -> Duration {
 
 impl<'de> Deserialize<'de> for Length {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Length, D::Error> {
-        let text = String::deserialize(from)?;
-        let length = units::parse_duration(&text).map_err(D::Error::custom)?;
+        struct Read;
+        impl Visitor<'_> for Read {
+            type Value = Duration;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a time with a unit, such as \"100ms\" or \"2s\"")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Duration, E> {
+                words::duration(text).map_err(E::custom)
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Duration, E> {
+                Err(E::custom(words::without_unit(number)))
+            }
+
+            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Duration, E> {
+                Err(E::custom(words::without_unit(number)))
+            }
+        }
+        let length = from.deserialize_any(Read)?;
         match length.is_zero() {
             true => Err(D::Error::custom("the time is zero; write it like \"2s\"")),
             false => Ok(Length(length)),

@@ -9,12 +9,12 @@ use crate::config::Config;
 use crate::health::State;
 
 /// What servers are, as workers find: in the order of [`State`].
-const STATES: [&str; 3] = ["up", "unwell", "ejected"];
+const STATES: [&str; 3] = ["up", "unhealthy", "ejected"];
 
 /// What came of checks, and of requests.
 const OUTCOMES: [(&str, [&str; 2]); 2] = [
-    ("server_checks_total", ["well", "unwell"]),
-    ("server_requests_total", ["well", "failed"]),
+    ("server_checks_total", ["healthy", "unhealthy"]),
+    ("server_requests_total", ["ok", "failed"]),
 ];
 
 const CHECKS: usize = 0;
@@ -40,15 +40,15 @@ impl super::Figures {
     }
 
     /// A check of a server has ended.
-    pub(crate) fn checked(&self, (upstream, place): Place, well: bool) {
+    pub(crate) fn checked(&self, (upstream, place): Place, healthy: bool) {
         let outcomes = &self.servers[upstream][place].outcomes[CHECKS];
-        add(&outcomes[usize::from(!well)], 1);
+        add(&outcomes[usize::from(!healthy)], 1);
     }
 
     /// A server did what a request asked of it, or failed.
-    pub(crate) fn judged(&self, (upstream, place): Place, well: bool) {
+    pub(crate) fn judged(&self, (upstream, place): Place, ok: bool) {
         let outcomes = &self.servers[upstream][place].outcomes[REQUESTS];
-        add(&outcomes[usize::from(!well)], 1);
+        add(&outcomes[usize::from(!ok)], 1);
     }
 
     /// Takes back what it says of servers: another configuration follows.

@@ -127,21 +127,15 @@ impl Gateway {
     }
 
     /// Remembers whether a server did what was asked of it.
-    fn judge(
-        &mut self,
-        group: Option<usize>,
-        server: usize,
-        well: bool,
-        context: &mut Context<'_>,
-    ) {
+    fn judge(&mut self, group: Option<usize>, server: usize, ok: bool, context: &mut Context<'_>) {
         let (Some(group), Some(server)) = (group, self.servers.at(server)) else {
             return;
         };
         if let Some(place) = server.place {
-            self.figures.judged(place, well);
+            self.figures.judged(place, ok);
         }
         let rule = &self.plan.config.upstreams[group].outlier;
-        match well {
+        match ok {
             true => server.condition.succeeded(rule, context.now()),
             false => {
                 if server.condition.failed(rule, context.now()) {

@@ -81,12 +81,14 @@ pub(crate) struct Gateway {
     bucket: String,
     /// The request that is being answered has a body, which is on its way.
     has_body: bool,
+    /// It says that its body is longer than bodies may be.
+    is_too_long: bool,
 }
 
 /// What an exchange is for that no client waits for.
 #[derive(Clone, Copy, Debug)]
 enum Nobodys {
-    /// To know whether this server is well, which says this status already.
+    /// To know whether this server is healthy, which says this status already.
     Check(usize, Option<u16>),
     /// To have keys for this token.
     Keys(usize),
@@ -149,6 +151,7 @@ impl Gateway {
             freed: Vec::new(),
             bucket: String::new(),
             has_body: false,
+            is_too_long: false,
         }
     }
 
@@ -337,15 +340,16 @@ impl Service for Gateway {
     fn intake(&mut self, head: &Request<'_>) -> Intake {
         let length = head.field("content-length");
         let length = length.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
-        if length.is_some_and(|bytes: u64| bytes > self.plan.config.limits.body_bytes) {
-            return Intake::Refuse(too_long());
-        }
+        // It's refused by the call, which knows who asks and writes it down.
+        self.is_too_long =
+            length.is_some_and(|bytes: u64| bytes > self.plan.config.limits.body_bytes);
         self.has_body = true;
         Intake::Stream
     }
 
     fn call(&mut self, request: &Request<'_>, context: &mut Context<'_>) -> Reply {
         let has_body = std::mem::take(&mut self.has_body);
+        let is_too_long = std::mem::take(&mut self.is_too_long);
         self.keep_up(context);
         let mut entry = match &self.shared.log {
             Some(log) if self.identities.happens(log.sample) => {
@@ -359,7 +363,11 @@ impl Service for Gateway {
             }
             _ => None,
         };
-        match self.take_up(request, has_body, &mut entry, context) {
+        let taken = match is_too_long {
+            true => Err(too_long()),
+            false => self.take_up(request, has_body, &mut entry, context),
+        };
+        match taken {
             Ok(()) => Reply::Later,
             Err(response) => {
                 self.answered_here(entry, &response);
@@ -475,7 +483,10 @@ fn too_long() -> Response {
 /// What no route decides about.
 fn refuse(request: &Request<'_>) -> Result<(), Response> {
     if !request.host().is_none_or(hosts::is_plain) {
-        return Err(Response::sentence(400, "this isn't the name of a host\n"));
+        return Err(Response::sentence(
+            400,
+            "the Host field isn't a valid host name\n",
+        ));
     }
     match request.method() {
         // A gateway is no tunnel, and TRACE would show fields that only the gateway and its

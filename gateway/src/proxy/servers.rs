@@ -24,7 +24,7 @@ pub(super) struct Server {
     pub(super) handle: Upstream,
     pub(super) condition: Condition,
     pub(super) in_flight: u32,
-    /// When it's asked next whether it's well, and what is asked now, since when.
+    /// When it's asked next whether it's healthy, and what is asked now, since when.
     pub(super) check_due: Time,
     pub(super) check: Option<(Exchange, Time)>,
     /// Where the plan has it.

@@ -100,7 +100,7 @@ impl Gateway {
         now + health.interval
     }
 
-    /// A check of a server has ended, with this wrong about it if it isn't well.
+    /// A check of a server has ended, with this wrong about it if it isn't healthy.
     pub(super) fn checked(
         &mut self,
         plan: &Plan,
@@ -127,8 +127,8 @@ impl Gateway {
             // Each worker says so for itself; what the log of a service manager keeps is enough.
             let name = server.name();
             let said = match wrong {
-                None => format!("{name} is well: checks of {} are answered", rule.path),
-                Some(why) => format!("{name} is unwell: checks of {}: {why}", rule.path),
+                None => format!("{name} is healthy: checks of {} succeed", rule.path),
+                Some(why) => format!("{name} is unhealthy: checks of {}: {why}", rule.path),
             };
             eprintln!("ringside-gateway: {}", measure::foreign::screened(&said));
         }

@@ -60,7 +60,7 @@ impl Gateway {
             return Ok(());
         };
         let (group, key) = (passing.group, passing.key);
-        let unusable = || Response::sentence(503, "no server of this upstream is usable\n");
+        let unusable = || Response::sentence(503, "no server of this upstream is available\n");
         let chosen = self.servers.choose(&plan, group, (key, &[]), context.now());
         let at = chosen.ok_or_else(unusable)?;
         let (Some(passing), Some(server)) = (self.places.of(ticket), self.servers.at(at)) else {
@@ -256,7 +256,8 @@ impl Gateway {
         if let Some(route) = route {
             self.figures.refused(route, Refusal::Overload);
         }
-        let response = Response::sentence(503, "too much is under way; try again later\n");
+        let text = "too many requests are in progress; try again later\n";
+        let response = Response::sentence(503, text);
         response.with_field("Retry-After", "1")
     }
 
@@ -340,7 +341,8 @@ impl Gateway {
             }
         }
         for ticket in to_end {
-            let response = Response::sentence(503, "where this request was to go has changed\n");
+            let text = "the configuration changed while this request waited; try again\n";
+            let response = Response::sentence(503, text);
             self.answer(ticket, response.with_field("Retry-After", "1"), context);
         }
     }

@@ -271,7 +271,7 @@ impl Gateway {
                 Response::sentence(503, text).with_field("Retry-After", "1")
             }
             Answer::Nobody if of_path => Response::sentence(404, "there is no such user\n"),
-            _ => Response::sentence(403, "this user may not\n"),
+            _ => Response::sentence(403, "this user isn't allowed here\n"),
         }
     }
 }

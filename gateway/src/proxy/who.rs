@@ -53,16 +53,16 @@ impl Gateway {
         let response = match nobody {
             // RFC 6750 §3.1: who has shown nothing is told nothing about an error.
             Nobody::Absent => {
-                let response = Response::sentence(401, "this takes a token\n");
+                let response = Response::sentence(401, "a token is required\n");
                 response.with_field("WWW-Authenticate", "Bearer")
             }
             Nobody::Refused(why) => {
                 let response = Response::sentence(401, format!("{why}\n"));
                 response.with_field("WWW-Authenticate", why.challenge())
             }
-            Nobody::Barred => Response::sentence(403, "this user may not\n"),
+            Nobody::Barred => Response::sentence(403, "this user isn't allowed here\n"),
             Nobody::NoKeys => {
-                let text = "the keys for tokens haven't come yet; try again later\n";
+                let text = "the keys that verify tokens aren't loaded yet; try again later\n";
                 Response::sentence(503, text).with_field("Retry-After", "1")
             }
         };
@@ -113,7 +113,7 @@ impl Gateway {
         match now >= begins.until || (all_let_down && !begins.takes_over) {
             true if begins.takes_over => {
                 let name = &one.rule().name;
-                Err(format!("the keys for [token.{name}] haven't come"))
+                Err(format!("the keys for [token.{name}] aren't loaded yet"))
             }
             is_over => Ok(is_over),
         }

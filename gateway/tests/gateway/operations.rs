@@ -73,10 +73,10 @@ fn health_and_metrics_are_for_operators_alone() {
 fn metrics_say_which_server_is_up_and_tell_checks_from_requests() {
     on_each_engine(|engine| {
         let is_check = |seen: &Seen| seen.line().starts_with("GET /health ");
-        let well = Origin::named("well");
-        let unwell = Origin::new(move |seen| match is_check(seen) {
+        let healthy = Origin::named("healthy");
+        let unhealthy = Origin::new(move |seen| match is_check(seen) {
             true => Do::status(500),
-            false => Do::answer("unwell"),
+            false => Do::answer("unhealthy"),
         });
         let failing = Origin::new(move |seen| match is_check(seen) {
             true => Do::answer("failing"),
@@ -84,27 +84,27 @@ fn metrics_say_which_server_is_up_and_tell_checks_from_requests() {
         });
         let more = "health = { path = \"/health\", interval = \"20ms\", unhealthy = 1 }\n\
                     outlier = { errors = 1, ejection = \"1h\", panic_threshold = \"0%\" }";
-        let servers = [&well, &unwell, &failing].map(|one| one.address);
+        let servers = [&healthy, &unhealthy, &failing].map(|one| one.address);
         let gateway = Gateway::on(engine, &format!("{ADMIN}{}", in_front_of(&servers, more)));
         let of = |server: &Origin| format!("{{upstream=\"a\",server=\"{}\"", server.address);
         let says = |name: &str, server: &Origin, rest: &str| {
             let line = format!("ringside_gateway_server_{name}{}{rest}", of(server));
             wait_for(&gateway, &line);
         };
-        says("up", &unwell, "} 0");
-        says("workers", &unwell, ",state=\"unwell\"} 1");
+        says("up", &unhealthy, "} 0");
+        says("workers", &unhealthy, ",state=\"unhealthy\"} 1");
         says("up", &failing, "} 1");
         while gateway.get("/").status != 500 {}
         says("up", &failing, "} 0");
         says("workers", &failing, ",state=\"ejected\"} 1");
         says("requests_total", &failing, ",outcome=\"failed\"} 1");
-        says("checks_total", &failing, ",outcome=\"unwell\"} 0");
-        says("up", &well, "} 1");
-        says("workers", &well, ",state=\"up\"} 1");
-        says("requests_total", &unwell, ",outcome=\"failed\"} 0");
-        says("checks_total", &unwell, ",outcome=\"well\"} 0");
+        says("checks_total", &failing, ",outcome=\"unhealthy\"} 0");
+        says("up", &healthy, "} 1");
+        says("workers", &healthy, ",state=\"up\"} 1");
+        says("requests_total", &unhealthy, ",outcome=\"failed\"} 0");
+        says("checks_total", &unhealthy, ",outcome=\"healthy\"} 0");
         let said = admin(&gateway, "/metrics").text();
-        let none = format!("checks_total{},outcome=\"unwell\"}} 0\n", of(&unwell));
+        let none = format!("checks_total{},outcome=\"unhealthy\"}} 0\n", of(&unhealthy));
         assert!(!said.contains(&none), "{said}");
     });
 }
@@ -275,6 +275,42 @@ fn lines_of_the_gateways_own_answers_say_why_and_name_the_request() {
         Some(32),
         "{line}"
     );
+}
+
+#[test]
+fn a_body_that_says_that_it_is_too_long_is_in_the_access_log() {
+    on_each_engine(|engine| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("access.log");
+        let origin = Origin::named("origin");
+        let config = format!(
+            "[log]\nfile = \"{}\"\n[limits]\nbody = 10\n{}",
+            path.display(),
+            in_front_of(&[origin.address], "")
+        );
+        let gateway = Gateway::on(engine, &config);
+        let bodies = ["\r\n0123456789a", "Expect: 100-continue\r\n\r\n"];
+        for (at, rest) in bodies.into_iter().enumerate() {
+            let said = gateway.ask(&format!(
+                "POST /long HTTP/1.1\r\nHost: h\r\nX-Request-Id: id-{at}\r\n\
+                 Content-Length: 11\r\n{rest}"
+            ));
+            assert_eq!(said.status, 413);
+            let line = lines(&path, at + 1).remove(at);
+            let why = "the body is longer than this gateway accepts";
+            let expected: [(&str, serde_json::Value); 5] = [
+                ("client", "127.0.0.1".into()),
+                ("path", "/long".into()),
+                ("status", 413.into()),
+                ("request_id", format!("id-{at}").into()),
+                ("why", why.into()),
+            ];
+            for (key, value) in expected {
+                assert_eq!(line[key], value, "{key} of {line}");
+            }
+        }
+        assert_eq!(origin.seen().len(), 0, "nothing of that was passed on");
+    });
 }
 
 #[test]

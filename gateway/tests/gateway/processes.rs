@@ -242,7 +242,7 @@ fn a_worker_that_is_killed_is_replaced_whatever_the_file_has_become() {
         let said = master.end();
         for line in [
             "was killed (SIGKILL)",
-            "gateway.toml:2:12: no upstream is called `nobody`",
+            "gateway.toml:2:12: there's no [upstream.nobody]",
             "not reloaded: a new worker ended before it served",
             "gateway.toml can't be read: No such file",
         ] {
@@ -275,7 +275,7 @@ fn workers_that_have_keys_stay_until_those_that_follow_have_them() {
     until("the others are gone", || master.workers() == workers);
     assert!((0..10).all(|_| ask(&master).ends_with("ok")));
     let said = master.end();
-    let why = "the keys for [token.main] haven't come";
+    let why = "the keys for [token.main] aren't loaded yet";
     assert!(said.contains(why), "{said}");
 }
 

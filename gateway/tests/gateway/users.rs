@@ -85,7 +85,7 @@ fn whom_the_token_is_about_is_looked_up_and_the_upstream_is_told() {
             let said = with("/", who);
             assert_eq!(
                 (said.status, &*said.text()),
-                (403, "this user may not\n"),
+                (403, "this user isn't allowed here\n"),
                 "{who}"
             );
         }

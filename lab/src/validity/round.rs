@@ -649,12 +649,11 @@ fn packet_drops(round: Seen<'_>) -> Looked {
 }
 
 fn ports(round: Seen<'_>) -> Looked {
-    let range = round.record.and_then(|record| record.host.port_range);
-    let Some((sockets, (first, last))) = round.watched.host.network.sockets.zip(range) else {
+    let ports = round.record.and_then(|record| record.host.ports());
+    let Some((sockets, ports)) = round.watched.host.network.sockets.zip(ports) else {
         return unknown("this host's sockets couldn't be counted");
     };
-    let ports = u64::from(last.saturating_sub(first)) + 1;
-    match sockets as f64 > PORTS_TAKEN_MAX * ports as f64 {
+    match sockets as f64 > PORTS_TAKEN_MAX * f64::from(ports) {
         true => caution(format!(
             "{sockets} TCP sockets are open or in TIME_WAIT, and there are only {ports} ports for \
              outgoing connections; add more with `sysctl -w net.ipv4.ip_local_port_range='1024 \

@@ -12,6 +12,7 @@ use super::worker::Outcome;
 use super::{Plan, Record};
 use crate::ground::{Ground, by_signal, engine_counters};
 use crate::limit::{self, Kept};
+use check::hold::not_said;
 use check::room::Room;
 
 /// Heartbeats that leave later than this at the 99th percentile were held up by this process.
@@ -211,7 +212,7 @@ fn down(plan: &Plan, tally: &Tally) -> Option<String> {
 
 /// Broadcasts that not everybody heard, or that were not said.
 fn unheard(plan: &Plan, each: &[Broadcast]) -> Option<String> {
-    let unsaid = each.iter().filter(|one| one.said == 0).count();
+    let unsaid = each.iter().filter(|one| one.said == 0).count() as u64;
     let said = || each.iter().filter(|one| one.said > 0);
     let missed: u64 = said()
         .map(|one| one.listeners.saturating_sub(one.heard))
@@ -225,17 +226,13 @@ fn unheard(plan: &Plan, each: &[Broadcast]) -> Option<String> {
             plan.url()
         ),
         (0, _) => format!("{missed} of {sum} listeners didn't hear a broadcast in time"),
-        (_, 0) => unsaid_by_whom(unsaid),
+        (_, 0) => not_said(unsaid),
         _ => format!(
             "{missed} of {sum} listeners didn't hear a broadcast in time, and {}",
-            unsaid_by_whom(unsaid)
+            not_said(unsaid)
         ),
     };
     Some(what)
-}
-
-fn unsaid_by_whom(unsaid: usize) -> String {
-    format!("{unsaid} broadcasts weren't said, because all connections of a worker were down then")
 }
 
 /// Heartbeats that a signal left without an end.

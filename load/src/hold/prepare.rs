@@ -83,6 +83,7 @@ fn check_needs(plan: &Plan, addresses: &[Address]) -> Result<(), LoadError> {
     let needs = needs::Facts::read().needs(Connections {
         number: plan.connections.into(),
         ends: 1 + u64::from(is_here),
+        spoken: plan.protocol.spoken(),
         tls: plan.tls.is_some(),
         over,
     });

@@ -39,7 +39,8 @@ pub struct Record<P> {
     pub heartbeats: Heartbeats,
     /// From the start of an attempt until the connection can be used.
     pub set_up_time_us: Times,
-    /// From the loss of a connection until it was open again.
+    /// From the loss of a connection until it was open again, with the back-off and the wait for a
+    /// turn at `open_rate`.
     pub re_establish_time_us: Times,
     /// From sending a heartbeat to its answer; heartbeats that were given up are included with the
     /// time spent waiting for them.

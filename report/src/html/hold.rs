@@ -32,7 +32,7 @@ pub fn hold(record: &Record) -> String {
     };
     let mut sections = vec![
         Section::new("Over time", OVER_TIME, over_time(record)),
-        Section::new("Times", "", times(record)),
+        Section::new("Times", paced(record), times(record)),
     ];
     let reasons = reasons(record);
     if !reasons.is_empty() {
@@ -57,6 +57,14 @@ pub fn hold(record: &Record) -> String {
 
 const OVER_TIME: &str = "From the first attempt to connect on. The upright line is where every \
                          connection had been tried, and the hold began.";
+
+/// What of the times is our own.
+fn paced(record: &Record) -> String {
+    match record.connections.reconnects {
+        0 => String::new(),
+        _ => record.plan.pacing(),
+    }
+}
 
 /// A count to its last digit.
 fn whole(number: u64) -> String {

@@ -212,7 +212,8 @@ fn a_hold_is_drawn_over_time_and_what_its_peer_says_stays_text() {
         tally.lost(ErrorKind::EarlyClose);
         tally.tick(Time(second * 1_000_000_000));
     }
-    (tally.survived, tally.standing) = (996, 996);
+    tally.stands(1_000, Some(2_000_000));
+    (tally.survived, tally.standing) = (996, 997);
     let broadcast = tally.broadcasts.of(0);
     (broadcast.said, broadcast.listeners) = (1, 996);
     (0..995).for_each(|after| tally.broadcasts.heard(0, 1_000_000 + after));
@@ -242,6 +243,8 @@ fn a_hold_is_drawn_over_time_and_what_its_peer_says_stays_text() {
         "1 said, heard by 995 of 996 listeners",
         "heard by the last",
         "last to hear",
+        "include the back-off (100.00ms..30.00s) and the wait for a turn",
+        "--open-rate (5000 per second)",
         "&lt;b&gt;beware",
     ] {
         assert!(page.contains(there), "{there} is missing in {page}");

@@ -50,7 +50,12 @@ const MISTAKES: &[(&str, &str, usize, &str)] = &[
     ),
     ("\"60ms\"", "\"soon\"", 9, "\"soon\" is not a duration"),
     ("\"60ms\"", "\"1ms\"", 9, "measures only the clock"),
-    ("\"60ms\"", "60", 9, "expected a time with a unit: \"60s\""),
+    (
+        "\"60ms\"",
+        "60",
+        9,
+        "expected a time with a unit: write \"60ms\"",
+    ),
     ("\"/\"", "\"here\"", 7, "it must start with `/`"),
     ("\"/\"", "\"/other\"", 7, "one declares no answer"),
     ("\"two\"", "\"tow\"", 3, "no subject `tow`"),

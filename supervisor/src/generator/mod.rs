@@ -12,10 +12,10 @@ pub mod said;
 use std::path::{Path, PathBuf};
 
 use load::Redaction;
+use measure::words::nearest;
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
-use crate::document::nearest;
 use crate::watch::subject::SubjectUse;
 use crate::workload::{Protocol, Question, Workload};
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use measure::words::nearest;
 use serde::Deserialize;
 
 use super::{Command, Template, is_plain_name};
-use crate::document::nearest;
 use crate::workload::UrlPath;
 
 /// A program that runs beside a subject. In its commands `{port}` and `{dir}` are its own.

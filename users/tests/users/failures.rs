@@ -170,7 +170,7 @@ fn a_redis_that_only_takes_no_writes_is_asked_on() {
         ask(&users, &key.to_string());
     }
     until("it's refused often", || {
-        counted(&users, "redis_unwell") > 30
+        counted(&users, "redis_unavailable") > 30
     });
     assert!(!users.counts().redis_open, "{:?}", users.counts());
     assert_eq!(name(&ask(&users, "2000")), Some("of redis"));
@@ -223,7 +223,7 @@ fn a_slow_database_gets_no_more_queries_than_it_has_connections() {
     // The server gives them up by itself, too.
     until("none is under way", || under_way() == 0);
     assert!(
-        counted(&users, "database_unwell") > 0,
+        counted(&users, "database_unavailable") > 0,
         "{:?}",
         users.counts()
     );

@@ -50,9 +50,14 @@ impl Hearing {
     }
 
     fn has_heard(&self, number: u32) -> bool {
+        self.heard & self.bit(number) != 0
+    }
+
+    /// The bit of the broadcast of this number; none for one that's later than `latest`, or too
+    /// long before it.
+    fn bit(&self, number: u32) -> u64 {
         let back = self.latest.checked_sub(number);
-        let bit = back.and_then(|back| 1u64.checked_shl(back)).unwrap_or(0);
-        self.heard & bit != 0
+        back.and_then(|back| 1u64.checked_shl(back)).unwrap_or(0)
     }
 
     /// It hears the broadcast of this number.
@@ -62,12 +67,11 @@ impl Hearing {
             self.heard = self.heard.checked_shl(further).unwrap_or(0);
             self.latest = number;
         }
-        let Some(bit) = 1u64.checked_shl(self.latest - number) else {
-            return Came::TooLate;
-        };
+        let bit = self.bit(number);
         let was_heard = self.heard & bit != 0;
         self.heard |= bit;
         match was_heard {
+            _ if bit == 0 => Came::TooLate,
             true => Came::Again,
             false => Came::New,
         }

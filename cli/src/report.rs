@@ -1,6 +1,7 @@
 //! `ringside report`: the reports of what was measured before, made again from its records.
 
 use engine::signal::Stop;
+use report::benchmark;
 use report::pages::Page;
 use studies::rebuild;
 
@@ -28,6 +29,10 @@ pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
             Format::Markdown => one.model.markdown(),
             Format::Json => one.model.json(),
             Format::Csv => one.model.csv(),
+            Format::Junit => one.model.junit(),
+            Format::SmallerIsBetter => benchmark::smaller_is_better(&one.model.measures()),
+            Format::BiggerIsBetter => benchmark::bigger_is_better(&one.model.measures()),
+            Format::Bencher => benchmark::bencher(&one.model.measures()),
         };
         terminal::print(&text).map_err(|error| {
             Failure::running(format!("can't write to standard output: {error}"))

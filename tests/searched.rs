@@ -95,6 +95,7 @@ pub(crate) fn capacities(rows: Vec<RowCapacity>) -> Capacities {
         load: "10 connections".to_owned(),
         arrivals: Arrivals::Poisson,
         slo: vec!["p99<10ms".to_owned()],
+        at_least: None,
         window_s: 1.0,
         settle_s: 0.2,
         limits: LIMITS,

@@ -51,6 +51,9 @@ pub struct Capacities {
     pub arrivals: load::schedule::Arrivals,
     /// What must hold.
     pub slo: Vec<String>,
+    /// The rate that every capacity has to reach; left out where none was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
     /// Seconds measured of each probe, at rates that bring enough exchanges.
     pub window_s: f64,
     /// Seconds of the same load before.
@@ -235,6 +238,7 @@ impl Capacities {
             load: String::new(),
             arrivals: goal.arrivals,
             slo: goal.slo.iter().map(ToString::to_string).collect(),
+            at_least: goal.at_least,
             window_s: goal.window.as_secs_f64(),
             settle_s: goal.settle.as_secs_f64(),
             limits: goal.limits,
@@ -377,7 +381,7 @@ impl RowCapacity {
         }
     }
 
-    fn concluded(&self) -> Option<Conclusion> {
+    pub(super) fn concluded(&self) -> Option<Conclusion> {
         let found = self.found.as_ref()?;
         let name = &self.name;
         let held = found.held.map(|edge| per_second(edge.rate));

@@ -90,6 +90,8 @@ pub struct Options {
     pub whose: Whose,
     /// What must hold; empty: what the comparison's file says.
     pub slo: Vec<Threshold>,
+    /// The rate that every capacity has to reach, for the reports; none: whatever is found will do.
+    pub at_least: Option<f64>,
     /// The rate that is tried first; none: what the file says, or 1,000 a second.
     pub from: Option<f64>,
     /// The highest rate that may be tried; none: what the file says, or as far as it goes.
@@ -141,6 +143,7 @@ impl Options {
         Options {
             whose,
             slo,
+            at_least: None,
             from: None,
             to: None,
             window: None,
@@ -188,6 +191,7 @@ impl Outcome {
 #[derive(Clone, Debug)]
 struct Goal {
     slo: Vec<Threshold>,
+    at_least: Option<f64>,
     /// The fewest exchanges of a window from which all of them can be judged.
     exchanges_min: u64,
     limits: Limits,
@@ -452,6 +456,7 @@ fn goal(
         Some(what) => Err(CannotBegin::Impossible(what)),
         None => Ok(Goal {
             slo,
+            at_least: options.at_least,
             exchanges_min,
             limits,
             window,

@@ -88,6 +88,7 @@ fn options(arguments: &Capacity) -> Result<Options, Failure> {
     terminal::hide(&redaction);
     Ok(Options {
         redaction,
+        at_least: arguments.at_least,
         from: arguments.from,
         to: arguments.to,
         window: arguments.duration,

@@ -61,6 +61,17 @@ impl Exit {
             Exit::Passed(code) => code,
         }
     }
+
+    /// Why a run or a hold with this end isn't all that was asked for, if it isn't: its thresholds
+    /// apart, each of which says so itself.
+    pub(crate) fn trouble(self, valid: bool) -> Option<String> {
+        let why = match self {
+            Exit::Stopped(_) => "it was interrupted before its end",
+            _ if !valid => "the figures can't be trusted: the warnings say why",
+            _ => return None,
+        };
+        Some(why.to_owned())
+    }
 }
 
 impl From<Exit> for ExitCode {

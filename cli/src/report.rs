@@ -6,6 +6,7 @@ use std::path::Path;
 use engine::signal::Stop;
 use load::hold;
 use measure::foreign::document;
+use report::benchmark;
 use report::pack::is_pack;
 use report::pages::Page;
 use serde::Deserialize;
@@ -15,6 +16,7 @@ use studies::rebuild;
 use crate::args::report::{Format, Report};
 use crate::compare::look;
 use crate::exit::{Exit, Failure};
+use crate::hold::single;
 use crate::output::hold as shown;
 use crate::output::terminal::{self, Paint};
 
@@ -48,6 +50,10 @@ pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
             Format::Markdown => one.model.markdown(),
             Format::Json => one.model.json(),
             Format::Csv => one.model.csv(),
+            Format::Junit => one.model.junit(),
+            Format::SmallerIsBetter => benchmark::smaller_is_better(&one.model.measures()),
+            Format::BiggerIsBetter => benchmark::bigger_is_better(&one.model.measures()),
+            Format::Bencher => benchmark::bencher(&one.model.measures()),
         };
         terminal::print(&text).map_err(|error| {
             Failure::running(format!("can't write to standard output: {error}"))
@@ -124,15 +130,16 @@ fn of_hold(
             file.display()
         )));
     }
+    let single = single(record);
     let text = match format {
         Format::Text => shown::text(record, Paint::for_stdout(no_color)),
         Format::Json => record.to_json().map_err(Failure::running)?,
         Format::Csv => shown::csv(record),
-        Format::Markdown => {
-            return Err(Failure::usage(
-                "the report of a hold isn't there as Markdown: give --format text, json or csv",
-            ));
-        }
+        Format::Markdown => single.markdown(),
+        Format::Junit => single.junit(),
+        Format::SmallerIsBetter => benchmark::smaller_is_better(single.measures()),
+        Format::BiggerIsBetter => benchmark::bigger_is_better(single.measures()),
+        Format::Bencher => benchmark::bencher(single.measures()),
     };
     terminal::print(&text)
         .map_err(|error| Failure::running(format!("can't write to standard output: {error}")))?;

@@ -176,7 +176,7 @@ impl Store {
         let text = self.redaction.scrub(text);
         let fit = match name.extension().and_then(|ending| ending.to_str()) {
             Some("json") => foreign::json(&text),
-            Some("html" | "md" | "csv" | "svg" | "folded") => foreign::document(&text),
+            Some("html" | "md" | "csv" | "svg" | "folded" | "xml") => foreign::document(&text),
             _ => return text.into_owned(),
         };
         fit.into_owned()

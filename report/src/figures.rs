@@ -118,6 +118,24 @@ impl Figures {
         })
     }
 
+    /// The figure that a verdict by this metric compares.
+    pub(crate) fn by(&self, metric: Metric) -> Option<&Spread> {
+        match metric {
+            Metric::RequestsPerSecond | Metric::RequestsDriven => Some(&self.requests_per_second),
+            Metric::ResponseTimeP99 => self.p99_us.as_ref(),
+            Metric::ResponseTimeP95 => self.p95_us.as_ref(),
+            Metric::ResponseTimeP50 => self.p50_us.as_ref(),
+            Metric::ResponseTimeMean => self.mean_us.as_ref(),
+            Metric::ServerCpuPerExchange => self.server_cpu_us_per_exchange.as_ref(),
+            Metric::MemoryPeak => self.memory_peak_bytes.as_ref(),
+            Metric::Seconds => self.seconds.as_ref(),
+            Metric::GeneratorCpuPerExchange => {
+                self.generating.as_ref()?.cpu_us_per_exchange.as_ref()
+            }
+            Metric::Capacity => None,
+        }
+    }
+
     /// Errors of every kind, and what came to nothing without one.
     pub fn errors(&self) -> u64 {
         let counted = self.errors.values().sum::<u64>();
@@ -281,21 +299,7 @@ impl Row {
             .at_equal_rate
             .as_ref()
             .filter(|_| at_equal_rate(metric));
-        let found = equal.or(self.figures.as_ref())?;
-        match metric {
-            Metric::RequestsPerSecond | Metric::RequestsDriven => Some(&found.requests_per_second),
-            Metric::ResponseTimeP99 => found.p99_us.as_ref(),
-            Metric::ResponseTimeP95 => found.p95_us.as_ref(),
-            Metric::ResponseTimeP50 => found.p50_us.as_ref(),
-            Metric::ResponseTimeMean => found.mean_us.as_ref(),
-            Metric::ServerCpuPerExchange => found.server_cpu_us_per_exchange.as_ref(),
-            Metric::MemoryPeak => found.memory_peak_bytes.as_ref(),
-            Metric::Seconds => found.seconds.as_ref(),
-            Metric::GeneratorCpuPerExchange => {
-                found.generating.as_ref()?.cpu_us_per_exchange.as_ref()
-            }
-            Metric::Capacity => None,
-        }
+        equal.or(self.figures.as_ref())?.by(metric)
     }
 
     /// Errors in all of its rounds, at the equal rate as well.

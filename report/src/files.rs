@@ -6,19 +6,39 @@ use std::path::Path;
 
 use lab::store::PROFILES;
 
-use super::{Enclosed, Report, csv, html, json, markdown};
+use super::benchmark::{self, Measure};
+use super::{Enclosed, Report, csv, html, json, junit, markdown};
 use crate::pages::{File, Page};
 
 /// The file of the comparison as it was read.
 const COMPARISON: &str = "comparison.toml";
 
 /// The report in each of its formats, with the name of its file.
-pub fn files(report: &Report, enclosed: &Enclosed) -> [(File, String); 4] {
-    [
+pub fn files(report: &Report, enclosed: &Enclosed) -> Vec<(File, String)> {
+    let measures = benchmark::comparison(report);
+    let mut files = vec![
         (File::Page(Page::HTML), html(report, enclosed)),
         (File::Page(Page::MARKDOWN), markdown(report)),
         (File::Page(Page::JSON), json(report)),
         (File::Page(Page::CSV), csv(report)),
+    ];
+    files.extend(for_pipelines(junit::comparison(report), &measures));
+    files
+}
+
+/// What pipelines read of a report, whatever was measured: `junit`, and these figures.
+pub fn for_pipelines(junit: String, measures: &[Measure]) -> [(File, String); 4] {
+    [
+        (File::Page(Page::JUNIT), junit),
+        (
+            File::Page(Page::SMALLER),
+            benchmark::smaller_is_better(measures),
+        ),
+        (
+            File::Page(Page::BIGGER),
+            benchmark::bigger_is_better(measures),
+        ),
+        (File::Page(Page::BENCHER), benchmark::bencher(measures)),
     ]
 }
 

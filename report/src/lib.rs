@@ -9,6 +9,7 @@
 //! Measures and judges nothing; how a page looks is known here and nowhere below.
 #![forbid(unsafe_code)]
 
+pub mod benchmark;
 mod checks;
 mod course;
 pub mod csv;
@@ -19,6 +20,7 @@ mod figures;
 mod files;
 pub mod html;
 mod json;
+pub mod junit;
 pub mod markdown;
 pub mod pack;
 pub mod pages;
@@ -26,6 +28,7 @@ mod phases;
 mod plot;
 mod ranking;
 mod resources;
+pub mod single;
 mod steps;
 pub mod terminal;
 
@@ -49,7 +52,7 @@ pub use csv::csv;
 pub use distribution::{Distribution, Quantile};
 pub use faulted::{FaultFound, Second};
 pub use figures::Figures;
-pub use files::files;
+pub use files::{files, for_pipelines};
 pub use html::{Enclosed, html};
 pub use json::json;
 pub use markdown::markdown;

@@ -373,9 +373,37 @@ pub fn escape(text: &str) -> String {
         .replace("](", "]\\(")
 }
 
+/// Text in which Markdown finds nothing of its own, as GitHub and GitLab read it: what a server or
+/// a file says is shown as it is, on one line, in a comment or a cell.
+pub fn marked_off(text: &str) -> String {
+    let text = text.replace(['\n', '\r', '\t'], " ");
+    let text: Vec<char> = document(&text).chars().collect();
+    let is_of_word = |at: usize| text.get(at).is_some_and(|c| c.is_alphanumeric());
+    let mut made = String::with_capacity(text.len());
+    for (at, c) in text.iter().enumerate() {
+        match c {
+            '<' => made.push_str("&lt;"),
+            '&' => made.push_str("&amp;"),
+            // Between letters it marks nothing, and addresses stay whole without a backslash.
+            '_' if at > 0 && is_of_word(at - 1) && is_of_word(at + 1) => made.push('_'),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '$' => made.extend(['\\', *c]),
+            c => made.push(*c),
+        }
+    }
+    made
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_that_is_marked_off_has_no_markup_of_its_own() {
+        let nasty = "a|b\\|c `d` **e** <img src=x> [f](g) &lt; h_i _j_ ~k~ $l$\n\x1b[0m";
+        let expected = "a\\|b\\\\\\|c \\`d\\` \\*\\*e\\*\\* &lt;img src=x> \\[f\\](g) &amp;lt; h_i \
+                        \\_j\\_ \\~k\\~ \\$l\\$ \\\\u{1b}\\[0m";
+        assert_eq!(marked_off(nasty), expected);
+    }
 
     #[test]
     fn no_text_becomes_a_link_a_picture_a_tag_or_a_cell() {

@@ -25,6 +25,14 @@ pages! {
     JSON = "report.json";
     /// What was measured one by one, for programs.
     CSV = "report.csv";
+    /// What was judged, for pipelines.
+    JUNIT = "junit.xml";
+    /// Figures of which less is better, for github-action-benchmark.
+    SMALLER = "smaller-is-better.json";
+    /// Figures of which more is better, for github-action-benchmark.
+    BIGGER = "bigger-is-better.json";
+    /// All figures, for Bencher.
+    BENCHER = "bencher.json";
     /// The ledger of claims, for a browser.
     CLAIMS_HTML = "claims.html";
     /// The ledger of claims, for documents.

@@ -309,6 +309,61 @@ fn every_round_is_a_line_of_the_csv() {
 }
 
 #[test]
+fn junit_has_a_case_for_each_subject_and_figure_and_none_fails_for_what_changes_no_exit_code() {
+    let text = junit::comparison(&example());
+    check("junit.xml", &text);
+    let read = quick_junit::Report::deserialize_from_str(&text).expect("JUnit");
+    // Of seven rows one died and one isn't installed; the baseline is there twice to compare with.
+    let counts = (read.tests, read.failures, read.errors, read.skipped);
+    assert_eq!(counts, (6, 0, 1, 1), "{text}");
+    for open in [Kind::Undecided, Kind::Void, Kind::NotMeasured] {
+        assert_eq!(junit::state(open), junit::State::Skipped, "{open:?}");
+    }
+    let mut early = setup();
+    early.ended_early = Some("it was interrupted".into());
+    let ours = row("ours", Outcome::Measured, rounds(300_000.0, 0.99));
+    let late = row("late", Outcome::NotReached, Vec::new());
+    let text = junit::comparison(&report(early, Vec::new(), vec![ours, late]));
+    let read = quick_junit::Report::deserialize_from_str(&text).expect("JUnit");
+    assert_eq!((read.errors, read.skipped), (1, 1), "{text}");
+    let nothing = junit::comparison(&report(setup(), Vec::new(), Vec::new()));
+    assert!(
+        nothing.contains("<error message=\"Nothing was measured.\">"),
+        "{nothing}"
+    );
+}
+
+#[test]
+fn figures_for_services_have_one_direction_a_file_and_the_ranges_of_rounds_and_ratios() {
+    let measures = benchmark::comparison(&example());
+    let read = |text: &str| -> Vec<serde_json::Value> { serde_json::from_str(text).expect("JSON") };
+    let smaller = benchmark::smaller_is_better(&measures);
+    let bigger = benchmark::bigger_is_better(&measures);
+    check("smaller-is-better.json", &smaller);
+    check("bigger-is-better.json", &bigger);
+    check("bencher.json", &benchmark::bencher(&measures));
+    let units = |text: &str| {
+        let all = read(text);
+        let units = all
+            .iter()
+            .map(|one| one["unit"].as_str().expect("a unit").to_owned());
+        units.collect::<BTreeSet<String>>()
+    };
+    assert_eq!(
+        units(&bigger),
+        ["requests/s", "×"].map(str::to_owned).into()
+    );
+    assert_eq!(units(&smaller), ["bytes", "µs"].map(str::to_owned).into());
+    let all = [read(&smaller), read(&bigger)].concat();
+    let names: BTreeSet<String> = all.iter().map(|one| one["name"].to_string()).collect();
+    assert_eq!(names.len(), all.len(), "each has a history of its own");
+    assert!(
+        all.iter()
+            .all(|one| one["range"].as_str().is_some_and(|it| it.contains('–')))
+    );
+}
+
+#[test]
 fn the_same_records_make_the_same_files_byte_for_byte() {
     let enclosed = Enclosed::default();
     assert_eq!(files(&example(), &enclosed), files(&example(), &enclosed));

@@ -12,9 +12,10 @@ pub use self::index::index;
 use capacity::Capacities;
 use lab::store::{CAPACITY, Kept, MANIFEST, SWEEP, Source, Store, TRIALS, read_with};
 use load::Stop;
+use report::benchmark::{self, Measure};
 use report::pack::Records;
 use report::pages::File;
-use report::{Enclosed, Look, Report, csv, files, json, markdown, terminal};
+use report::{Enclosed, Look, Report, csv, files, json, junit, markdown, terminal};
 use supervisor::document::indented;
 
 use crate::sweep::{self, Sweep};
@@ -85,8 +86,28 @@ impl Model {
         }
     }
 
+    /// For pipelines: what was judged, as JUnit's XML.
+    pub fn junit(&self) -> String {
+        match self {
+            Model::Comparison(report) => junit::comparison(report),
+            Model::Capacity(found) => capacity::formats::junit(found),
+            Model::Sweep(sweep) => sweep::junit(sweep),
+            Model::Trials(trials) => trials::junit(trials),
+        }
+    }
+
+    /// For services that draw figures over commits.
+    pub fn measures(&self) -> Vec<Measure> {
+        match self {
+            Model::Comparison(report) => benchmark::comparison(report),
+            Model::Capacity(found) => capacity::formats::measures(found),
+            Model::Sweep(sweep) => sweep::measures(sweep),
+            Model::Trials(trials) => trials::measures(trials),
+        }
+    }
+
     /// The files that it is written to, in a folder with these enclosures.
-    fn files(&self, enclosed: &Enclosed) -> [(File, String); 4] {
+    fn files(&self, enclosed: &Enclosed) -> Vec<(File, String)> {
         match self {
             Model::Comparison(report) => files(report, enclosed),
             Model::Capacity(found) => capacity::formats::files(found),

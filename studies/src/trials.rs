@@ -5,6 +5,7 @@
 //! be found, and intervals must hold it. What came of each is written to `trials.json` as soon as
 //! it is known. Knows nothing of how a comparison is made.
 
+mod pipelines;
 mod text;
 
 use std::path::PathBuf;
@@ -18,12 +19,13 @@ use lab::{CannotBegin, End, Options};
 use load::{Signal, Stop};
 use measure::time::{Time, unix_seconds, utc_stamp};
 use report::pages::{File, Page};
-use report::{Report, Row};
+use report::{Report, Row, for_pipelines};
 use serde::{Deserialize, Serialize};
 use statistics::{Ratio, Spread};
 use supervisor::document;
 use supervisor::document::indented;
 
+pub use pipelines::{junit, measures};
 pub use text::{csv, html, markdown, terminal};
 pub(crate) use text::{question, said};
 
@@ -257,13 +259,15 @@ pub(crate) fn folder(number: u32) -> String {
 }
 
 /// Every file of a folder of trials, by its name; each trial has a folder besides.
-pub(crate) fn files(trials: &Trials) -> [(File, String); 4] {
-    [
+pub(crate) fn files(trials: &Trials) -> Vec<(File, String)> {
+    let mut files = vec![
         (File::Record(TRIALS), indented(trials)),
         (File::Page(Page::HTML), html(trials)),
         (File::Page(Page::MARKDOWN), markdown(trials)),
         (File::Page(Page::CSV), csv(trials)),
-    ]
+    ];
+    files.extend(for_pipelines(junit(trials), &measures(trials)));
+    files
 }
 
 impl Trial {

@@ -31,7 +31,7 @@ impl Capacities {
 impl RowCapacity {
     /// Whether the capacity is shown to be `rate` a second or more. A lower bound that is smaller
     /// says nothing, unless the subject failed below that rate all the same.
-    fn at_least(&self, rate: f64) -> Reach {
+    pub(crate) fn at_least(&self, rate: f64) -> Reach {
         let Some(found) = &self.found else {
             return Reach::Below;
         };

@@ -3,18 +3,23 @@
 //!
 //! Concludes nothing: the sentences are in the model.
 
+mod benchmark;
+mod junit;
 mod page;
 mod text;
 
 #[cfg(test)]
 mod tests;
 
+pub use benchmark::measures;
+pub use junit::document as junit;
 pub use page::html;
 pub use page::said;
 pub use text::{csv, markdown, terminal};
 
 use crate::StepFound;
 pub use crate::{Capacities, CurvePoint, Point, RowCapacity};
+use report::for_pipelines;
 use report::pages::{File, Page};
 use statistics::format::{digits, per_second, time_us};
 
@@ -22,13 +27,15 @@ use statistics::format::{digits, per_second, time_us};
 pub const MODEL: &str = lab::store::CAPACITY;
 
 /// Every file of a folder, by its name.
-pub fn files(found: &Capacities) -> [(File, String); 4] {
-    [
+pub fn files(found: &Capacities) -> Vec<(File, String)> {
+    let mut files = vec![
         (File::Record(MODEL), found.json()),
         (File::Page(Page::MARKDOWN), markdown(found)),
         (File::Page(Page::CSV), csv(found)),
         (File::Page(Page::HTML), html(found)),
-    ]
+    ];
+    files.extend(for_pipelines(junit(found), &measures(found)));
+    files
 }
 
 /// The part of the capacity at which response times are shown: what is left is the room that a

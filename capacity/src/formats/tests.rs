@@ -1,9 +1,11 @@
 //! The formats say the same, and what comes from outside breaks none of them.
 
+use quick_junit::{NonSuccessKind, TestCaseStatus};
 use report::Look;
 
 use super::*;
-use crate::search::Verdict;
+use crate::Reach;
+use crate::search::{Ending, Verdict};
 use crate::searched::{capacities, searched};
 
 const LOOK: Look = Look {
@@ -39,7 +41,109 @@ fn every_format_has_the_capacities_and_the_ratio() {
     let names: Vec<&str> = files(&found).iter().map(|(file, _)| file.name()).collect();
     assert_eq!(
         names,
-        ["capacity.json", "report.md", "report.csv", "report.html"]
+        [
+            "capacity.json",
+            "report.md",
+            "report.csv",
+            "report.html",
+            "junit.xml",
+            "smaller-is-better.json",
+            "bigger-is-better.json",
+            "bencher.json"
+        ]
+    );
+}
+
+fn cases(found: &Capacities) -> Vec<(String, String)> {
+    let text = junit(found);
+    let read = quick_junit::Report::deserialize_from_str(&text)
+        .unwrap_or_else(|error| panic!("{error}: {text}"));
+    let states = read.test_suites[0].test_cases.iter().map(|case| {
+        let state = match &case.status {
+            TestCaseStatus::Success { .. } => "passed",
+            TestCaseStatus::Skipped { .. } => "skipped",
+            TestCaseStatus::NonSuccess { kind, .. } => match kind {
+                NonSuccessKind::Failure => "failed",
+                NonSuccessKind::Error => "error",
+            },
+        };
+        let of = case.classname.as_ref().map_or("", |of| of.as_str());
+        (format!("{of}: {}", case.name.as_str()), state.to_owned())
+    });
+    states.collect()
+}
+
+#[test]
+fn junit_has_a_case_for_each_subject_and_objective_and_fails_where_the_verb_does() {
+    let states = |found: &Capacities| -> Vec<String> {
+        cases(found).into_iter().map(|(_, state)| state).collect()
+    };
+    let mut found = found();
+    found.slo.push("errors<0.1%".to_owned());
+    assert_eq!(states(&found), ["passed"; 5]);
+    found.at_least = Some(20_000.0);
+    let expected = ["test: measured", "slow: p99<10ms", "slow: errors<0.1%"];
+    let named: Vec<String> = cases(&found).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(named[..3], expected);
+    assert_eq!(named[3], "slow: at least 20,000/s");
+    let (slow, fast) = (["passed", "passed", "failed"], ["passed"; 3]);
+    assert_eq!(states(&found)[1..], [slow, fast].concat());
+    assert_eq!(found.at_least(20_000.0), Reach::Below);
+    // A lower bound below it tells nothing, and a row that failed has no objective that's met.
+    let row = &mut found.rows[0];
+    row.found.as_mut().expect("it was searched").ending = Ending::HighestHeld;
+    row.found.as_mut().expect("it was searched").failed = None;
+    assert_eq!(states(&found)[1..4], ["passed", "passed", "error"]);
+    found.rows[0].failed = Some("it died".to_owned());
+    assert_eq!(states(&found)[1..4], ["error", "error", "failed"]);
+    found.ended_early = Some("it was interrupted".to_owned());
+    assert_eq!(states(&found)[0], "error");
+}
+
+#[test]
+fn the_capacity_is_a_figure_of_which_more_is_better_and_the_interval_its_range() {
+    let found = found();
+    let (low, high) = found.rows[0].interval().expect("found");
+    let all = measures(&found);
+    let (more, less): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.more_is_better);
+    assert_eq!((more.len(), less.len()), (2, 6));
+    assert_eq!(
+        (more[0].value, more[0].range),
+        (low, high.map(|high| (low, high)))
+    );
+    let text = report::benchmark::bigger_is_better(&all);
+    let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(read[0]["name"], "slow: capacity");
+    let mut bound = found.clone();
+    bound.rows[0]
+        .found
+        .as_mut()
+        .expect("it was searched")
+        .ending = Ending::HighestHeld;
+    assert_eq!(measures(&bound)[0].range, None);
+    bound.rows[0].found = None;
+    assert_eq!(measures(&bound).len(), 4);
+}
+
+#[test]
+fn markdown_begins_with_the_verdict_and_folds_the_probes() {
+    let mut found = found();
+    found.at_least = Some(20_000.0);
+    let text = markdown(&found);
+    let verdict = "**At least 20,000/s isn't shown.**\n\n**slow holds ";
+    assert!(
+        text.split_once("\n\n")
+            .expect("a title")
+            .1
+            .starts_with(verdict),
+        "{text}"
+    );
+    let folded = text.find("<details>").expect("folded");
+    let probes = text.find("| probe | for |").expect("the probes");
+    assert!(text.find("What can be concluded").expect("a heading") < folded);
+    assert!(
+        folded < probes && text.matches("</details>").count() == 2,
+        "{text}"
     );
 }
 

@@ -10,7 +10,7 @@ use super::{
     mixed, of_request, or_dash, scaling, share_failed, shown,
 };
 use crate::search::Kind;
-use crate::{Capacities, Conclusion, CurvePoint, Point, RowCapacity, StepFound};
+use crate::{Capacities, Conclusion, CurvePoint, Point, Reach, RowCapacity, StepFound};
 
 const HEADINGS: [&str; 7] = [
     "subject",
@@ -81,6 +81,21 @@ pub fn terminal(found: &Capacities, look: Look) -> String {
         lines.extend(under(heading, sentences, look));
     }
     plain(&lines, look)
+}
+
+/// What is to be known first, a sentence each: whether what has to be reached is, and what was
+/// found of each subject.
+fn verdicts(found: &Capacities) -> Vec<String> {
+    let reached = found.at_least.map(|rate| {
+        let least = per_second(rate);
+        match found.at_least(rate) {
+            Reach::Shown => format!("At least {least} is shown."),
+            Reach::Below => format!("At least {least} isn't shown."),
+            Reach::NotKnown(why) => format!("At least {least} can't be judged: {why}."),
+        }
+    });
+    let says = found.conclusions.iter().map(|one| one.says.clone());
+    reached.into_iter().chain(says).collect()
 }
 
 fn concluded(found: &Capacities) -> Vec<String> {
@@ -177,6 +192,9 @@ fn listed(row: &RowCapacity, look: Look) -> Vec<String> {
 pub fn markdown(found: &Capacities) -> String {
     let title = found.question.as_deref().unwrap_or(&found.asked);
     let mut text = format!("# Capacity: {}\n\n", escape(title));
+    for sentence in verdicts(found) {
+        text.push_str(&format!("**{}**\n\n", escape(&sentence)));
+    }
     text.push_str(&format!(
         "{}; {}. {}\n\n",
         escape(&found.asked),
@@ -197,10 +215,14 @@ pub fn markdown(found: &Capacities) -> String {
     list(&mut text, "Scalability", &scalings);
     list(&mut text, "What cannot be concluded", &found.reservations);
     for row in found.rows.iter().filter(|row| !row.curve.is_empty()) {
-        text.push_str(&format!("## {} over offered rates\n\n", escape(&row.name)));
+        // A summary or a comment shows them folded.
+        let name = escape(&row.name);
+        text.push_str(&format!(
+            "<details><summary>{name} over offered rates, and every probe</summary>\n\n"
+        ));
         rows(&mut text, &curve(row));
-        text.push_str(&format!("## Every probe of {}\n\n", escape(&row.name)));
         rows(&mut text, &probes(row));
+        text.push_str("</details>\n\n");
     }
     let engine = found.engine.as_deref().unwrap_or("unknown");
     text.push_str(&format!(

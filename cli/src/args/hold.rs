@@ -129,8 +129,9 @@ pub(crate) struct Hold {
     #[arg(long = "threshold", value_name = "RULE", help_heading = OUTPUT)]
     pub(crate) thresholds: Vec<Threshold>,
 
-    /// Output format: text, json (the whole record), csv (the time series) or html (a page with
-    /// plots)
+    /// Output format: text, json (the whole record), csv (the time series), html (a page with
+    /// plots), markdown (a summary), junit (thresholds), smaller-is-better or bigger-is-better
+    /// (figures for github-action-benchmark), or bencher
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text", help_heading = OUTPUT)]
     pub(crate) format: Format,
 
@@ -139,13 +140,19 @@ pub(crate) struct Hold {
     pub(crate) output: Option<PathBuf>,
 }
 
-/// What is printed: what people read, the record, a line for each second, or a page.
+/// What is printed: what people read, the record, a line for each second, a page, or what pipelines
+/// read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     Text,
     Json,
     Csv,
     Html,
+    Markdown,
+    Junit,
+    SmallerIsBetter,
+    BiggerIsBetter,
+    Bencher,
 }
 
 const HOLD: &str = "Hold";

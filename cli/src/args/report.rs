@@ -29,7 +29,8 @@ pub(crate) struct Report {
     )]
     pub(crate) output: PathBuf,
 
-    /// Output format: text, markdown, json or csv
+    /// Output format: text, markdown, json, csv, junit, smaller-is-better, bigger-is-better (for
+    /// github-action-benchmark) or bencher
     #[arg(
         long,
         value_enum,
@@ -51,4 +52,12 @@ pub(crate) enum Format {
     Json,
     /// For programs: every round, point or probe
     Csv,
+    /// For pipelines: what was judged
+    Junit,
+    /// For github-action-benchmark: figures of which less is better
+    SmallerIsBetter,
+    /// For github-action-benchmark: figures of which more is better
+    BiggerIsBetter,
+    /// For Bencher: all figures
+    Bencher,
 }

@@ -112,7 +112,9 @@ pub(crate) struct Run {
     #[arg(long = "threshold", value_name = "RULE", help_heading = OUTPUT)]
     pub(crate) thresholds: Vec<Threshold>,
 
-    /// Output format: text, json (the whole record) or csv (per second and request)
+    /// Output format: text, json (the whole record), csv (per second and request), markdown (a
+    /// summary), junit (thresholds), smaller-is-better or bigger-is-better (figures for
+    /// github-action-benchmark), or bencher
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text", help_heading = OUTPUT)]
     pub(crate) format: Format,
 
@@ -130,10 +132,16 @@ pub(crate) enum Arrivals {
     Poisson,
 }
 
-/// What is printed: wrk's block and what wrk does not say, the record, or a line for each second.
+/// What is printed: wrk's block and what wrk does not say, the record, a line for each second, or
+/// what pipelines read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     Text,
     Json,
     Csv,
+    Markdown,
+    Junit,
+    SmallerIsBetter,
+    BiggerIsBetter,
+    Bencher,
 }

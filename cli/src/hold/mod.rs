@@ -11,6 +11,8 @@ use load::hold::Record;
 use load::{Phase, Progress};
 use measure::record::EndedBy;
 use measure::time::Time;
+use report::benchmark;
+use report::single::Single;
 
 use crate::args::hold::{Format, Hold};
 use crate::exit::{Exit, Failure};
@@ -41,6 +43,15 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
     })?
 }
 
+/// What pipelines are told of a hold.
+pub(crate) fn single(record: &Record) -> Single<'_> {
+    let trouble = match exit(record, false) {
+        Err(failure) => Some(failure.text),
+        Ok(end) => end.trouble(record.valid),
+    };
+    Single::of_hold(record, trouble)
+}
+
 /// Prints and judges what was held.
 fn report(
     mut record: Record,
@@ -53,11 +64,17 @@ fn report(
         Destination::Stdout => Paint::for_stdout(no_color),
         _ => Paint::PLAIN,
     };
+    let single = single(&record);
     let data = match arguments.format {
         Format::Text => shown::text(&record, paint),
         Format::Json => record.to_json().map_err(Failure::running)?,
         Format::Csv => shown::csv(&record),
         Format::Html => report::html::hold(&record),
+        Format::Markdown => single.markdown(),
+        Format::Junit => single.junit(),
+        Format::SmallerIsBetter => benchmark::smaller_is_better(single.measures()),
+        Format::BiggerIsBetter => benchmark::bigger_is_better(single.measures()),
+        Format::Bencher => benchmark::bencher(single.measures()),
     };
     let written = destination.write(&data);
     let paint = Paint::for_stderr(no_color);

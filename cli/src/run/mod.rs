@@ -16,6 +16,8 @@ use engine::signal::{Signal, Stop};
 use load::check;
 use load::{Finish, Hang, Plan, Record};
 use measure::record::EndedBy;
+use report::benchmark;
+use report::single::Single;
 
 use crate::args::run::{Format, Run};
 use crate::exit::{Exit, Failure};
@@ -66,13 +68,12 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     }
     let watched = watching.finish(&stop);
     record.thresholds = check::judge(&arguments.thresholds, &record);
-    let to_terminal = matches!(destination, Destination::Stdout);
-    let paint = if to_terminal {
-        Paint::for_stdout(no_color)
-    } else {
-        Paint::PLAIN
+    let paint = match destination {
+        Destination::Stdout => Paint::for_stdout(no_color),
+        _ => Paint::PLAIN,
     };
-    let data = data(&record, arguments.format, arguments.latency, paint);
+    let trouble = trouble(&record, interrupted);
+    let data = data(&record, trouble, arguments.format, arguments.latency, paint);
     let data = data.map_err(Failure::running)?;
     let written = destination.write(&data);
     let crossed = thresholds::say_crossed(&record.thresholds, Paint::for_stderr(no_color));
@@ -116,7 +117,7 @@ fn broken_off(
         let told = record.warnings.join("; ");
         let data = match format {
             Format::Text => Ok(counts::text(&record)),
-            _ => data(&record, format, false, Paint::PLAIN),
+            _ => data(&record, Some(told.clone()), format, false, Paint::PLAIN),
         };
         let write = |destination: Destination| destination.write(&data?);
         if let Err(why) = taken(&destination).map_or(Ok(()), write) {
@@ -142,13 +143,34 @@ fn given_up(told: String, hang: Hang) {
     std::process::exit(exit.code().into());
 }
 
-/// A record in a format.
-fn data(record: &Record, format: Format, latency: bool, paint: Paint) -> Result<String, String> {
+/// A record in a format, with why the run ended otherwise than well.
+fn data(
+    record: &Record,
+    trouble: Option<String>,
+    format: Format,
+    latency: bool,
+    paint: Paint,
+) -> Result<String, String> {
+    let single = Single::of_run(record, trouble);
     Ok(match format {
         Format::Text => text::text(record, latency, paint),
         Format::Json => record.to_json()?,
         Format::Csv => csv::csv(record),
+        Format::Markdown => single.markdown(),
+        Format::Junit => single.junit(),
+        Format::SmallerIsBetter => benchmark::smaller_is_better(single.measures()),
+        Format::BiggerIsBetter => benchmark::bigger_is_better(single.measures()),
+        Format::Bencher => benchmark::bencher(single.measures()),
     })
+}
+
+/// Why a run ended otherwise than well, its thresholds apart.
+fn trouble(record: &Record, interrupted: Option<Signal>) -> Option<String> {
+    match exit(record, false) {
+        _ if interrupted.is_some() => Some("its control was interrupted".to_owned()),
+        Err(failure) => Some(failure.text),
+        Ok(end) => end.trouble(record.valid),
+    }
 }
 
 /// What is there, for whoever comes first.

@@ -16,6 +16,7 @@ mod faulted;
 mod faults;
 mod follow;
 mod foreign;
+mod formats;
 mod generators;
 mod grpc;
 mod help;

@@ -15,6 +15,18 @@ use super::peers::answers;
 const REST: &str = "rounds = 20\naa = false\nceiling = false\n[workload]\npath = \"/\"\n\
                     connections = 2\nwindow = \"100ms\"\nsettle = \"20ms\"\nwarm_up = \"20ms\"\n";
 
+/// What `report` prints.
+const FORMATS: [&str; 8] = [
+    "text",
+    "markdown",
+    "json",
+    "csv",
+    "junit",
+    "smaller-is-better",
+    "bigger-is-better",
+    "bencher",
+];
+
 #[test]
 fn a_pack_says_what_its_folder_says_and_goes_on_where_that_ended() {
     let folder = Folder::new();
@@ -58,13 +70,13 @@ fn a_pack_says_what_its_folder_says_and_goes_on_where_that_ended() {
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         ended.stdout
     };
-    for format in ["text", "markdown", "json", "csv"] {
+    for format in FORMATS {
         assert_eq!(says(&whole, format), says(&gone_on, format), "{format}");
     }
     let page = |place: &str| fs::read_to_string(format!("{place}/report.html")).unwrap();
     assert_eq!(page(&folder.path("whole")), page(&gone_on));
     let names = fs::read_dir(folder.path("whole")).unwrap().count();
-    assert_eq!(names, 4, "pages alone go beside a pack");
+    assert_eq!(names, 8, "pages alone go beside a pack");
 
     let diff = |before: &str, after: &str| ringside(&["diff", before, after]);
     let of_packs = diff(&whole, &whole);

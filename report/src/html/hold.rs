@@ -85,6 +85,11 @@ fn heartbeat(record: &Record) -> String {
     format!("{what} every {every} on each")
 }
 
+/// What became of the connections, without a full stop.
+pub(crate) fn in_words(record: &Record) -> String {
+    verdict(record).says
+}
+
 fn verdict(record: &Record) -> Found {
     let connections = &record.connections;
     let held = time_us(record.duration_s * 1e6);

@@ -17,6 +17,7 @@ mod trust;
 pub use comparison::all_found;
 pub use comparison::{Enclosed, html};
 pub use hold::hold;
+pub(crate) use hold::in_words as verdict_of_hold;
 pub use style::swatch;
 
 #[cfg(test)]

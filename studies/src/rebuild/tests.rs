@@ -136,6 +136,23 @@ fn a_sweep_is_made_again_from_the_records_of_its_points() {
             .contains("connections-16/report.html")
     );
     assert!(place.read("connections-16/report.html").contains("other"));
+    let junit = place.read("junit.xml");
+    for part in [
+        "connections 4",
+        "connections 16",
+        "It wasn&apos;t measured.",
+    ] {
+        assert!(junit.contains(part), "{part}: {junit}");
+    }
+    assert!(
+        junit.contains("tests=\"5\" skipped=\"0\" failures=\"0\" errors=\"1\""),
+        "{junit}"
+    );
+    let bigger = place.read("bigger-is-better.json");
+    assert!(
+        bigger.contains("\"other, connections 16: requests/s\""),
+        "{bigger}"
+    );
 }
 
 #[test]
@@ -162,6 +179,14 @@ fn trials_are_judged_again_from_the_records_of_each() {
     assert_eq!(rebuilt.model.csv().lines().count(), 1 + 2);
     let page = place.read("report.html");
     assert!(page.contains("trial-001/report.html"), "{page}");
+    let junit = place.read("junit.xml");
+    assert!(junit.contains("<testsuite name=\"trial-002\""), "{junit}");
+    let smaller = place.read("smaller-is-better.json");
+    assert!(
+        smaller.contains("\"often: duration of a comparison\""),
+        "{smaller}"
+    );
+    assert_eq!(place.read("bigger-is-better.json"), "[]\n");
 }
 
 #[test]

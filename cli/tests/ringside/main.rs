@@ -16,6 +16,7 @@ mod faulted;
 mod faults;
 mod follow;
 mod foreign;
+mod gate;
 mod generators;
 mod grpc;
 mod help;

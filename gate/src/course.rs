@@ -13,8 +13,8 @@ use load::{Signal, Stop};
 use statistics::sequential::Looks;
 
 use crate::file::Gate;
-use crate::made::{BASE, HEAD};
 use crate::rule::{self, Asked, Judged};
+use crate::sides::{BASE, HEAD};
 
 /// Watches a comparison, and passes on what it's told.
 pub(crate) struct Watcher<'a> {

@@ -9,9 +9,8 @@ use serde::Serialize;
 use statistics::format;
 
 use crate::course::median;
-use crate::made::{BASE, HEAD};
 use crate::rule::{Judged, State};
-use crate::sides::Revision;
+use crate::sides::{BASE, HEAD, Revision};
 
 /// The version of the model in JSON.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -14,13 +14,7 @@ use supervisor::workload::Protocol;
 use toml::{Table, Value};
 
 use crate::file::{GateFile, ROUNDS_MIN};
-use crate::sides::Sides;
-
-/// The rows of every gate. Both names are equally long, and so are all paths that they are part of:
-/// the size of an environment alone makes programs faster or slower.
-pub(crate) const BASE: &str = "base";
-/// See [`BASE`].
-pub(crate) const HEAD: &str = "head";
+use crate::sides::{BASE, HEAD, Sides};
 
 /// Shorter than in other comparisons, since each process is measured for a moment only.
 const SETTLE: Duration = Duration::from_millis(100);

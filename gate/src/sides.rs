@@ -12,8 +12,13 @@ use serde::de::IntoDeserializer;
 use serde::de::value::Error;
 use supervisor::subject::{Subject, Template};
 
-use crate::made::{BASE, HEAD};
 use crate::repository::{Repository, Worktrees};
+
+/// The rows of every gate. Both names are equally long, and so are all paths that they are part of:
+/// the size of an environment alone makes programs faster or slower.
+pub(crate) const BASE: &str = "base";
+/// See [`BASE`].
+pub(crate) const HEAD: &str = "head";
 
 /// Given to builds, and a part of what they are kept under: two revisions never share one, even if
 /// nobody said what a build is made of.
@@ -133,8 +138,8 @@ pub(crate) fn of_directories(base: &str, head: &str) -> Result<Sides, String> {
     for (one, other) in [(base, head), (head, base)] {
         if !is_directory(one) {
             return Err(format!(
-                "{other} is a directory with a {SUBJECT}, and {one} isn't: give two directories, or \
-                 two revisions (a branch that's called like a directory is refs/heads/{other})"
+                "{other} is a directory with a {SUBJECT}, and {one} isn't: give two directories, \
+                 or two revisions (a branch that's called like a directory is refs/heads/{other})"
             ));
         }
     }
@@ -212,12 +217,7 @@ pub(crate) fn of_revisions(
     };
     let [before, after] = &revisions;
     if before.commit == after.commit && !after.changed {
-        let short = &before.commit[..SHORT.min(before.commit.len())];
-        let why = format!(
-            "{} and {} are the same commit, {short}",
-            labels[0], labels[1]
-        );
-        return nothing(why);
+        return nothing(same(&labels, before));
     }
     let mut trees = Worktrees::new(&repository)?;
     let base_tree = trees.check_out(&before.commit, BASE, stop)?;
@@ -243,17 +243,12 @@ pub(crate) fn of_revisions(
         true => repository.tree(trees.scratch()).map_err(Refused::Wrong)?,
         false => after.commit.clone(),
     };
+    let base = Revised::of(&labels[0], before, &before.commit, Some(&base_tree));
+    let head = Revised::of(&labels[1], after, &identity, head_tree.as_deref());
     let subjects = [
-        of_revision(&inside(&base_tree), &labels[0], before, &before.commit)?,
-        of_revision(&head_folder, &labels[1], after, &identity)?,
+        base.subject(&inside(&base_tree), &repository)?,
+        head.subject(&head_folder, &repository)?,
     ];
-    let trees_of = [Some(&base_tree), head_tree.as_ref()];
-    for ((subject, tree), label) in subjects.iter().zip(trees_of).zip(&labels) {
-        let elsewhere = tree.and_then(|tree| elsewhere(subject, tree, &repository.root));
-        if let Some(what) = elsewhere {
-            return Err(Refused::Wrong(format!("{label}: {place} {what}")));
-        }
-    }
     let sides = Sides {
         subjects,
         labels,
@@ -263,18 +258,44 @@ pub(crate) fn of_revisions(
     Ok(Found::Sides(Box::new(sides), Some(trees)))
 }
 
-/// The subject in a folder with the files of a revision, which `identity` tells from all others.
-fn of_revision(
-    folder: &Path,
-    label: &str,
-    revision: &Revision,
-    identity: &str,
-) -> Result<Subject, Refused> {
-    let subject = Subject::read(folder);
-    let mut subject = subject.map_err(|bad| Refused::Wrong(format!("{label}: {bad}")))?;
-    subject.description = described(&subject.description, label, revision);
-    keep_apart(&mut subject, identity);
-    Ok(subject)
+/// A side that is a revision.
+struct Revised<'a> {
+    label: &'a str,
+    revision: &'a Revision,
+    /// Tells it from all others.
+    identity: &'a str,
+    /// Where its files are; none is the working tree.
+    tree: Option<&'a Path>,
+}
+
+impl<'a> Revised<'a> {
+    fn of(
+        label: &'a str,
+        revision: &'a Revision,
+        identity: &'a str,
+        tree: Option<&'a Path>,
+    ) -> Revised<'a> {
+        Revised {
+            label,
+            revision,
+            identity,
+            tree,
+        }
+    }
+
+    /// Its subject, in a folder of its files.
+    fn subject(&self, folder: &Path, repository: &Repository) -> Result<Subject, Refused> {
+        let (label, place) = (self.label, shown(&repository.inside));
+        let subject = Subject::read(folder);
+        let mut subject = subject.map_err(|bad| Refused::Wrong(format!("{label}: {bad}")))?;
+        let elsewhere = |tree: &Path| elsewhere(&subject, tree, &repository.root);
+        if let Some(what) = self.tree.and_then(elsewhere) {
+            return Err(Refused::Wrong(format!("{label}: {place} {what}")));
+        }
+        subject.description = described(&subject.description, label, self.revision);
+        keep_apart(&mut subject, self.identity);
+        Ok(subject)
+    }
 }
 
 /// What of a subject with its files in `tree` is in the working tree at `root` all the same, so
@@ -303,6 +324,12 @@ fn label(head: &str, as_it_is: bool) -> String {
         true => "the working tree".to_owned(),
         false => head.to_owned(),
     }
+}
+
+/// Why there is nothing to compare where both are one commit.
+fn same([base, head]: &[String; 2], revision: &Revision) -> String {
+    let short = &revision.commit[..SHORT.min(revision.commit.len())];
+    format!("{base} and {head} are the same commit, {short}")
 }
 
 fn shown(inside: &Path) -> String {

@@ -16,10 +16,11 @@ Exit codes:
   2    wrong usage: a flag, a value, a file
   3    some rows failed, or a file could not be written; the rest was measured
   4    run, hold: the figures are void (the warnings say why), or thresholds
-       could not be judged; capacity: --at-least could not be judged
-  5    diff: can't tell whether there is a regression
+       could not be judged; capacity: --at-least could not be judged; gate: no
+       figure could be judged
+  5    diff, gate: can't tell whether there is a regression
   99   run, hold: a threshold was crossed; capacity: --at-least was not reached;
-       diff: a regression is shown
+       diff, gate: a regression is shown
   130  stopped by SIGINT, with a report of what was measured
   143  stopped by SIGTERM, likewise";
 

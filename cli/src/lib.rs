@@ -14,6 +14,7 @@ mod diff;
 mod doctor;
 mod exit;
 mod fault_proxy;
+mod gate;
 mod hold;
 mod network;
 mod output;
@@ -85,6 +86,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Verb::FaultProxy(proxy) => fault_proxy::run(&proxy),
         Verb::Capacity(capacity) => capacity::run(&capacity, no_color),
         Verb::Compare(compare) => compare::run(&compare, no_color),
+        Verb::Gate(gate) => gate::run(&gate, no_color),
         Verb::Diff(diff) => diff::run(&diff),
         Verb::Report(report) => report::run(&report, no_color),
         Verb::Pack(pack) => pack::run(&pack),

@@ -15,7 +15,7 @@ use faults::Fault;
 use load::Redaction;
 use load::check::Threshold;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _};
+use serde::de::{Deserializer, Error as _, IgnoredAny};
 use supervisor::cores::Choice;
 use supervisor::document::{self, BadFile, Document};
 use supervisor::flow;
@@ -168,7 +168,6 @@ struct Written {
     smallest_difference: f64,
     rounds_per_start: Option<NonZeroU32>,
     aa: Option<bool>,
-    #[serde(default)]
     ceiling: Option<bool>,
     #[serde(default, deserialize_with = "precision")]
     precision: Option<f64>,
@@ -190,6 +189,8 @@ struct Written {
     network: network::Wanted,
     engine: Option<Spanned<String>>,
     capacity: Option<Capacity>,
+    #[serde(rename = "gate")] // Is for `ringside gate`, which reads it by itself.
+    _gate: Option<IgnoredAny>,
     /// Headers, metadata and query parameters that are secrets, besides those that always are.
     #[serde(default)]
     redact: Vec<String>,

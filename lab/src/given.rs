@@ -63,11 +63,11 @@ pub struct Given {
 #[derive(Clone, Debug)]
 pub struct Made {
     /// What its file would say.
-    pub(crate) text: String,
+    pub text: String,
     /// The subjects that it names.
-    pub(crate) subjects: Vec<Subject>,
+    pub subjects: Vec<Subject>,
     /// What a reader has to know of them before the figures, in sentences.
-    pub(crate) cautions: Vec<String>,
+    pub cautions: Vec<String>,
 }
 
 /// A server with all that is needed to make a subject of it.

@@ -125,7 +125,7 @@ pub struct Build {
     pub of: Option<FileName>,
     /// That subject, as it was read.
     #[serde(skip)]
-    pub(crate) maker: Option<Box<Subject>>,
+    pub maker: Option<Box<Subject>>,
     /// Run one after the other, in the subject's folder. The result must not mind being moved.
     #[serde(default)]
     pub commands: Vec<Command>,

@@ -250,12 +250,27 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "gate",
+        holds: "two revisions of a server, measured in turns: whether the second is slower",
+        imports: &[
+            "lab",
+            "load",
+            "measure",
+            "report",
+            "statistics",
+            "studies",
+            "supervisor",
+        ],
+        test_imports: &[],
+    },
+    Crate {
         name: "cli",
         holds: "the program `ringside`: arguments in, wiring, words out",
         imports: &[
             "capacity",
             "engine",
             "faultproxy",
+            "gate",
             "lab",
             "live",
             "load",

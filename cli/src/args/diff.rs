@@ -16,8 +16,7 @@ same executables and sources (by hash), version and command. A regression is sho
 interval lies beyond --smallest and beyond the noise floors of both sessions added up. diff can't
 tell if no row is unchanged, or if a session didn't measure its baseline twice (compare --aa).
 
-To get an answer in every case, measure both revisions in one session: keep the old revision's
-folder as subjects/NAME-before, name both in one comparison, and run ringside compare.
+To get an answer in every case, measure both revisions in one session: ringside gate --base BASE.
 
 Exit codes: 0 no regression is shown; 2 wrong usage, or the two can't be compared; 5 can't tell;
 99 a regression is shown.";

@@ -7,6 +7,7 @@ pub(crate) mod compare;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod fault_proxy;
+pub(crate) mod gate;
 pub(crate) mod hold;
 pub(crate) mod http2;
 pub(crate) mod load;
@@ -82,6 +83,8 @@ pub(crate) enum Verb {
     Compare(compare::Compare),
     /// Find the highest rate at which a server meets your objectives
     Capacity(Box<capacity::Capacity>),
+    /// Check whether a revision of a server is slower than another, measuring both in turns
+    Gate(Box<gate::Gate>),
     /// Check whether a second session is slower than the first
     Diff(diff::Diff),
     /// Repeat published performance claims and report which hold

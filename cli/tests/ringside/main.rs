@@ -17,6 +17,7 @@ mod faults;
 mod follow;
 mod foreign;
 mod formats;
+mod gate;
 mod generators;
 mod grpc;
 mod help;

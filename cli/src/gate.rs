@@ -1,0 +1,151 @@
+//! `ringside gate`: what is wanted out of the arguments, what it tells while it runs, and what it
+//! found.
+
+use std::path::{Path, PathBuf};
+
+use engine::signal::Stop;
+use gate::{Asked, GateFile, Gated, Verdict, Wanted, formats, is_directory, subject_folder};
+use lab::Event;
+use lab::network::wants_host;
+use lab::scaffold::Refused;
+use load::Redaction;
+
+use crate::args::gate::{Format, Gate};
+use crate::compare::{Talk, look, say_unwritten};
+use crate::exit::{Exit, Failure};
+use crate::network;
+use crate::output::terminal::{self, Paint};
+use crate::output::width;
+use crate::this_program;
+
+/// Measures both sides, and says whether the second is slower.
+pub(crate) fn run(arguments: &Gate, no_color: bool) -> Result<Exit, Failure> {
+    let asked = asked(arguments);
+    let subject = subject(arguments, &asked)?;
+    let beside = match &asked {
+        // The head's own file, as it is.
+        Asked::Named {
+            head: Some(head), ..
+        } if is_directory(head) => Some(PathBuf::from(head)),
+        _ => subject.clone(),
+    };
+    let file = GateFile::find(arguments.file.as_deref(), beside.as_deref());
+    if let Some(end) = network::privately(in_host(arguments, file.as_deref()))? {
+        return Ok(end);
+    }
+    let stop = Stop::on_signals().map_err(Failure::signals)?;
+    if arguments.budget.is_some_and(|budget| budget.is_zero()) {
+        return Err(Failure::usage("the budget is zero; write it like 3m"));
+    }
+    let redaction = arguments.secrets.hide(Redaction::default());
+    terminal::hide(&redaction);
+    let wanted = Wanted {
+        asked,
+        subject,
+        file: GateFile::read(file.as_deref()).map_err(Failure::usage)?,
+        path: arguments.path.clone(),
+        connections: arguments.connections,
+        any_answer: arguments.any_answer,
+        smallest: arguments.smallest,
+        budget: arguments.budget,
+        out: arguments.output.clone(),
+        ringside: this_program()?,
+        redaction,
+    };
+    let mut talk = Talk::new(no_color);
+    let gated = gate::gate(&wanted, &stop, &mut |event: &Event<'_>| talk.tell(event));
+    drop(talk);
+    let gated = gated.map_err(|refused| failure(refused, &stop))?;
+    tell(&gated, arguments.format, no_color)?;
+    Ok(end(&gated))
+}
+
+/// The two sides.
+fn asked(arguments: &Gate) -> Asked {
+    match (&arguments.base_start, &arguments.head_start) {
+        (Some(base), Some(head)) => Asked::Started {
+            base: base.clone(),
+            head: head.clone(),
+        },
+        _ => Asked::Named {
+            base: arguments.base.clone().unwrap_or_default(),
+            head: arguments.head.clone(),
+        },
+    }
+}
+
+/// The folder of the subject, where revisions are compared.
+fn subject(arguments: &Gate, asked: &Asked) -> Result<Option<PathBuf>, Failure> {
+    match asked {
+        Asked::Started { .. } => Ok(None),
+        Asked::Named {
+            base,
+            head: Some(head),
+        } if is_directory(base) || is_directory(head) => match &arguments.subject {
+            None => Ok(None),
+            Some(_) => Err(Failure::usage(
+                "--base and --head name directories, which have a subject.toml each: leave SUBJECT \
+                 out",
+            )),
+        },
+        Asked::Named { .. } => subject_folder(arguments.subject.as_deref())
+            .map(Some)
+            .map_err(Failure::usage),
+    }
+}
+
+/// Why everything has to run in the host's network, if so.
+fn in_host(arguments: &Gate, file: Option<&Path>) -> Option<&'static str> {
+    match arguments.network.host_network {
+        true => Some(network::ASKED),
+        false => file.is_some_and(wants_host).then_some(network::WRITTEN),
+    }
+}
+
+fn failure(refused: Refused, stop: &Stop) -> Failure {
+    match refused {
+        Refused::Wrong(what) => Failure::usage(what),
+        Refused::Failed(what, log) => {
+            let lines: String = log.iter().map(|line| format!("\n  {line}")).collect();
+            Failure::running(format!("{what}{lines}"))
+        }
+        Refused::Stopped => Failure {
+            exit: stop.requested().map_or(Exit::Failed, Exit::Stopped),
+            text: "stopped before anything was measured".to_owned(),
+        },
+    }
+}
+
+/// Prints what was found, and says where the rest is.
+fn tell(gated: &Gated, format: Format, no_color: bool) -> Result<(), Failure> {
+    let paint = Paint::for_stdout(no_color);
+    let text = match format {
+        Format::Text => width::wrapped(
+            &formats::terminal(&gated.found, look(paint)),
+            paint.columns(),
+        ),
+        Format::Markdown => formats::markdown(&gated.found),
+        Format::Json => formats::json(&gated.found),
+    };
+    terminal::print(&text)
+        .map_err(|error| Failure::running(format!("can't write to standard output: {error}")))?;
+    if let Some(folder) = &gated.folder {
+        terminal::say(&format!("records and reports: {}", folder.display()));
+    }
+    say_unwritten(&gated.unwritten);
+    Ok(())
+}
+
+fn end(gated: &Gated) -> Exit {
+    if let Some(signal) = gated.stopped {
+        return Exit::Stopped(signal);
+    }
+    match gated.found.verdict {
+        Verdict::Regression => Exit::Threshold,
+        Verdict::Failed | Verdict::Stopped => Exit::Failed,
+        Verdict::Void => Exit::Void,
+        Verdict::CannotTell => Exit::CannotTell,
+        _ if !gated.unwritten.is_empty() => Exit::SubjectFailed,
+        Verdict::NoRegression | Verdict::NotProven | Verdict::NothingToCompare => Exit::Ok,
+    }
+}

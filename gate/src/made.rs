@@ -1,0 +1,327 @@
+//! The comparison that a gate is: base and head under one load, each round on processes of its own.
+//!
+//! What the lab carries out is the text of a file, as if somebody had written it, so that its
+//! records say all that was asked for. Starts nothing.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use lab::comparison::ROUNDS_MAX;
+use lab::given::Made;
+use statistics::sequential::Looks;
+use supervisor::subject::{Kind, Subject};
+use supervisor::workload::Protocol;
+use toml::{Table, Value};
+
+use crate::file::{GateFile, ROUNDS_MIN};
+use crate::sides::{BASE, HEAD, Sides};
+
+/// Shorter than in other comparisons, since each process is measured for a moment only.
+const SETTLE: Duration = Duration::from_millis(100);
+const WINDOW: Duration = Duration::from_millis(500);
+const WARM_UP: Duration = Duration::from_millis(500);
+/// About how long a server takes to start and to end.
+const START: Duration = Duration::from_millis(300);
+
+/// A comparison to be carried out, with when it may end.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    pub(crate) made: Made,
+    pub(crate) looks: Looks,
+    pub(crate) rounds: u32,
+}
+
+/// What may be said besides the file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Besides {
+    pub(crate) path: Option<String>,
+    pub(crate) connections: Option<u32>,
+}
+
+/// The comparison of these sides.
+///
+/// # Errors
+/// A sentence that says what is missing.
+pub(crate) fn plan(sides: &Sides, file: &GateFile, besides: &Besides) -> Result<Planned, String> {
+    let [base, head] = &sides.subjects;
+    for subject in [base, head] {
+        if subject.kind == Kind::Command {
+            return Err(format!(
+                "{} is a timed command, and a gate measures servers: use `ringside compare`",
+                subject.folder.display()
+            ));
+        }
+    }
+    let mut workload = match file.rest.get("workload") {
+        Some(Value::Table(workload)) => workload.clone(),
+        _ => Table::new(),
+    };
+    ask(&mut workload, head, besides)?;
+    let equal_rate = equal_rate(file);
+    let course = Course::of(file, &workload, equal_rate.is_some(), [base, head]);
+    let table = table(sides, file, workload, equal_rate, &course);
+    let text = toml::to_string(&table).map_err(|error| format!("can't write it down: {error}"))?;
+    let mut subjects = sides.subjects.to_vec();
+    for (subject, name) in subjects.iter_mut().zip([BASE, HEAD]) {
+        name.clone_into(&mut subject.name);
+    }
+    Ok(Planned {
+        made: Made {
+            text: format!("# Made by ringside gate\n{text}"),
+            subjects,
+            cautions: sides.cautions.clone(),
+        },
+        looks: course.looks(),
+        rounds: course.rounds,
+    })
+}
+
+/// Says what is asked, unless the file does: the first thing that the head declares to answer.
+fn ask(workload: &mut Table, head: &Subject, besides: &Besides) -> Result<(), String> {
+    if let Some(connections) = besides.connections {
+        workload.insert("connections".into(), Value::Integer(connections.into()));
+    }
+    if let Some(path) = &besides.path {
+        workload.insert("path".into(), Value::String(path.clone()));
+    }
+    if ["path", "targets", "script"]
+        .iter()
+        .any(|key| workload.contains_key(*key))
+    {
+        return Ok(());
+    }
+    let mut answers = head.answers.iter();
+    let plain = answers.find(|answer| {
+        let is_get = answer.method.as_ref().is_none_or(|method| method == "GET");
+        answer.protocol == Protocol::Http1 && is_get && answer.message.is_none()
+    });
+    match plain {
+        Some(answer) => {
+            let path = answer.path.as_str().to_owned();
+            workload.insert("path".into(), Value::String(path));
+            Ok(())
+        }
+        None => Err(format!(
+            "nothing says what {} is asked: write [workload] into {} beside its subject.toml",
+            head.folder.display(),
+            crate::file::NAME
+        )),
+    }
+}
+
+/// The rate that both are offered besides the closed loop, if there is one.
+fn equal_rate(file: &GateFile) -> Option<String> {
+    match &file.equal_rate {
+        Some(written) => written.clone(),
+        None if file.workload.rate.is_some() || has_flow(file) => None,
+        None => {
+            let needed = file
+                .gate
+                .figures
+                .iter()
+                .any(|figure| figure.is_at_equal_rate());
+            needed.then(|| "auto".to_owned())
+        }
+    }
+}
+
+/// Whether the waits between the messages of a WebSocket say when the next one is sent.
+fn has_flow(file: &GateFile) -> bool {
+    file.workload.protocol == Protocol::WebSocket && file.workload.targets.is_some()
+}
+
+/// How many rounds there are, and on how many starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Course {
+    rounds: u32,
+    rounds_per_start: NonZeroU32,
+}
+
+impl Course {
+    /// As many rounds as the budget has room for. Each is a start of its own, so that intervals
+    /// hold what starts differ by; of servers that take long to warm up, a start is worth more.
+    fn of(file: &GateFile, workload: &Table, equal: bool, subjects: [&Subject; 2]) -> Course {
+        let given = |key: &str, ours: Duration, theirs: Duration| match workload.contains_key(key) {
+            true => theirs,
+            false => ours,
+        };
+        let window = given("window", WINDOW, file.workload.window);
+        let settle = given("settle", SETTLE, file.workload.settle);
+        let own = subjects.map(|subject| subject.warm_up);
+        let warm_up = given("warm_up", WARM_UP, file.workload.warm_up)
+            .max(own[0])
+            .max(own[1]);
+        let round_s = (window + settle).as_secs_f64() * if equal { 2.0 } else { 1.0 };
+        let start_s = (START + warm_up).as_secs_f64();
+        let rounds_per_start = file.gate.rounds_per_start.unwrap_or_else(|| {
+            let many = (start_s / (2.0 * round_s)).ceil().clamp(1.0, 20.0);
+            NonZeroU32::new(many as u32).unwrap_or(NonZeroU32::MIN)
+        });
+        let each_s = 2.0 * (round_s + start_s / f64::from(rounds_per_start.get()));
+        let fit = (file.gate.budget.as_secs_f64() / each_s) as u32;
+        let most = file.gate.rounds_max.unwrap_or(ROUNDS_MAX);
+        let rounds = fit.clamp(ROUNDS_MIN, most);
+        Course {
+            // Every second round is the one before it backwards.
+            rounds: rounds - rounds % 2,
+            rounds_per_start,
+        }
+    }
+
+    /// The rounds after which it may end. The first look comes when as many are done as lie
+    /// between two of them.
+    fn looks(&self) -> Looks {
+        Looks::plan((self.rounds / 5).max(ROUNDS_MIN), self.rounds)
+    }
+}
+
+fn table(
+    sides: &Sides,
+    file: &GateFile,
+    mut workload: Table,
+    equal_rate: Option<String>,
+    course: &Course,
+) -> Table {
+    let text = |text: &str| Value::String(text.to_owned());
+    let time = |time: Duration| Value::String(format!("{}ms", time.as_millis()));
+    for (key, ours) in [("settle", SETTLE), ("window", WINDOW), ("warm_up", WARM_UP)] {
+        workload.entry(key).or_insert(time(ours));
+    }
+    let mut table = file.rest.clone();
+    let names = &sides.labels;
+    let question = format!("Is {} slower than {}?", names[1], names[0]);
+    let smallest = format!("{:.4}%", 100.0 * file.gate.smallest_of_all());
+    let per_start = course.rounds_per_start.get();
+    for (key, value) in [
+        ("name", text("gate")),
+        ("question", Value::String(question)),
+        ("baseline", text(BASE)),
+        ("rounds", Value::Integer(course.rounds.into())),
+        ("rounds_per_start", Value::Integer(per_start.into())),
+        ("smallest_difference", Value::String(smallest)),
+        ("budget", time(file.gate.budget)),
+        ("aa", Value::Boolean(file.gate.aa)),
+        // Who comes near to what the generator can do has no ratio.
+        (
+            "ceiling",
+            Value::Boolean(file.gate.figures.contains(&crate::Figure::Rate)),
+        ),
+        ("workload", Value::Table(workload)),
+    ] {
+        table.insert(key.to_owned(), value);
+    }
+    let figures = file.gate.figures.iter().map(|figure| text(figure.name()));
+    let mut judge = Table::new();
+    judge.insert("figures".into(), Value::Array(figures.collect()));
+    judge.extend(equal_rate.map(|rate| ("equal_rate".to_owned(), Value::String(rate))));
+    table.insert("judge".into(), Value::Table(judge));
+    let row = |name: &&str| {
+        let keys = ["name", "subject"].map(|key| (key.to_owned(), text(name)));
+        Value::Table(keys.into_iter().collect())
+    };
+    let rows = [BASE, HEAD].iter().map(row).collect();
+    table.insert("rows".into(), Value::Array(rows));
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subject(warm_up: &str) -> Subject {
+        let text = format!(
+            "warm_up = \"{warm_up}\"\n[start]\ncommand = [\"true\"]\n\
+             [[answer]]\npath = \"/post\"\nmessage = \"x\"\nbody = \"x\"\n\
+             [[answer]]\npath = \"/x\"\nbody = \"x\"\n"
+        );
+        let here = std::env::temp_dir();
+        Subject::made("some", &here, text).unwrap_or_else(|bad| panic!("{bad}"))
+    }
+
+    fn sides(warm_up: &str) -> Sides {
+        Sides {
+            subjects: [subject(warm_up), subject(warm_up)],
+            labels: ["main".to_owned(), "HEAD".to_owned()],
+            commits: [None, None],
+            cautions: Vec::new(),
+        }
+    }
+
+    fn file(text: &str) -> GateFile {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("gate.toml");
+        std::fs::write(&file, text).expect("a file");
+        GateFile::read(Some(&file)).unwrap_or_else(|bad| panic!("{bad}"))
+    }
+
+    fn read(text: &str) -> lab::comparison::Comparison {
+        let sides = sides("0s");
+        let planned = plan(&sides, &file(text), &Besides::default()).expect("a comparison");
+        let options = lab::Options {
+            made: Some(planned.made),
+            ..lab::Options::default()
+        };
+        let read = lab::compare::read(&options);
+        read.unwrap_or_else(|why| panic!("{why}")).0
+    }
+
+    #[test]
+    fn the_lab_reads_what_is_made_with_every_figure() {
+        let all = "[gate]\nfigures = [\"rate\", \"cpu\", \"p50\", \"p95\", \"p99\", \"mean\", \
+                   \"memory\"]\nsmallest = \"7%\"\n[workload]\nconnections = 3\n";
+        let comparison = read(all);
+        assert_eq!(comparison.smallest_difference, 0.07);
+        assert_eq!(comparison.workload.path.get_ref().as_str(), "/x");
+        assert_eq!(comparison.workload.connections.get(), 3);
+        assert_eq!(comparison.workload.window, WINDOW);
+        assert_eq!(comparison.rows.len(), 2);
+        assert_eq!(comparison.baseline, BASE);
+        assert!(comparison.judging.equal_rate.is_some());
+        // A closed loop alone is one window for each round.
+        let rate = read("[gate]\nfigures = [\"rate\"]\n");
+        assert!(rate.judging.equal_rate.is_none() && rate.phases.is_empty());
+        assert_eq!(rate.ceiling, Some(true));
+        let open = read("[workload]\nrate = \"1k\"\n");
+        assert_eq!(open.ceiling, Some(false));
+    }
+
+    #[test]
+    fn a_budget_has_room_for_so_many_rounds_of_which_pairs_are_balanced() {
+        let course = |text: &str, warm_up: &str| {
+            let subject = subject(warm_up);
+            let file = file(text);
+            Course::of(&file, &Table::new(), true, [&subject, &subject])
+        };
+        let usual = course("", "0s");
+        assert_eq!((usual.rounds, usual.rounds_per_start.get()), (36, 1));
+        assert_eq!(usual.looks().at, [7, 14, 21, 28, 36]);
+        let few = course("[gate]\nrounds_max = 7\n", "0s");
+        assert_eq!((few.rounds, few.looks().at), (6, vec![4, 5, 6]));
+        // A start that takes ten seconds is worth several rounds.
+        let slow = course("", "10s");
+        assert!(
+            slow.rounds_per_start.get() > 3 && slow.rounds >= 20,
+            "{slow:?}"
+        );
+        assert_eq!(course("[gate]\nbudget = \"1s\"\n", "0s").rounds, 4);
+    }
+
+    #[test]
+    fn what_is_asked_has_to_be_known() {
+        let mut sides = sides("0s");
+        sides.subjects[1].answers.truncate(1);
+        let refused = plan(&sides, &file(""), &Besides::default()).map(|_| ());
+        let refused = refused.expect_err("only a message is answered");
+        assert!(refused.contains("[workload]"), "{refused}");
+        let besides = Besides {
+            path: Some("/y".to_owned()),
+            connections: Some(2),
+        };
+        let planned = plan(&sides, &file(""), &besides).expect("a path");
+        let text = &planned.made.text;
+        assert!(
+            text.contains("path = \"/y\"") && text.contains("connections = 2"),
+            "{text}"
+        );
+    }
+}

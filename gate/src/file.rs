@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use lab::comparison::{Cores, ROUNDS_MAX};
 use lab::network;
+use measure::words::nearest;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use supervisor::document::{self, BadFile, Document};
@@ -206,7 +207,7 @@ fn known(table: &Table, document: &Document) -> Result<(), BadFile> {
         }
         let known = || TAKEN.into_iter().chain(DECIDED);
         if !known().any(|known| known == key) {
-            let hint = document::nearest(key, known())
+            let hint = nearest(key, known())
                 .map_or(String::new(), |near| format!("; did you mean `{near}`?"));
             return Err(document.fault(None, format!("unknown key `{key}`{hint}")));
         }

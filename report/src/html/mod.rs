@@ -21,5 +21,3 @@ pub use style::swatch;
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-pub(super) use tests::stands_alone;

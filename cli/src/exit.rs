@@ -19,7 +19,7 @@ Exit codes:
        could not be judged; capacity: --at-least could not be judged
   5    diff: can't tell whether there is a regression
   99   run, hold: a threshold was crossed; capacity: --at-least was not reached;
-       diff: a regression is shown
+       diff: a regression is shown; history: --fail-within found one
   130  stopped by SIGINT, with a report of what was measured
   143  stopped by SIGTERM, likewise";
 

@@ -14,6 +14,7 @@ mod diff;
 mod doctor;
 mod exit;
 mod fault_proxy;
+mod history;
 mod hold;
 mod network;
 mod output;
@@ -86,6 +87,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Verb::Capacity(capacity) => capacity::run(&capacity, no_color),
         Verb::Compare(compare) => compare::run(&compare, no_color),
         Verb::Diff(diff) => diff::run(&diff),
+        Verb::History(history) => history::run(&history, no_color),
         Verb::Report(report) => report::run(&report, no_color),
         Verb::Pack(pack) => pack::run(&pack),
         Verb::Subjects(subjects) => subjects::run(&subjects, no_color),

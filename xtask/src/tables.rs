@@ -244,12 +244,27 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "history",
+        holds: "sessions of the same measurement over time: series, what changed, pages",
+        imports: &[
+            "lab",
+            "load",
+            "measure",
+            "report",
+            "statistics",
+            "studies",
+            "supervisor",
+        ],
+        test_imports: &[],
+    },
+    Crate {
         name: "cli",
         holds: "the program `ringside`: arguments in, wiring, words out",
         imports: &[
             "capacity",
             "engine",
             "faultproxy",
+            "history",
             "lab",
             "load",
             "master",

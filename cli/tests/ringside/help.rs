@@ -17,6 +17,7 @@ fn the_help_of_every_verb_is_the_committed_one() {
         "compare",
         "capacity",
         "diff",
+        "history",
         "claims",
         "report",
         "pack",

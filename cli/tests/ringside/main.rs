@@ -19,6 +19,7 @@ mod foreign;
 mod generators;
 mod grpc;
 mod help;
+mod history;
 mod hold;
 mod http2;
 mod interop;

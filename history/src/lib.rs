@@ -59,9 +59,9 @@ pub struct Options {
 /// A sentence: no two sessions could be read that can be compared, and what was expected; or
 /// `stop` asked for the end.
 pub fn read(places: &[PathBuf], options: &Options, stop: &Stop) -> Result<History, String> {
-    let mut left_out = Vec::new();
+    let (mut left_out, mut foreign) = (Vec::new(), Vec::new());
     let mut sessions = Vec::new();
-    let found = find::sessions(places, &mut left_out)?;
+    let found = find::sessions(places, &mut foreign)?;
     let read = side_by_side(&found, |place| session::read(place, options, stop));
     if let Some(signal) = stop.requested() {
         return Err(format!("stopped by {signal} while reading records"));
@@ -69,14 +69,19 @@ pub fn read(places: &[PathBuf], options: &Options, stop: &Stop) -> Result<Histor
     for (place, session) in found.iter().zip(read) {
         match session {
             Ok(session) => sessions.push(session),
-            Err(why) => left_out.push(LeftOut {
-                what: place.shown(),
-                why,
-            }),
+            Err(why) => {
+                let what = place.shown();
+                // Some reasons begin with the place's name, which is said already.
+                let own = format!("{what}: ");
+                let why = why.strip_prefix(&own).unwrap_or(&why).to_owned();
+                left_out.push(LeftOut { what, why });
+            }
         }
     }
     let sessions = order::ordered(sessions, &options.order, &mut left_out);
     let groups = group::groups(sessions, options, &mut left_out);
+    // Sessions that are left out matter more than files that are none.
+    left_out.append(&mut foreign);
     match groups.is_empty() {
         false => Ok(History {
             schema_version: SCHEMA_VERSION,

@@ -20,7 +20,7 @@ Exit codes:
        figure could be judged
   5    diff, gate: can't tell whether there is a regression
   99   run, hold: a threshold was crossed; capacity: --at-least was not reached;
-       diff, gate: a regression is shown
+       diff, gate: a regression is shown; history: --fail-within found one
   130  stopped by SIGINT, with a report of what was measured
   143  stopped by SIGTERM, likewise";
 

@@ -15,6 +15,7 @@ mod doctor;
 mod exit;
 mod fault_proxy;
 mod gate;
+mod history;
 mod hold;
 mod network;
 mod output;
@@ -88,6 +89,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Verb::Compare(compare) => compare::run(&compare, no_color),
         Verb::Gate(gate) => gate::run(&gate, no_color),
         Verb::Diff(diff) => diff::run(&diff),
+        Verb::History(history) => history::run(&history, no_color),
         Verb::Report(report) => report::run(&report, no_color),
         Verb::Pack(pack) => pack::run(&pack),
         Verb::Subjects(subjects) => subjects::run(&subjects, no_color),

@@ -33,6 +33,9 @@ mod steps;
 pub mod terminal;
 
 #[cfg(test)]
+#[path = "../../tests/alone.rs"]
+mod alone;
+#[cfg(test)]
 #[path = "../../tests/made_up.rs"]
 mod made_up;
 #[cfg(test)]

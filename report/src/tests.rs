@@ -10,8 +10,8 @@ use lab::round::{PhaseRun, Watched};
 use supervisor::watch::calls::Calls;
 use supervisor::watch::subject::SharedPages;
 
-use super::html::stands_alone;
 use super::*;
+use crate::alone::stands_alone;
 use crate::made_up::{kept, rounds, row, setup};
 use crate::snapshot;
 

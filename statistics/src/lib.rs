@@ -7,6 +7,7 @@
 //! exchanges. Knows neither subjects nor files, and reads no clock; randomness is a seed.
 #![forbid(unsafe_code)]
 
+pub mod change;
 mod distribution;
 pub mod floor;
 pub mod format;

@@ -95,6 +95,24 @@ impl Ratio {
         })
     }
 
+    /// The same by Student's t whatever the number of rounds: for many pairs of subjects at once,
+    /// where an interval is drawn and nothing is concluded from it.
+    pub fn by_student(pairs: &[Pair], confidence: f64) -> Option<Ratio> {
+        let logs = log_ratios(pairs)?;
+        let units = Units::of(&logs);
+        let (low, high) = student(&units, 1.0 - confidence);
+        Some(Ratio {
+            centre: units.mean().exp(),
+            low: low.exp(),
+            high: high.exp(),
+            confidence,
+            p_value: student_p(&units),
+            rounds: pairs.len(),
+            starts: starts(&logs),
+            method: Method::StudentT,
+        })
+    }
+
     /// The same, seen from the other subject.
     pub fn inverse(&self) -> Ratio {
         Ratio {

@@ -264,6 +264,20 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "history",
+        holds: "sessions of the same measurement over time: series, what changed, pages",
+        imports: &[
+            "lab",
+            "load",
+            "measure",
+            "report",
+            "statistics",
+            "studies",
+            "supervisor",
+        ],
+        test_imports: &[],
+    },
+    Crate {
         name: "cli",
         holds: "the program `ringside`: arguments in, wiring, words out",
         imports: &[
@@ -271,6 +285,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "engine",
             "faultproxy",
             "gate",
+            "history",
             "lab",
             "live",
             "load",

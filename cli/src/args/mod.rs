@@ -8,6 +8,7 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod fault_proxy;
 pub(crate) mod gate;
+pub(crate) mod history;
 pub(crate) mod hold;
 pub(crate) mod http2;
 pub(crate) mod load;
@@ -87,6 +88,8 @@ pub(crate) enum Verb {
     Gate(Box<gate::Gate>),
     /// Check whether a second session is slower than the first
     Diff(diff::Diff),
+    /// Draw figures over many sessions, with the changes that are proven
+    History(history::History),
     /// Repeat published performance claims and report which hold
     Claims(claims::Claims),
     /// Write reports again from their records

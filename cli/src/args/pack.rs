@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 const NOTES: &str = "\
-The pack is a tar archive compressed with xz. report, diff, claims list and claims page read it
-like the directory, and compare --resume unpacks it and goes on. Pages that report or claims page
-makes again are left out, and so is the key under which secrets were hidden.
+The pack is a tar archive compressed with xz. report, diff, history, claims list and claims page
+read it like the directory, and compare --resume unpacks it and goes on. Pages that report or claims
+page makes again are left out, and so is the key under which secrets were hidden.
 Exit codes: 0 packed; 2 the directory holds no records, or the file is there already or can't be
 written.";
 

@@ -18,6 +18,7 @@ fn the_help_of_every_verb_is_the_committed_one() {
         "capacity",
         "gate",
         "diff",
+        "history",
         "claims",
         "report",
         "pack",

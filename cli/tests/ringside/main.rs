@@ -21,6 +21,7 @@ mod gate;
 mod generators;
 mod grpc;
 mod help;
+mod history;
 mod hold;
 mod http2;
 mod interop;

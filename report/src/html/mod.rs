@@ -22,5 +22,3 @@ pub use style::swatch;
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-pub(super) use tests::stands_alone;

@@ -241,3 +241,18 @@ fn skewed_noise_costs_a_little_coverage() {
     let share = coverage((1, 7), (0.0, 0.02), skewed);
     assert!(share >= 0.86, "{share}");
 }
+
+#[test]
+fn an_interval_by_student_is_what_few_rounds_get_and_near_what_many_do() {
+    let few = one_start(&[0.1, 0.12, 0.08, 0.11]);
+    assert_eq!(Ratio::by_student(&few, 0.95), Some(ratio(&few)));
+    let mut random = Random::new(11);
+    let logs: Vec<f64> = (0..30).map(|_| 0.1 + 0.02 * random.normal()).collect();
+    let many = one_start(&logs);
+    let (drawn, judged) = (
+        Ratio::by_student(&many, 0.95).expect("enough"),
+        ratio(&many),
+    );
+    assert!(near(drawn.low, judged.low, 0.002) && near(drawn.high, judged.high, 0.002));
+    assert_eq!(Ratio::by_student(&few[..2], 0.95), None);
+}

@@ -175,7 +175,7 @@ fn relative(row: &MeasuredRow, anchors: &[&MeasuredRow], metric: Metric) -> Vec<
 }
 
 /// A round's figure, if it counts and can be a part of a ratio.
-pub(super) fn figure(sample: &Sample, metric: Metric) -> Option<f64> {
+pub fn figure(sample: &Sample, metric: Metric) -> Option<f64> {
     let counts = sample.void().is_none();
     let figure = metric.of(sample).filter(|_| counts)?;
     (figure > 0.0 && figure.is_finite()).then_some(figure)

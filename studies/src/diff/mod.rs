@@ -25,8 +25,10 @@ use load::Stop;
 use serde::Serialize;
 use statistics::{ALPHA, ROUNDS_MIN, Ratio, holm, unpaired};
 
-use anchors::{Anchors, Both, figure};
-use side::{Measured, MeasuredRow};
+pub use anchors::figure;
+pub use side::{Difference, Measured, MeasuredRow, no_comparison};
+
+use anchors::{Anchors, Both};
 
 /// What became of what was measured before.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -27,7 +27,7 @@ const TIMES: [Metric; 2] = [Metric::ResponseTimeP50, Metric::ResponseTimeP99];
 
 /// What was measured, and what of.
 #[derive(Clone, Debug)]
-pub(super) struct Measured {
+pub struct Measured {
     /// What kind of measurement it is, in words.
     kind: &'static str,
     /// What must be the same of two that are compared: what it is, and its value.
@@ -41,9 +41,10 @@ pub(super) struct Measured {
     network: Option<Network>,
     /// The version of ringside.
     version: String,
-    pub(super) smallest: f64,
+    /// Differences below this share are called none.
+    pub smallest: f64,
     /// The rows that are compared, and what else was measured beside them.
-    pub(super) rows: Vec<MeasuredRow>,
+    pub rows: Vec<MeasuredRow>,
     /// The baseline's rounds with those of the baseline once more, if it was measured.
     noise: Option<(Vec<Sample>, Vec<Sample>)>,
     /// The names of those two rows.
@@ -64,10 +65,13 @@ fn phrase(network: &Option<Network>) -> &'static str {
 
 /// A row with its rounds.
 #[derive(Clone, Debug)]
-pub(super) struct MeasuredRow {
-    pub(super) name: String,
-    pub(super) role: Role,
-    pub(super) samples: Vec<Sample>,
+pub struct MeasuredRow {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub role: Role,
+    /// Its rounds, those that don't count among them.
+    pub samples: Vec<Sample>,
     /// The same of each request of a mix, by its name; empty where all requests are alike.
     steps: Vec<(String, Vec<Sample>)>,
     /// What it is asked, where that differs from row to row.
@@ -114,27 +118,45 @@ impl MeasuredRow {
 
     /// Why it is not known to be the same program `after`, if it is not.
     pub(super) fn changed(&self, after: &MeasuredRow) -> Option<String> {
+        match self.difference(after)? {
+            Difference::Seen(why) | Difference::Unknown(why) => Some(why.to_owned()),
+        }
+    }
+
+    /// What keeps it from being the same program `after`; none where it is known to be the same.
+    pub fn difference(&self, after: &MeasuredRow) -> Option<Difference> {
+        use Difference::{Seen, Unknown};
         let (Some(old), Some(new)) = (&self.program, &after.program) else {
-            return Some("its executable wasn't recorded".to_owned());
+            return Some(Unknown("its executable wasn't recorded"));
         };
         let hashes = |facts: &RowFacts| -> Vec<String> {
             let binaries = facts.binaries.iter();
             binaries.map(|binary| binary.sha256.clone()).collect()
         };
-        let why = match (old, new) {
-            _ if old.subject != new.subject => "it's a different subject",
-            _ if old.version != new.version => "its version changed",
-            _ if old.command != new.command => "its command changed",
-            _ if hashes(old) != hashes(new) => "its executable changed",
-            _ if hashes(new).is_empty() => "its executable wasn't recorded",
+        Some(match (old, new) {
+            _ if old.subject != new.subject => Seen("it's a different subject"),
+            _ if old.version != new.version => Seen("its version changed"),
+            _ if old.command != new.command => Seen("its command changed"),
+            _ if hashes(old) != hashes(new) => Seen("its executable changed"),
+            _ if hashes(new).is_empty() => Unknown("its executable wasn't recorded"),
             // All that our own server does is in its program and its command.
             _ if new.own_server => return None,
-            _ if old.source.is_none() || new.source.is_none() => "its source wasn't recorded",
-            _ if old.source != new.source => "its source changed",
+            _ if old.source.is_none() || new.source.is_none() => {
+                Unknown("its source wasn't recorded")
+            }
+            _ if old.source != new.source => Seen("its source changed"),
             _ => return None,
-        };
-        Some(why.to_owned())
+        })
     }
+}
+
+/// What keeps a row from being the same program in two sessions, as a clause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// It is another program.
+    Seen(&'static str),
+    /// It may be the same, which the records don't say.
+    Unknown(&'static str),
 }
 
 impl Measured {
@@ -172,7 +194,8 @@ impl Measured {
         .map_err(named)
     }
 
-    pub(super) fn of_comparison(mut kept: Kept) -> Measured {
+    /// That of a comparison, from its folder.
+    pub fn of_comparison(mut kept: Kept) -> Measured {
         for round in &mut kept.rounds {
             round.sample.start = round.start;
         }
@@ -242,7 +265,11 @@ impl Measured {
         })
     }
 
-    fn of_record(record: &Record) -> Result<Measured, String> {
+    /// That of a run, from its record.
+    ///
+    /// # Errors
+    /// Its plan has no form in JSON.
+    pub fn of_record(record: &Record) -> Result<Measured, String> {
         let plan = serde_json::to_value(&record.plan).map_err(|error| error.to_string())?;
         let facts = [
             ("protocol", &plan["protocol"]),
@@ -315,12 +342,37 @@ impl Measured {
     }
 
     /// What rows are judged by.
-    pub(super) fn metrics(&self) -> impl Iterator<Item = Metric> {
+    pub fn metrics(&self) -> impl Iterator<Item = Metric> {
         let cost = self.at_a_rate && self.kind != "record of a run";
         let cost = cost.then_some(Metric::ServerCpuPerExchange);
         let whole = [self.metric].into_iter().chain(cost);
         let times = TIMES.into_iter().filter(|_| self.is_request);
         whole.filter(|_| !self.is_request).chain(times)
+    }
+
+    /// Whether a row was measured cold, and is therefore left out.
+    pub fn has_cold_rows(&self) -> bool {
+        !self.cold.is_empty()
+    }
+
+    /// The same without its rounds: what remains says what was measured, and takes little room.
+    pub fn without_rounds(mut self) -> Measured {
+        for row in &mut self.rows {
+            row.samples = Vec::new();
+            row.steps = Vec::new();
+        }
+        self.noise = None;
+        self
+    }
+
+    /// What must be the same of two that are compared: what it is, and its value.
+    pub fn workload(&self) -> &[(&'static str, String)] {
+        &self.workload
+    }
+
+    /// The machine.
+    pub fn host(&self) -> &Host {
+        &self.host
     }
 
     /// The requests of a mix, by name, in the order in which rows have them.
@@ -380,8 +432,11 @@ impl Measured {
         noise_floor(side(again), side(baseline), metric, 1)
     }
 
-    /// Whether the two can be compared; else the reason that they cannot.
-    pub(super) fn comparable(&self, after: &Measured) -> Result<(), String> {
+    /// Whether the two can be compared.
+    ///
+    /// # Errors
+    /// The reason that they cannot.
+    pub fn comparable(&self, after: &Measured) -> Result<(), String> {
         if self.kind != after.kind {
             return Err(format!(
                 "one is a {}, the other a {}",
@@ -429,8 +484,9 @@ impl Measured {
         Ok(())
     }
 
-    /// What differs and does not forbid to compare.
-    pub(super) fn cautions(&self, after: &Measured) -> Vec<String> {
+    /// What surrounds the rows and differs, such as the kernel: it may have changed their figures,
+    /// and does not forbid to compare.
+    pub fn surroundings(&self, after: &Measured) -> Vec<String> {
         let (old, new) = (&self.host, &after.host);
         let facts = [
             ("kernel", &old.kernel, &new.kernel),
@@ -456,6 +512,19 @@ impl Measured {
                  figures"
             ));
         }
+        if self.version != after.version {
+            cautions.push(sentence(
+                "version of ringside",
+                &self.version,
+                &after.version,
+            ));
+        }
+        cautions
+    }
+
+    /// What differs and does not forbid to compare.
+    pub(super) fn cautions(&self, after: &Measured) -> Vec<String> {
+        let mut cautions = self.surroundings(after);
         if let (Some(before), Some(now)) = (self.equal_rate, after.equal_rate)
             && before != now
         {
@@ -463,13 +532,6 @@ impl Measured {
                 "the figures at the equal rate can't be compared, because it was {before}/s and is \
                  {now}/s: to fix it, write equal_rate = \"{now}\" into [judge]; what is compared \
                  here are those of the closed loop"
-            ));
-        }
-        if self.version != after.version {
-            cautions.push(sentence(
-                "version of ringside",
-                &self.version,
-                &after.version,
             ));
         }
         if self.workload != after.workload {
@@ -486,7 +548,7 @@ impl Measured {
 }
 
 /// Why a folder holds no comparison, if it doesn't: what else it is.
-fn no_comparison(folder: &Path) -> Option<String> {
+pub fn no_comparison(folder: &Path) -> Option<String> {
     let holds = |file: &str| folder.join(file).is_file();
     let others = [
         (SWEEP, "a sweep; give the directory of one of its points"),

@@ -115,6 +115,21 @@ impl Failure {
         }
     }
 
+    /// A name that nobody knows: what is wrong, the names that may be meant, and where all are.
+    pub(crate) fn unknown(what: &str, near: &[&str], all: &str) -> Failure {
+        let meant = match near {
+            [] => String::new(),
+            [one] => format!("; did you mean {one}?"),
+            [first @ .., last] => format!("; did you mean {} or {last}?", first.join(", ")),
+        };
+        Failure::usage(format!("{what}{meant} ({all})"))
+    }
+
+    /// Standard output that takes nothing.
+    pub(crate) fn printing(error: io::Error) -> Failure {
+        Failure::running(format!("can't write to standard output: {error}"))
+    }
+
     /// Signals that cannot be caught.
     pub(crate) fn signals(error: io::Error) -> Failure {
         Failure::running(format!("can't install signal handlers: {error}"))

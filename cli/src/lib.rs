@@ -13,6 +13,7 @@ mod compare;
 mod diff;
 mod doctor;
 mod exit;
+mod explain;
 mod fault_proxy;
 mod gate;
 mod history;
@@ -22,6 +23,7 @@ mod output;
 mod pack;
 mod report;
 mod run;
+mod schema;
 mod serve;
 mod subjects;
 
@@ -33,6 +35,8 @@ use args::{Arguments, Parsed, Verb};
 use exit::{Exit, Failure};
 use load::redaction::guessed;
 use output::terminal::{self, Paint};
+
+pub use schema::Schema;
 
 /// The whole program: parses `arguments`, the program's name first, and does what they ask.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -73,6 +77,11 @@ pub fn definition() -> clap::Command {
     args::definition()
 }
 
+/// The schemas that `ringside schema` prints, for generated documents.
+pub fn schemas() -> &'static [Schema] {
+    &schema::SCHEMAS
+}
+
 /// The verbs in the order of the help, for generated documents.
 pub fn verbs() -> Vec<String> {
     args::verbs()
@@ -95,6 +104,8 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Verb::Subjects(subjects) => subjects::run(&subjects, no_color),
         Verb::Claims(claims) => claims::run(&claims, no_color),
         Verb::Doctor(doctor) => doctor::run(&doctor, no_color),
+        Verb::Explain(explain) => explain::run(&explain, no_color),
+        Verb::Schema(schema) => schema::run(&schema, no_color),
     }
 }
 

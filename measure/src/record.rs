@@ -776,8 +776,8 @@ pub(crate) fn read_json<R: DeserializeOwned>(text: &str, version: u32) -> Result
     serde_json::from_str(text).map_err(|error| format!("the record is damaged: {error}"))
 }
 
-/// The JSON Schema of any record, likewise.
-pub(crate) fn schema_of<R: JsonSchema>() -> String {
+/// The JSON Schema of any record, or of whatever else is written for programs, likewise.
+pub fn schema_of<R: JsonSchema>() -> String {
     let schema = schemars::schema_for!(R);
     let mut text = format!("{:#}", schema.as_value());
     text.push('\n');

@@ -1,8 +1,8 @@
 //! Documents that are generated: whole files, and blocks between markers in Markdown files.
 //!
-//! Whole files are the JSON Schemas of records, the help of each verb, and the book's page of help.
-//! A block starts with a line `<!-- begin SOURCE -->` and ends with `<!-- end -->`. Everything
-//! between is written by `cargo xtask docs` from its source:
+//! Whole files are the JSON Schemas that `ringside schema` prints, the help of each verb, and the
+//! book's page of help. A block starts with a line `<!-- begin SOURCE -->` and ends with
+//! `<!-- end -->`. Everything between is written by `cargo xtask docs` from its source:
 //!
 //! - `file PATH`: a file of the repository, in a fence unless it is Markdown itself.
 //! - `lines FROM-TO PATH`: some of its lines, in a fence.
@@ -20,10 +20,8 @@ use crate::workspace::Workspace;
 const BEGIN: &str = "<!-- begin ";
 const END: &str = "<!-- end -->";
 
-/// Where the JSON Schemas of records lie.
-const SCHEMA: &str = "schema/record.schema.json";
-const HOLD_SCHEMA: &str = "schema/hold.schema.json";
-const INTERVAL_SCHEMA: &str = "schema/interval.schema.json";
+/// Where the JSON Schemas lie, as `NAME.schema.json`.
+const SCHEMAS: &str = "schema";
 /// Where the help of each verb lies, as `VERB.txt`.
 const HELP: &str = "cli/tests/help";
 /// The page of the book with the help of every verb.
@@ -76,20 +74,11 @@ fn stale(workspace: &Workspace, whole: Vec<Document>) -> Vec<Complaint> {
 
 /// The documents that are generated from first to last line.
 fn whole() -> Vec<Document> {
-    let mut documents = vec![
-        Document {
-            path: SCHEMA.to_string(),
-            text: load::record_schema(),
-        },
-        Document {
-            path: HOLD_SCHEMA.to_string(),
-            text: load::hold::record_schema(),
-        },
-        Document {
-            path: INTERVAL_SCHEMA.to_string(),
-            text: measure::interval::schema_json(),
-        },
-    ];
+    let schema = |schema: &cli::Schema| Document {
+        path: format!("{SCHEMAS}/{}.schema.json", schema.name),
+        text: (schema.text)(),
+    };
+    let mut documents: Vec<Document> = cli::schemas().iter().map(schema).collect();
     let verbs = cli::verbs();
     let mut page = String::from(
         "# Help texts\n\nWhat `ringside --help` and `ringside VERB --help` print, one section per \

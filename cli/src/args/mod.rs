@@ -6,6 +6,7 @@ pub(crate) mod claims;
 pub(crate) mod compare;
 pub(crate) mod diff;
 pub(crate) mod doctor;
+pub(crate) mod explain;
 pub(crate) mod fault_proxy;
 pub(crate) mod gate;
 pub(crate) mod history;
@@ -17,6 +18,7 @@ pub(crate) mod network;
 pub(crate) mod pack;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod schema;
 pub(crate) mod secrets;
 pub(crate) mod serve;
 pub(crate) mod servers;
@@ -100,6 +102,10 @@ pub(crate) enum Verb {
     Doctor(doctor::Doctor),
     /// List, build, check or add servers to compare
     Subjects(subjects::Subjects),
+    /// Say what a check, a verdict, an error or an exit code means, and what to do
+    Explain(explain::Explain),
+    /// Print the JSON Schema of what ringside writes for programs
+    Schema(schema::Schema),
 }
 
 /// What parsing the arguments came to.

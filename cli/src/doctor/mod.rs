@@ -7,6 +7,7 @@ mod rules;
 mod timers;
 
 use measure::needs::{Connections, Facts as Needs, Need, Over, Spoken};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::doctor::{Doctor, Format};
@@ -15,7 +16,7 @@ use crate::output::terminal::{self, Paint};
 use crate::output::width;
 
 /// One thing about the host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Finding {
     /// What it belongs to: kernel, io_uring, processor, memory, limits, network or connections.
     area: &'static str,
@@ -32,7 +33,7 @@ pub(crate) struct Finding {
 }
 
 /// Whether something is well.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum State {
     /// It is.
@@ -44,10 +45,13 @@ pub(crate) enum State {
 }
 
 /// Everything that was found.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Report {
+    /// The version of this schema.
     schema_version: u32,
+    /// How many of the findings are warnings.
     warnings: usize,
+    /// All that was looked at, in the order of the areas.
     findings: Vec<Finding>,
     /// Whether the connections of --connections find what they need.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,8 +59,9 @@ struct Report {
 }
 
 /// Whether so many connections can stand here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 struct Room {
+    /// How many connections were asked for.
     number: u32,
     /// None of what they need is missing altogether.
     fit: bool,
@@ -91,6 +96,11 @@ impl Room {
             (false, _) => format!("{number} connections don't fit: {things} to fix, see above."),
         }
     }
+}
+
+/// The JSON Schema of what is printed for programs.
+pub(crate) fn schema() -> String {
+    measure::record::schema_of::<Report>()
 }
 
 /// Looks, and prints.

@@ -24,6 +24,8 @@ fn the_help_of_every_verb_is_the_committed_one() {
         "pack",
         "doctor",
         "subjects",
+        "explain",
+        "schema",
     ];
     assert_eq!(verbs, known);
     for verb in std::iter::once("ringside").chain(verbs.iter().map(String::as_str)) {

@@ -62,7 +62,7 @@ fn schema() -> Value {
 
 /// Checks `value` against `schema` and says where it breaks it. Knows the keywords that our schema
 /// uses (JSON Schema 2020-12) and refuses any other, so that nothing passes unchecked.
-fn faults(root: &Value, schema: &Value, value: &Value, place: &str) -> Vec<String> {
+pub(crate) fn faults(root: &Value, schema: &Value, value: &Value, place: &str) -> Vec<String> {
     let rules = match schema {
         Value::Bool(true) => return Vec::new(),
         Value::Object(rules) => rules,

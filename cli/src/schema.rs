@@ -1,0 +1,81 @@
+//! `ringside schema`: the JSON Schema of what the program writes for other programs.
+
+use explain::nearest;
+use measure::foreign::Foreign;
+
+use crate::args::schema::Schema as Arguments;
+use crate::doctor;
+use crate::exit::{Exit, Failure};
+use crate::output::terminal::{self, Paint};
+use crate::output::width;
+
+/// The schema of one kind of document.
+#[derive(Clone, Copy, Debug)]
+pub struct Schema {
+    /// How `ringside schema` calls it, and its file in `schema/`.
+    pub name: &'static str,
+    /// What it describes, in a few words.
+    pub about: &'static str,
+    /// It, as indented JSON with a line feed at its end.
+    pub text: fn() -> String,
+}
+
+/// All of them.
+pub(crate) static SCHEMAS: [Schema; 4] = [
+    Schema {
+        name: "record",
+        about: "what run --format json prints, and rounds keep as `record`",
+        text: load::record_schema,
+    },
+    Schema {
+        name: "hold",
+        about: "what hold --format json prints",
+        text: load::hold::record_schema,
+    },
+    Schema {
+        name: "interval",
+        about: "a line of run --intervals",
+        text: measure::interval::schema_json,
+    },
+    Schema {
+        name: "doctor",
+        about: "what doctor --format json prints",
+        text: doctor::schema,
+    },
+];
+
+/// Prints the schema of that name, or lists all of them.
+pub(crate) fn run(arguments: &Arguments, no_color: bool) -> Result<Exit, Failure> {
+    let text = match arguments.name.as_deref() {
+        None => list(Paint::for_stdout(no_color)),
+        Some(name) => {
+            let known = SCHEMAS.iter().find(|schema| schema.name == name);
+            (known.ok_or_else(|| unknown(name))?.text)()
+        }
+    };
+    terminal::print(&text).map_err(Failure::printing)?;
+    Ok(Exit::Ok)
+}
+
+/// The names, a line for each.
+fn list(paint: Paint) -> String {
+    let names = SCHEMAS.iter().map(|schema| schema.name.len());
+    let width = names.max().unwrap_or(0);
+    let line = |schema: &Schema| format!("{:<width$}  {}\n", schema.name, schema.about);
+    width::wrapped(
+        &SCHEMAS.iter().map(line).collect::<String>(),
+        paint.columns(),
+    )
+}
+
+fn unknown(name: &str) -> Failure {
+    let names = SCHEMAS.iter().map(|schema| schema.name);
+    Failure::unknown(
+        &format!(
+            "there is no schema of the name {:?}",
+            Foreign::new(name).to_string()
+        ),
+        &nearest(&name.to_lowercase(), names),
+        "ringside schema lists all of them",
+    )
+}

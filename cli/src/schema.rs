@@ -4,7 +4,6 @@ use explain::nearest;
 use measure::foreign::Foreign;
 
 use crate::args::schema::Schema as Arguments;
-use crate::doctor;
 use crate::exit::{Exit, Failure};
 use crate::output::terminal::{self, Paint};
 use crate::output::width;

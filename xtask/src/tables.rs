@@ -278,6 +278,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "doctor",
+        holds: "what a host costs a measurement, and the commands that change it",
+        imports: &["engine", "measure"],
+        test_imports: &[],
+    },
+    Crate {
         name: "explain",
         holds: "what the words mean that the program prints: a page of the book; nearest names",
         imports: &[],
@@ -288,6 +294,7 @@ pub(crate) const CRATES: &[Crate] = &[
         holds: "the program `ringside`: arguments in, wiring, words out",
         imports: &[
             "capacity",
+            "doctor",
             "engine",
             "explain",
             "faultproxy",

@@ -5,10 +5,8 @@ use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 
 use measure::host::Host;
-use supervisor::network::namespace::Refused;
 
 use super::timers::{self, Lateness};
-use crate::network;
 
 /// The host as it is now.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +37,7 @@ pub(super) struct Facts {
 
 impl Facts {
     /// Reads them all.
-    pub(super) fn read() -> Facts {
+    pub(super) fn read(private_network: Result<(), String>) -> Facts {
         let text = |path: &str| fs::read_to_string(path).ok();
         let number = |path: &str| text(path)?.trim().parse().ok();
         Facts {
@@ -54,7 +52,7 @@ impl Facts {
             load: text("/proc/loadavg").as_deref().and_then(first_number),
             timers: timers::lateness(),
             steal: text("/proc/stat").as_deref().and_then(steal_share),
-            private_network: Some(network::possible().map_err(|Refused(why)| why)),
+            private_network: Some(private_network),
             device_binding: device_binding(),
         }
     }

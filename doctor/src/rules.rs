@@ -413,7 +413,7 @@ impl Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::timers::Lateness;
+    use crate::timers::Lateness;
 
     const LATE: Lateness = Lateness {
         p50_us: 55.0,

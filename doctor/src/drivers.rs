@@ -99,7 +99,7 @@ fn descriptors() -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::State;
+    use crate::State;
 
     #[test]
     fn the_findings_name_the_driver_the_switch_and_the_limit() {

@@ -187,7 +187,11 @@ fn rules_and_dashboards_are_sound_and_name_metrics_that_there_are() {
     // Something fails, so that there is every kind of metric.
     let (server, target) = (Server::start(&[]), free_port());
     let mut run = command(&["run", "-R", "50", "-d", "3s", "--timeout", "100ms"]);
-    run.args(["--metrics", &format!("127.0.0.1:{target}"), &server.at("/reset")]);
+    run.args([
+        "--metrics",
+        &format!("127.0.0.1:{target}"),
+        &server.at("/reset"),
+    ]);
     let run = start(&mut run);
     let mut shown = String::new();
     until("there are metrics", || {
@@ -195,9 +199,13 @@ fn rules_and_dashboards_are_sound_and_name_metrics_that_there_are() {
         shown.contains("ringside_errors_total{")
     });
     drop(run);
-    for name in names(&rules).into_iter().chain(names(&expressions.join(" "))) {
+    for name in names(&rules)
+        .into_iter()
+        .chain(names(&expressions.join(" ")))
+    {
         // Nothing is answered there.
-        let is_shown = shown.contains(&format!("# TYPE {name} ")) || name == "ringside_answers_total";
+        let is_shown =
+            shown.contains(&format!("# TYPE {name} ")) || name == "ringside_answers_total";
         assert!(is_shown, "{name} is not in:\n{shown}");
     }
 }
@@ -282,12 +290,22 @@ fn an_alert_fires_while_answers_take_long_and_clears_when_they_do_not() {
     let (_prometheus, _) = prometheus(&folder, target, &more);
     let load = |path: &str| -> Running {
         let metrics = format!("127.0.0.1:{target}");
-        let words = ["run", "-R", "40", "-c", "60", "-d", "50s", "--run-name", "a", "--metrics"];
+        let words = [
+            "run",
+            "-R",
+            "40",
+            "-c",
+            "60",
+            "-d",
+            "50s",
+            "--run-name",
+            "a",
+            "--metrics",
+        ];
         start(command(&words).args([&*metrics, &server.at(path)]))
     };
     let slow = load("/delay/800ms");
     hear(&said, "RingsideResponseTimeHigh", "firing");
-    slow.signal(Signal::INT);
     slow.signal(Signal::INT);
     slow.end();
     let quick = load("/");

@@ -211,12 +211,16 @@ fn lines_have_standard_output_for_themselves_and_the_report_is_beside() {
     let (server, folder) = (Server::start(&[]), Folder::new());
     let file = folder.write("said.txt", "before\n");
     let said = fs::File::options().append(true).open(&file).unwrap();
-    let words = ["run", "-d", "1500ms", "--intervals", "-", &server.at("/")];
+    let url = server.at("/");
+    let words = ["run", "-d", "1500ms", "--intervals", "-", &url];
     let output = command(&words).stderr(said).output().unwrap();
     let lines = lines(&String::from_utf8(output.stdout).unwrap());
     assert_eq!(lines.len(), 3, "two seconds and the drain: {lines:?}");
     let said = fs::read_to_string(&file).unwrap();
-    assert!(said.starts_with("before\n") && said.contains("Requests/sec:"), "{said}");
+    assert!(
+        said.starts_with("before\n") && said.contains("Requests/sec:"),
+        "{said}"
+    );
 }
 
 #[test]

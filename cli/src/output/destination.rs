@@ -67,6 +67,13 @@ impl Destination {
         }))
     }
 
+    /// Standard error, where standard output is somebody else's.
+    pub(crate) fn stderr() -> Result<Destination, String> {
+        let kept = rustix::io::dup(rustix::stdio::stderr());
+        let kept = kept.map(|kept| Destination::Special(kept.into(), "/dev/stderr".into()));
+        kept.map_err(|error| format!("can't keep standard error: {error}; give a file with -o"))
+    }
+
     /// Standard output, where everybody else from now on writes to standard error: what a script
     /// prints is no part of the data.
     pub(crate) fn apart() -> Result<Destination, String> {

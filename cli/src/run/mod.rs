@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
             Err(why) => record.warnings.push(format!("there's no control: {why}")),
         }
     }
-    let watched = watching.finish(&stop);
+    let (watched, metrics) = watching.finish();
     record.thresholds = check::judge(&arguments.thresholds, &record);
     let paint = match destination {
         Destination::Stdout => Paint::for_stdout(no_color),
@@ -88,13 +88,16 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         Some(signal) => Ok(Exit::Stopped(signal)),
         None => exit(&record, crossed),
     };
+    if let Some(metrics) = metrics {
+        metrics.linger(|| stop.requested().is_some());
+    }
     Failure::unless_written(written.and(watched), end)
 }
 
 /// Where the report goes; what a script prints is no part of data.
 fn place(arguments: &Run, plan: &Plan) -> Result<Destination, String> {
     if watching::takes_stdout(arguments) && arguments.output.is_none() {
-        return Destination::open(Some("/dev/stderr".as_ref()));
+        return Destination::stderr();
     }
     let is_data = arguments.format != Format::Text && arguments.output.is_none();
     match plan.script.is_some() && is_data {

@@ -99,17 +99,14 @@ impl Watching {
         }
     }
 
-    /// The run is over: says what a reader didn't get, and waits until the metrics were scraped
-    /// once more or `stop` is requested.
-    pub(super) fn finish(mut self, stop: &Stop) -> Result<(), String> {
+    /// The run is over: what a reader didn't get, and the metrics, which are to be scraped once
+    /// more when the report is written.
+    pub(super) fn finish(mut self) -> (Result<(), String>, Option<Metrics>) {
         self.line.clear();
         self.screen = None;
         self.hub.close();
         let written = self.lines.map_or(Ok(()), |lines| lines.finish(self.given));
-        if let Some(metrics) = self.metrics {
-            metrics.linger(|| stop.requested().is_some());
-        }
-        written
+        (written, self.metrics)
     }
 }
 

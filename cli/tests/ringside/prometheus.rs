@@ -1,14 +1,18 @@
 //! A real Prometheus scrapes a run, and has what the record has.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 
 use measure::time::unix_nanoseconds;
+use rustix::process::Signal;
 use serde_json::Value;
 
-use super::child::{Folder, Server, command, start, until};
+use super::child::{Folder, PATIENCE, Running, Server, assert_says, command, start, until};
 use super::peers::{Peer, installed, peer, ready};
 use super::ports::free_port;
 
@@ -23,11 +27,13 @@ fn get(port: u16, path: &str) -> Option<String> {
     head.starts_with("HTTP/1.1 200").then(|| body.to_owned())
 }
 
-/// A Prometheus that scrapes `target` each second, with native histograms.
-fn prometheus(folder: &Folder, target: u16) -> (Peer, u16) {
+/// A Prometheus that scrapes `target` each second, with native histograms; `more` of its
+/// configuration.
+fn prometheus(folder: &Folder, target: u16, more: &str) -> (Peer, u16) {
     let port = free_port();
     let configuration = format!(
-        "global: {{scrape_interval: 1s, scrape_timeout: 1s}}\nscrape_configs:\n  - \
+        "global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}\n{more}\
+         scrape_configs:\n  - \
          job_name: load\n    static_configs: [{{targets: [\"127.0.0.1:{target}\"]}}]\n"
     );
     let file = folder.write("prometheus.yml", &configuration);
@@ -65,7 +71,7 @@ fn prometheus_has_every_request_and_the_percentiles_of_the_report() {
     }
     let (server, folder) = (Server::start(&[]), Folder::new());
     let target = free_port();
-    let (_prometheus, port) = prometheus(&folder, target);
+    let (_prometheus, port) = prometheus(&folder, target, "");
     let record = folder.path("record.json");
     let mut run = command(&[
         "run", "-R", "500", "-d", "4s", "--format", "json", "-o", &record,
@@ -120,4 +126,189 @@ fn passes_promtool(text: &str) {
     let output = promtool.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && said.is_empty(), "{said}\n{text}");
+}
+
+/// What is for Prometheus and Grafana.
+fn integrations(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../integrations")
+        .join(name)
+}
+
+/// Runs `promtool` in a folder, and holds it to success.
+fn promtool(folder: &Path, words: &[&str]) {
+    let mut promtool = Command::new("promtool");
+    let output = promtool.args(words).current_dir(folder).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{words:?}: {said}{shown}");
+}
+
+/// The expressions of a dashboard's panels, with what Grafana fills in.
+fn expressions(dashboard: &Value) -> Vec<String> {
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let targets = panels.flat_map(|panel| panel["targets"].as_array().unwrap());
+    let expressions = targets.map(|target| target["expr"].as_str().unwrap());
+    expressions
+        .map(|one| one.replace("$run", ".*").replace("$__rate_interval", "1m"))
+        .collect()
+}
+
+/// The names of our metrics in a text.
+fn names(text: &str) -> Vec<&str> {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    let ours = words.filter(|word| word.starts_with("ringside_"));
+    ours.map(|word| word.strip_suffix("_bucket").unwrap_or(word))
+        .collect()
+}
+
+#[test]
+fn rules_and_dashboards_are_sound_and_name_metrics_that_there_are() {
+    if !installed("promtool", "--version") {
+        return;
+    }
+    let rules = integrations("prometheus");
+    promtool(&rules, &["check", "rules", "ringside.rules.yml"]);
+    promtool(&rules, &["test", "rules", "ringside.tests.yml"]);
+    let rules = fs::read_to_string(rules.join("ringside.rules.yml")).unwrap();
+    let dashboard = fs::read_to_string(integrations("grafana/run.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&dashboard).unwrap();
+    let expressions = expressions(&dashboard);
+    assert!(expressions.len() > 10, "{expressions:?}");
+    let folder = Folder::new();
+    let recorded = (0..).zip(&expressions).map(|(place, expression)| {
+        let expression = serde_json::to_string(expression).unwrap();
+        format!("      - {{record: 'panel:{place}', expr: {expression}}}\n")
+    });
+    let recorded: String = recorded.collect();
+    let recorded = format!("groups:\n  - name: panels\n    rules:\n{recorded}");
+    let file = folder.write("panels.yml", &recorded);
+    promtool(Path::new("/"), &["check", "rules", &file]);
+    // Something fails, so that there is every kind of metric.
+    let (server, target) = (Server::start(&[]), free_port());
+    let mut run = command(&["run", "-R", "50", "-d", "3s", "--timeout", "100ms"]);
+    run.args([
+        "--metrics",
+        &format!("127.0.0.1:{target}"),
+        &server.at("/reset"),
+    ]);
+    let run = start(&mut run);
+    let mut shown = String::new();
+    until("there are metrics", || {
+        shown = get(target, "/metrics").unwrap_or_default();
+        shown.contains("ringside_errors_total{")
+    });
+    drop(run);
+    for name in names(&rules)
+        .into_iter()
+        .chain(names(&expressions.join(" ")))
+    {
+        // Nothing is answered there.
+        let is_shown =
+            shown.contains(&format!("# TYPE {name} ")) || name == "ringside_answers_total";
+        assert!(is_shown, "{name} is not in:\n{shown}");
+    }
+}
+
+/// Takes what an Alertmanager says, and tells the names and states of the alerts.
+fn webhook() -> (u16, Receiver<(String, String)>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (sender, said) = channel();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let mut length = 0;
+            for line in reader.by_ref().lines().map_while(Result::ok) {
+                let line = line.to_ascii_lowercase();
+                if let Some(text) = line.strip_prefix("content-length:") {
+                    length = text.trim().parse().unwrap();
+                }
+                if line.is_empty() {
+                    break;
+                }
+            }
+            let mut body = vec![0; length];
+            let _ = reader.read_exact(&mut body);
+            let head = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            let _ = stream.write_all(head.as_bytes());
+            let Ok(body) = serde_json::from_slice::<Value>(&body) else {
+                continue;
+            };
+            for alert in body["alerts"].as_array().into_iter().flatten() {
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                // Nobody listens once the test is over.
+                let _ = sender.send((text(&alert["labels"]["alertname"]), text(&alert["status"])));
+            }
+        }
+    });
+    (port, said)
+}
+
+/// Waits until an alert is in this state.
+fn hear(said: &Receiver<(String, String)>, name: &str, state: &str) {
+    let mut heard = Vec::new();
+    while !heard.contains(&(name.to_owned(), state.to_owned())) {
+        let next = said.recv_timeout(PATIENCE);
+        heard.push(next.unwrap_or_else(|_| panic!("{name} is {state}: only {heard:?}")));
+    }
+}
+
+#[test]
+fn an_alert_fires_while_answers_take_long_and_clears_when_they_do_not() {
+    let tools = ["prometheus", "prometheus-alertmanager"];
+    if !tools.iter().all(|tool| installed(tool, "--version")) {
+        return;
+    }
+    let (server, folder, target) = (Server::start(&[]), Folder::new(), free_port());
+    let (hook, said) = webhook();
+    let alerts = free_port();
+    let configuration = format!(
+        "route: {{receiver: test, group_wait: 0s, group_interval: 1s}}\nreceivers:\n  - name: test\n    \
+         webhook_configs: [{{url: 'http://127.0.0.1:{hook}/', send_resolved: true}}]\n"
+    );
+    let file = folder.write("alertmanager.yml", &configuration);
+    let _alertmanager = peer(Command::new("prometheus-alertmanager").args([
+        &format!("--config.file={file}"),
+        &format!("--storage.path={}", folder.path("alerts")),
+        &format!("--web.listen-address=127.0.0.1:{alerts}"),
+        "--cluster.listen-address=",
+        "--log.level=error",
+    ]));
+    ready(alerts, "prometheus-alertmanager");
+    // The same rules, but that a test needn't wait for a minute.
+    let rules = integrations("prometheus/ringside.rules.yml");
+    let rules = fs::read_to_string(rules).unwrap();
+    assert_says(&rules, "for: 15s");
+    let rules = rules.replace("for: 15s", "for: 1s").replace("[1m]", "[4s]");
+    let rules = folder.write("rules.yml", &rules);
+    let more = format!(
+        "rule_files: ['{rules}']\nalerting: {{alertmanagers: [{{static_configs: [{{targets: \
+         ['127.0.0.1:{alerts}']}}]}}]}}\n"
+    );
+    let (_prometheus, _) = prometheus(&folder, target, &more);
+    let load = |path: &str| -> Running {
+        let metrics = format!("127.0.0.1:{target}");
+        let words = [
+            "run",
+            "-R",
+            "40",
+            "-c",
+            "60",
+            "-d",
+            "50s",
+            "--run-name",
+            "a",
+            "--metrics",
+        ];
+        start(command(&words).args([&*metrics, &server.at(path)]))
+    };
+    let slow = load("/delay/800ms");
+    hear(&said, "RingsideResponseTimeHigh", "firing");
+    slow.signal(Signal::INT);
+    slow.end();
+    let quick = load("/");
+    hear(&said, "RingsideResponseTimeHigh", "resolved");
+    drop(quick);
 }

@@ -207,6 +207,23 @@ fn a_reader_that_goes_away_costs_the_run_nothing() {
 }
 
 #[test]
+fn lines_have_standard_output_for_themselves_and_the_report_is_beside() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let file = folder.write("said.txt", "before\n");
+    let said = fs::File::options().append(true).open(&file).unwrap();
+    let url = server.at("/");
+    let words = ["run", "-d", "1500ms", "--intervals", "-", &url];
+    let output = command(&words).stderr(said).output().unwrap();
+    let lines = lines(&String::from_utf8(output.stdout).unwrap());
+    assert_eq!(lines.len(), 3, "two seconds and the drain: {lines:?}");
+    let said = fs::read_to_string(&file).unwrap();
+    assert!(
+        said.starts_with("before\n") && said.contains("Requests/sec:"),
+        "{said}"
+    );
+}
+
+#[test]
 fn what_a_reader_did_not_take_or_a_disk_did_not_hold_is_said_at_the_end() {
     let (server, folder) = (Server::start(&[]), Folder::new());
     let run = Run::start(&server, &folder, &["--intervals", "/dev/full"]);

@@ -265,8 +265,9 @@ fn an_alert_fires_while_answers_take_long_and_clears_when_they_do_not() {
     let (hook, said) = webhook();
     let alerts = free_port();
     let configuration = format!(
-        "route: {{receiver: test, group_wait: 0s, group_interval: 1s}}\nreceivers:\n  - name: test\n    \
-         webhook_configs: [{{url: 'http://127.0.0.1:{hook}/', send_resolved: true}}]\n"
+        "route: {{receiver: test, group_wait: 0s, group_interval: 1s}}\nreceivers:\n  - \
+         name: test\n    webhook_configs: [{{url: 'http://127.0.0.1:{hook}/', \
+         send_resolved: true}}]\n"
     );
     let file = folder.write("alertmanager.yml", &configuration);
     let _alertmanager = peer(Command::new("prometheus-alertmanager").args([

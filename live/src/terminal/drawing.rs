@@ -294,13 +294,11 @@ mod tests {
             let shown = screen(&state, width, height);
             for part in [
                 "12s of 30s",
-                "900.00/s",
+                "0.90k/s of 1.00k/s due",
                 "p99",
-                "500 timeout",
                 "1200 timeout",
             ] {
-                let expected = part != "500 timeout";
-                assert_eq!(shown.contains(part), expected, "{part}, {width}\n{shown}");
+                assert!(shown.contains(part), "{part}, {width}\n{shown}");
             }
             assert_eq!(shown.contains("log in"), width >= 50, "{shown}");
             assert_eq!(shown.contains("response time"), width >= 50, "{shown}");

@@ -165,7 +165,7 @@ mod tests {
             |sparse| sparse.cells.reverse(),
             |sparse| sparse.cells[0].1 = 0,
             |sparse| sparse.cells[0].1 = u64::MAX,
-            |sparse| sparse.min_ns = 0,
+            |sparse| sparse.min_ns = u64::MAX,
         ];
         for (place, spoil) in spoils.into_iter().enumerate() {
             let mut spoilt = sound.clone();

@@ -9,7 +9,6 @@ mod protobuf;
 mod text;
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -74,7 +73,6 @@ impl Metrics {
     /// happened once more, for as long as it took between the last scrapes and half of that, a
     /// minute at most, or until `is_enough`.
     pub fn linger(self, is_enough: impl Fn() -> bool) {
-        self.board.is_over.store(1, Ordering::Release);
         let until = Time::now() + self.board.patience();
         while Time::now() < until && !self.board.has_shown_the_end() && !is_enough() {
             sleep_until(Time::now() + POLL);
@@ -90,7 +88,6 @@ struct Board {
     labels: Labels,
     sums: Mutex<Sums>,
     scrapes: Mutex<Scrapes>,
-    is_over: AtomicU64,
 }
 
 #[derive(Default)]
@@ -117,7 +114,6 @@ impl Board {
             labels,
             sums: Mutex::default(),
             scrapes: Mutex::default(),
-            is_over: AtomicU64::new(0),
         }
     }
 

@@ -20,8 +20,14 @@ fn of_redis(redis: &Redis, more: &str) -> String {
     )
 }
 
-/// Waits until Redis is asked: before that, nobody is there.
+/// Waits until Redis is asked and revocations are heard: before that nobody is there, and who was
+/// is forgotten again.
 fn wait_for_stores(gateway: &Gateway, path: &str, status: u16) {
+    let hears = "ringside_gateway_users_state{users=\"a\",state=\"hears_revocations\"} 1";
+    until("revocations are heard", || {
+        let said = gateway.running().figures().text();
+        said.lines().any(|line| line == hears)
+    });
     until("the stores are connected", || {
         gateway.get(path).status == status
     });

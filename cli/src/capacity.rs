@@ -13,9 +13,9 @@ use crate::args::capacity::Capacity;
 use crate::compare::{Talk, keep, look};
 use crate::exit::{Exit, Failure};
 use crate::network;
-use crate::output::terminal::{self, Paint};
 use crate::run::{plan, targets};
 use crate::this_program;
+use output::terminal::{self, Paint};
 
 /// A URL that only serves to see what the flags about a load would make of it.
 const ANY: &str = "http://localhost/";

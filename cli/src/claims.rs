@@ -20,7 +20,7 @@ use crate::args::claims::{Action, Claims, DIR, Lang};
 use crate::compare::{Talk, say_unwritten};
 use crate::exit::{Exit, Failure};
 use crate::network;
-use crate::output::{table, terminal};
+use output::{table, terminal};
 
 /// What `--quick` stands for.
 const QUICK_ROUNDS: u32 = 3;

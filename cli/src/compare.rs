@@ -22,11 +22,11 @@ use crate::args::compare::Compare;
 use crate::args::servers::{Servers, Typed};
 use crate::exit::{Exit, Failure};
 use crate::network;
-use crate::output::progress::Line;
-use crate::output::terminal::{self, Paint};
-use crate::output::width;
 use crate::run::route::secure;
 use crate::this_program;
+use output::progress::Line;
+use output::terminal::{self, Paint};
+use output::width;
 
 /// What `--quick` stands for.
 const QUICK_ROUNDS: u32 = 3;

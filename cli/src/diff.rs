@@ -4,7 +4,7 @@ use engine::signal::Stop;
 
 use crate::args::diff::Diff;
 use crate::exit::{Exit, Failure};
-use crate::output::terminal;
+use output::terminal;
 
 /// Says what became of what was measured before.
 pub(crate) fn run(arguments: &Diff) -> Result<Exit, Failure> {

@@ -7,8 +7,8 @@ use supervisor::network::namespace::Refused;
 use crate::args::doctor::{Doctor, Format};
 use crate::exit::{Exit, Failure};
 use crate::network;
-use crate::output::terminal::{self, Paint};
-use crate::output::width;
+use output::terminal::{self, Paint};
+use output::width;
 
 /// Looks, and prints.
 pub(crate) fn run(arguments: &Doctor, no_color: bool) -> Result<Exit, Failure> {

@@ -5,8 +5,8 @@ use measure::foreign::Foreign;
 
 use crate::args::explain::Explain;
 use crate::exit::{Exit, Failure};
-use crate::output::terminal::{self, Paint};
-use crate::output::width;
+use output::terminal::{self, Paint};
+use output::width;
 
 /// Explains the word, or lists all of them.
 pub(crate) fn run(arguments: &Explain, no_color: bool) -> Result<Exit, Failure> {

@@ -12,8 +12,8 @@ use nix::sys::signal::{SigSet, Signal};
 
 use crate::args::fault_proxy::FaultProxy;
 use crate::exit::{Exit, Failure};
-use crate::output::terminal;
 use crate::serve::address;
+use output::terminal;
 
 /// Sockets at once: the listener and two for each of 16,384 connections.
 const SOCKETS_MAX: usize = 1 + 2 * 16_384;

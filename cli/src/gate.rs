@@ -14,9 +14,9 @@ use crate::args::gate::{Format, Gate};
 use crate::compare::{Talk, look, say_unwritten};
 use crate::exit::{Exit, Failure};
 use crate::network;
-use crate::output::terminal::{self, Paint};
-use crate::output::width;
 use crate::this_program;
+use output::terminal::{self, Paint};
+use output::width;
 
 /// Measures both sides, and says whether the second is slower.
 pub(crate) fn run(arguments: &Gate, no_color: bool) -> Result<Exit, Failure> {

@@ -9,8 +9,8 @@ use measure::foreign;
 use crate::args::history::{By, Format, History};
 use crate::compare::look;
 use crate::exit::{Exit, Failure};
-use crate::output::destination::Destination;
-use crate::output::terminal::Paint;
+use output::destination::Destination;
+use output::terminal::Paint;
 
 /// Reads the sessions, and writes what became of their figures.
 pub(crate) fn run(arguments: &History, no_color: bool) -> Result<Exit, Failure> {

@@ -19,7 +19,6 @@ mod gate;
 mod history;
 mod hold;
 mod network;
-mod output;
 mod pack;
 mod report;
 mod run;

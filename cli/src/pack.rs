@@ -5,7 +5,7 @@ use measure::foreign::Foreign;
 
 use crate::args::pack::Pack;
 use crate::exit::{Exit, Failure};
-use crate::output::terminal;
+use output::terminal;
 
 /// Packs, and says what became of it.
 pub(crate) fn run(arguments: &Pack) -> Result<Exit, Failure> {

@@ -17,8 +17,8 @@ use crate::args::report::{Format, Report};
 use crate::compare::look;
 use crate::exit::{Exit, Failure};
 use crate::hold::single;
-use crate::output::hold as shown;
-use crate::output::terminal::{self, Paint};
+use output::hold as shown;
+use output::terminal::{self, Paint};
 
 /// Makes the reports, and prints them.
 pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {

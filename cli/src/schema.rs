@@ -5,8 +5,8 @@ use measure::foreign::Foreign;
 
 use crate::args::schema::Schema as Arguments;
 use crate::exit::{Exit, Failure};
-use crate::output::terminal::{self, Paint};
-use crate::output::width;
+use output::terminal::{self, Paint};
+use output::width;
 
 /// The schema of one kind of document.
 #[derive(Clone, Copy, Debug)]

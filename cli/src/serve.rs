@@ -13,8 +13,8 @@ use measure::needs::{Connections, Facts as Needs, Need, Over, Spoken};
 
 use crate::args::serve::Serve;
 use crate::exit::{Exit, Failure};
-use crate::output::terminal;
 use crate::run::addresses;
+use output::terminal;
 
 /// How long a worker process may take to end beyond its drain, after which it has cut off what was
 /// left.

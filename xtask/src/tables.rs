@@ -290,6 +290,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "output",
+        holds: "what is printed: records as text and CSV, the terminal, where a report goes",
+        imports: &["load", "measure", "report"],
+        test_imports: &[],
+    },
+    Crate {
         name: "cli",
         holds: "the program `ringside`: arguments in, wiring, words out",
         imports: &[
@@ -305,6 +311,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "load",
             "master",
             "measure",
+            "output",
             "report",
             "studies",
             "supervisor",

@@ -38,7 +38,7 @@ use std::io;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::exit;
-use crate::output::width;
+use output::width;
 
 /// The columns that help is written for.
 const COLUMNS: usize = 100;

@@ -16,10 +16,10 @@ use report::single::Single;
 
 use crate::args::hold::{Format, Hold};
 use crate::exit::{Exit, Failure};
-use crate::output::destination::Destination;
-use crate::output::progress::Line;
-use crate::output::terminal::{self, Paint};
-use crate::output::{hold as shown, thresholds};
+use output::destination::Destination;
+use output::progress::Line;
+use output::terminal::{self, Paint};
+use output::{hold as shown, thresholds};
 
 /// Holds, and reports.
 pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {

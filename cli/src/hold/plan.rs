@@ -6,8 +6,8 @@ use load::protocol::{Http2, Protocol};
 
 use crate::args::hold::Hold;
 use crate::args::values;
-use crate::output::terminal;
 use crate::run::{addresses, route};
+use output::terminal;
 
 /// The plan that the arguments ask for.
 pub(super) fn plan(arguments: &Hold) -> Result<Plan, String> {

@@ -64,6 +64,6 @@ pub(crate) fn possible() -> Result<(), Refused> {
 
 /// The end of a process that began wrong.
 fn wrong(what: &str) -> ExitCode {
-    crate::output::terminal::say(&format!("ringside: {what}"));
+    output::terminal::say(&format!("ringside: {what}"));
     Exit::Usage.into()
 }

@@ -48,7 +48,7 @@ pub(super) fn run() -> Ran {
         }
     };
     ended.unwrap_or_else(|error| {
-        crate::output::terminal::say(&format!(
+        output::terminal::say(&format!(
             "ringside: lost the process in the private network: {error}"
         ));
         Ran::Done(Exit::Failed)

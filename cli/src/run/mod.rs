@@ -21,9 +21,9 @@ use report::single::Single;
 
 use crate::args::run::{Format, Run};
 use crate::exit::{Exit, Failure};
-use crate::output::destination::Destination;
-use crate::output::terminal::{self, Paint};
-use crate::output::{counts, csv, text, thresholds};
+use output::destination::Destination;
+use output::terminal::{self, Paint};
+use output::{counts, csv, text, thresholds};
 
 use watching::Watching;
 

@@ -16,7 +16,7 @@ use crate::args::load::Load;
 use crate::args::run::{Arrivals, Run};
 use crate::args::values;
 use crate::exit::Failure;
-use crate::output::terminal;
+use output::terminal;
 
 /// The plan that the arguments ask for.
 pub(crate) fn plan(arguments: &Run) -> Result<Plan, String> {

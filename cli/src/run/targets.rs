@@ -16,7 +16,7 @@ use super::given::read_body;
 use crate::args::load::Load;
 use crate::args::targets::Targets;
 use crate::args::values;
-use crate::output::terminal;
+use output::terminal;
 
 /// The plan of a load whose requests differ. `base` makes one of a URL, and of the flags that say
 /// how it is loaded.

@@ -12,8 +12,8 @@ use measure::units::{wrk_metric, wrk_time_us};
 
 use crate::args::run::{Format, Run};
 use crate::exit::Failure;
-use crate::output::progress::Line;
-use crate::output::terminal;
+use output::progress::Line;
+use output::terminal;
 
 /// The file name that stands for standard output.
 const STDOUT: &str = "-";

@@ -15,10 +15,10 @@ use supervisor::subject::Subject;
 use crate::args::subjects::{Action, Subjects};
 use crate::exit::{Exit, Failure};
 use crate::network;
-use crate::output::progress::Line;
-use crate::output::table;
-use crate::output::terminal::{self, Paint};
 use crate::this_program;
+use output::progress::Line;
+use output::table;
+use output::terminal::{self, Paint};
 
 /// Does with the chosen subjects what was asked for.
 pub(crate) fn run(arguments: &Subjects, no_color: bool) -> Result<Exit, Failure> {

@@ -7,8 +7,8 @@ use lab::scaffold::{self, Refused, Wanted};
 
 use crate::args::subjects::Subjects;
 use crate::exit::{Exit, Failure};
-use crate::output::progress::Line;
-use crate::output::terminal;
+use output::progress::Line;
+use output::terminal;
 
 /// Writes it, and says what to do next.
 pub(super) fn write(arguments: &Subjects, options: &Options) -> Result<Exit, Failure> {

@@ -7,7 +7,7 @@ use super::terminal::Paint;
 use super::times;
 
 /// Both, line by line; nothing where no control was asked for.
-pub(crate) fn text(record: &Record, paint: Paint) -> String {
+pub fn text(record: &Record, paint: Paint) -> String {
     let Some(control) = &record.control else {
         return String::new();
     };

@@ -5,7 +5,7 @@ use measure::record::{Judged, Met};
 use super::terminal::{self, Paint};
 
 /// Says how each threshold was met or crossed, and whether any was crossed.
-pub(crate) fn say_crossed(thresholds: &[Judged], paint: Paint) -> bool {
+pub fn say_crossed(thresholds: &[Judged], paint: Paint) -> bool {
     for judged in thresholds {
         terminal::say(&sentence(judged, paint));
     }
@@ -15,7 +15,7 @@ pub(crate) fn say_crossed(thresholds: &[Judged], paint: Paint) -> bool {
 }
 
 /// Whether one could not be judged.
-pub(crate) fn some_not_judged(thresholds: &[Judged]) -> bool {
+pub fn some_not_judged(thresholds: &[Judged]) -> bool {
     thresholds
         .iter()
         .any(|judged| judged.outcome == Met::NotJudged)

@@ -8,7 +8,7 @@ use super::{text, warnings, wrk};
 
 /// What was asked for, what is known, and why that's all. It has no line of wrk's figures, so that
 /// whoever looks for those finds none.
-pub(crate) fn text(record: &Record) -> String {
+pub fn text(record: &Record) -> String {
     let (exchanges, paint) = (&record.exchanges, Paint::PLAIN);
     let mut told = wrk::head(record);
     told.push_str(&match record.duration_s > 0.0 {

@@ -13,7 +13,7 @@ const INDENT: usize = 2;
 
 /// The columns that a reader of `stream` has: what COLUMNS says, else what the terminal says. None
 /// where nobody says it, as in a pipe or a file.
-pub(crate) fn of(stream: impl AsFd) -> Option<usize> {
+pub fn of(stream: impl AsFd) -> Option<usize> {
     let asked = std::env::var("COLUMNS").ok();
     let asked = asked.and_then(|columns| columns.trim().parse().ok());
     let own = || {
@@ -28,7 +28,7 @@ pub(crate) fn of(stream: impl AsFd) -> Option<usize> {
 
 /// A text with each line that is longer than `columns` broken at blanks. A word that is longer,
 /// such as a URL, stays whole.
-pub(crate) fn wrapped(text: &str, columns: Option<usize>) -> String {
+pub fn wrapped(text: &str, columns: Option<usize>) -> String {
     let Some(columns) = columns else {
         return text.to_owned();
     };
@@ -46,7 +46,7 @@ pub(crate) fn wrapped(text: &str, columns: Option<usize>) -> String {
 
 /// A command with each line that is longer than `columns` continued on the next, as a shell reads
 /// it. What is quoted stays whole.
-pub(crate) fn continued(command: &str, columns: Option<usize>) -> Vec<String> {
+pub fn continued(command: &str, columns: Option<usize>) -> Vec<String> {
     let room = columns.unwrap_or(usize::MAX).saturating_sub(2);
     let mut lines = vec![String::new()];
     for word in words(command) {
@@ -140,7 +140,7 @@ fn gap(line: &str, columns: usize) -> Option<usize> {
 }
 
 /// How many columns a text takes: colours take none.
-pub(crate) fn seen(text: &str) -> usize {
+pub fn seen(text: &str) -> usize {
     plain(text).chars().count()
 }
 

@@ -13,7 +13,7 @@ use super::width;
 static SECRETS: Mutex<Vec<Redaction>> = Mutex::new(Vec::new());
 
 /// Lets nothing be printed that `redaction` knows to be a secret, now or later.
-pub(crate) fn hide(redaction: &Redaction) {
+pub fn hide(redaction: &Redaction) {
     let mut known = SECRETS.lock().unwrap_or_else(PoisonError::into_inner);
     known.push(redaction.clone());
 }
@@ -41,21 +41,21 @@ fn scrubbed(text: &str) -> Cow<'_, str> {
 
 /// Colours a line, or leaves it alone; and knows how wide lines may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Paint {
+pub struct Paint {
     on: bool,
     columns: Option<usize>,
 }
 
 impl Paint {
     /// Never colours, and leaves lines as long as they are.
-    pub(crate) const PLAIN: Paint = Paint {
+    pub const PLAIN: Paint = Paint {
         on: false,
         columns: None,
     };
 
     /// The same for a reader with so many columns.
     #[cfg(test)]
-    pub(crate) const fn narrow(columns: usize) -> Paint {
+    pub const fn narrow(columns: usize) -> Paint {
         Paint {
             on: false,
             columns: Some(columns),
@@ -64,7 +64,7 @@ impl Paint {
 
     /// Colours what goes to standard output if that is a terminal and nobody objects
     /// (<https://no-color.org>: NO_COLOR set to anything but the empty string).
-    pub(crate) fn for_stdout(no_color: bool) -> Paint {
+    pub fn for_stdout(no_color: bool) -> Paint {
         Paint {
             on: io::stdout().is_terminal() && colour_is_welcome(no_color),
             columns: width::of(io::stdout()),
@@ -72,7 +72,7 @@ impl Paint {
     }
 
     /// Likewise for standard error.
-    pub(crate) fn for_stderr(no_color: bool) -> Paint {
+    pub fn for_stderr(no_color: bool) -> Paint {
         Paint {
             on: io::stderr().is_terminal() && colour_is_welcome(no_color),
             columns: width::of(io::stderr()),
@@ -80,32 +80,32 @@ impl Paint {
     }
 
     /// Whether it colours.
-    pub(crate) fn colours(self) -> bool {
+    pub fn colours(self) -> bool {
         self.on
     }
 
     /// The columns that lines may have; none where they may have any number.
-    pub(crate) fn columns(self) -> Option<usize> {
+    pub fn columns(self) -> Option<usize> {
         self.columns
     }
 
     /// What a reader looks for first.
-    pub(crate) fn strong(self, text: &str) -> String {
+    pub fn strong(self, text: &str) -> String {
         self.paint("1", text)
     }
 
     /// What is fine.
-    pub(crate) fn good(self, text: &str) -> String {
+    pub fn good(self, text: &str) -> String {
         self.paint("32", text)
     }
 
     /// What needs attention.
-    pub(crate) fn warning(self, text: &str) -> String {
+    pub fn warning(self, text: &str) -> String {
         self.paint("33", text)
     }
 
     /// What went wrong.
-    pub(crate) fn error(self, text: &str) -> String {
+    pub fn error(self, text: &str) -> String {
         self.paint("31", text)
     }
 
@@ -126,7 +126,7 @@ fn colour_is_welcome(no_color: bool) -> bool {
 
 /// Writes data to standard output. A reader that has gone, as `| head` does, is no error: it has
 /// what it wanted.
-pub(crate) fn print(text: &str) -> io::Result<()> {
+pub fn print(text: &str) -> io::Result<()> {
     let text = fit(text);
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -136,7 +136,7 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 }
 
 /// Writes a line of talk to standard error. Nobody listening is no reason to stop.
-pub(crate) fn say(text: &str) {
+pub fn say(text: &str) {
     let text = width::wrapped(&fit(text), width::of(io::stderr()));
     let _ = writeln!(io::stderr().lock(), "{text}");
 }

@@ -25,7 +25,7 @@ const CONTROL: &str = "To see what this machine adds, repeat the run with --cont
                        our own server, too.\n";
 
 /// Both parts. `latency`: with wrk's percentiles, as its `--latency`.
-pub(crate) fn text(record: &Record, latency: bool, paint: Paint) -> String {
+pub fn text(record: &Record, latency: bool, paint: Paint) -> String {
     let mut text = wrk::block(record, latency);
     text.push('\n');
     text.push_str(&rest(record, paint));
@@ -447,7 +447,7 @@ pub(super) mod tests {
     use super::*;
 
     /// Two seconds with four answers of 1 ms, a 404 of 3 ms, and one error of each kind.
-    pub(crate) fn record(kind: Loop) -> Record {
+    pub fn record(kind: Loop) -> Record {
         let at = |ms: u64| Time(1_000_000_000 + ms * 1_000_000);
         let mut tally = Tally::new(kind);
         tally.start(at(0));
@@ -577,7 +577,7 @@ pub(super) mod tests {
         let line = "\nOf these, in the 500.00ms after the window: completed 3 (2 of them sent only \
                     then), failed 1, unfinished 7; Requests/sec leaves them out\n";
         assert!(text.contains(line), "{text}");
-        let csv = crate::output::csv::csv(&record);
+        let csv = crate::csv::csv(&record);
         assert!(csv.ends_with("\n2,0.5,3,1,0,0,,,,drain\n"), "{csv}");
         assert!(
             csv.lines()

@@ -21,7 +21,7 @@ const OF_STEPS: &str = ",step,requests,unfinished,achieved_rate,response_p99_9_u
                         status,grpc_status";
 
 /// The series of `record`. Where there is no value the field is empty.
-pub(crate) fn csv(record: &Record) -> String {
+pub fn csv(record: &Record) -> String {
     // The figures of the only one are those of the run.
     let steps = match record.steps.len() {
         0 | 1 => &[][..],

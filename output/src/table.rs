@@ -1,13 +1,13 @@
 //! Columns that line up, two spaces apart.
 
 /// Lays figures out: the first column to the left, the others to the right.
-pub(crate) fn lines<R: AsRef<[String]>>(indent: &str, rows: &[R]) -> String {
+pub fn lines<R: AsRef<[String]>>(indent: &str, rows: &[R]) -> String {
     lay_out(indent, rows, true)
 }
 
 /// The same for a reader with so many columns: where the table is wider, its columns stand in
 /// several parts, one below the other, each with the first column in front.
-pub(crate) fn parts(indent: &str, rows: &[Vec<String>], columns: Option<usize>) -> Vec<String> {
+pub fn parts(indent: &str, rows: &[Vec<String>], columns: Option<usize>) -> Vec<String> {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -41,7 +41,7 @@ pub(crate) fn parts(indent: &str, rows: &[Vec<String>], columns: Option<usize>) 
 }
 
 /// Lays words out: every column to the left.
-pub(crate) fn left<R: AsRef<[String]>>(indent: &str, rows: &[R]) -> String {
+pub fn left<R: AsRef<[String]>>(indent: &str, rows: &[R]) -> String {
     lay_out(indent, rows, false)
 }
 

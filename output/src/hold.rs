@@ -25,7 +25,7 @@ const CSV_HEADER: &str = "at_s,seconds,standing,opened,lost,reconnects,answered,
                           resident_bytes\n";
 
 /// The whole report.
-pub(crate) fn text(record: &Record, paint: Paint) -> String {
+pub fn text(record: &Record, paint: Paint) -> String {
     let mut text = head(record);
     // Before the hold begins connections are opened, which takes its time.
     let after_s = record.opening_s + record.duration_s;
@@ -62,7 +62,7 @@ pub(crate) fn text(record: &Record, paint: Paint) -> String {
 }
 
 /// The rows of `record`. Where there is no value the field is empty.
-pub(crate) fn csv(record: &Record) -> String {
+pub fn csv(record: &Record) -> String {
     let mut text = String::from(CSV_HEADER);
     for row in &record.series {
         let time = |time: Option<f64>| time.map(|time| time.to_string()).unwrap_or_default();

@@ -11,7 +11,7 @@ use super::terminal;
 
 /// Where data will go.
 #[derive(Debug)]
-pub(crate) enum Destination {
+pub enum Destination {
     /// Standard output.
     Stdout,
     /// A new regular file, under another name until it is whole.
@@ -22,7 +22,7 @@ pub(crate) enum Destination {
 
 /// A file that has not got its name yet; gone again if it never gets it.
 #[derive(Debug)]
-pub(crate) struct Unfinished {
+pub struct Unfinished {
     file: File,
     now: PathBuf,
     later: PathBuf,
@@ -30,7 +30,7 @@ pub(crate) struct Unfinished {
 
 impl Destination {
     /// Opens the place, or says why it cannot be written to.
-    pub(crate) fn open(path: Option<&Path>) -> Result<Destination, String> {
+    pub fn open(path: Option<&Path>) -> Result<Destination, String> {
         let Some(path) = path else {
             return Ok(Destination::Stdout);
         };
@@ -68,7 +68,7 @@ impl Destination {
     }
 
     /// Standard error, where standard output is somebody else's.
-    pub(crate) fn stderr() -> Result<Destination, String> {
+    pub fn stderr() -> Result<Destination, String> {
         let kept = rustix::io::dup(rustix::stdio::stderr());
         let kept = kept.map(|kept| Destination::Special(kept.into(), "/dev/stderr".into()));
         kept.map_err(|error| format!("can't keep standard error: {error}; give a file with -o"))
@@ -76,7 +76,7 @@ impl Destination {
 
     /// Standard output, where everybody else from now on writes to standard error: what a script
     /// prints is no part of the data.
-    pub(crate) fn apart() -> Result<Destination, String> {
+    pub fn apart() -> Result<Destination, String> {
         let kept = rustix::io::dup(rustix::stdio::stdout());
         let kept = kept.and_then(|kept| {
             rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
@@ -87,7 +87,7 @@ impl Destination {
 
     /// Writes all of `text`. What cannot be written to a file goes to standard output, so that no
     /// measurement is lost; the error says so.
-    pub(crate) fn write(self, text: &str) -> Result<(), String> {
+    pub fn write(self, text: &str) -> Result<(), String> {
         let text = &*terminal::fit(text);
         let (outcome, path) = match self {
             Destination::Stdout => {

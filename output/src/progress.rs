@@ -6,14 +6,14 @@ use super::{terminal, width};
 
 /// Draws over itself on standard error; gone again when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub struct Line {
     on: bool,
     drawn: bool,
 }
 
 impl Line {
     /// A line, or nothing at all where nobody could watch it.
-    pub(crate) fn new() -> Line {
+    pub fn new() -> Line {
         Line {
             on: io::stderr().is_terminal(),
             drawn: false,
@@ -21,12 +21,12 @@ impl Line {
     }
 
     /// Whether anybody sees it.
-    pub(crate) fn is_shown(&self) -> bool {
+    pub fn is_shown(&self) -> bool {
         self.on
     }
 
     /// Shows `text` in place of what was there.
-    pub(crate) fn show(&mut self, text: &str) {
+    pub fn show(&mut self, text: &str) {
         if self.on {
             self.drawn = true;
             // A line that the terminal breaks could not be drawn over.
@@ -39,7 +39,7 @@ impl Line {
     }
 
     /// Wipes it off.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         if self.drawn {
             self.drawn = false;
             let _ = write!(io::stderr().lock(), "\r\x1b[K").and_then(|()| flush());

@@ -412,7 +412,7 @@ impl Talk {
     /// With nothing said yet.
     pub(crate) fn new(no_color: bool) -> Talk {
         Talk {
-            line: Line::new(),
+            line: Line::on_stderr(),
             paint: Paint::for_stderr(no_color),
         }
     }

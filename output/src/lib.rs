@@ -1,7 +1,7 @@
 //! What is printed: data on standard output or into a file, talk on standard error.
 //!
-//! A [`Record`](load::Record) comes in, and text comes out: the tables of a run and of a hold, wrk's
-//! block, CSV. What is painted, cut to the terminal's width or kept from it is here, too.
+//! A [`Record`](load::Record) comes in, and text comes out: the tables of a run and of a hold,
+//! wrk's block, CSV. What is painted, and what is cut to the terminal's width, is here, too.
 #![forbid(unsafe_code)]
 
 mod closes;

@@ -13,7 +13,7 @@ pub struct Line {
 
 impl Line {
     /// A line, or nothing at all where nobody could watch it.
-    pub fn new() -> Line {
+    pub fn on_stderr() -> Line {
         Line {
             on: io::stderr().is_terminal(),
             drawn: false,

@@ -447,7 +447,7 @@ pub(super) mod tests {
     use super::*;
 
     /// Two seconds with four answers of 1 ms, a 404 of 3 ms, and one error of each kind.
-    pub fn record(kind: Loop) -> Record {
+    pub(crate) fn record(kind: Loop) -> Record {
         let at = |ms: u64| Time(1_000_000_000 + ms * 1_000_000);
         let mut tally = Tally::new(kind);
         tally.start(at(0));

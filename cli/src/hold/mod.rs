@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
     for sentence in hold.says() {
         terminal::say(sentence);
     }
-    let line = RefCell::new(Line::new());
+    let line = RefCell::new(Line::on_stderr());
     let began = Time::now();
     let mut watch = |now: &Progress| {
         let opening_s = (Time::now() - began).as_secs();

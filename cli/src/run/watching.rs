@@ -65,7 +65,7 @@ impl Watching {
             .as_deref()
             .map(|path| Lines::start(file(path).as_deref(), style, hub.reader()));
         let lines = lines.transpose().map_err(Failure::usage)?;
-        let line = Line::new();
+        let line = Line::on_stderr();
         // The last of all, since nothing else can be said from then on.
         let screen = (arguments.live && line.is_shown()).then(|| {
             let text = plan.redaction.scrub(&plan.target.origin()).into_owned();

@@ -134,7 +134,7 @@ fn examine(
     let mut rows = Vec::new();
     let mut found = Vec::new();
     for subject in subjects {
-        let mut line = Line::new();
+        let mut line = Line::on_stderr();
         let mut tell = |event: &Event<'_>| line.show(&event.to_string());
         let began = Time::now();
         let one = match action {

@@ -17,7 +17,7 @@ pub(super) fn write(arguments: &Subjects, options: &Options) -> Result<Exit, Fai
         return Err(Failure::usage(what));
     };
     let stop = Stop::on_signals().map_err(Failure::signals)?;
-    let mut line = Line::new();
+    let mut line = Line::on_stderr();
     let wanted = Wanted {
         place: arguments.dir.clone(),
         name: name.clone(),

@@ -1,5 +1,5 @@
-//! Two drivers that accept on one socket, of which the first leaves: no connection is left to
-//! nobody.
+//! Two drivers that accept on one socket, of which the first leaves or does nothing any more: no
+//! connection is left to nobody.
 
 #[path = "../../tests/skip.rs"]
 mod skip;
@@ -59,6 +59,42 @@ fn one_leaves<D: Driver>(open: impl Fn() -> D) {
             .expect("a listener that is open");
         let taken = (accepted(&mut leaves), accepted(&mut stays));
         assert_eq!(taken.0 + taken.1, 1, "with peers: {peers}: {taken:?}");
+    }
+}
+
+/// As the ring of a process that was killed or stopped: it's woken, and that's all.
+fn one_is_silent<D: Driver>(open: impl Fn() -> D) {
+    for peers in [false, true] {
+        let any = Address::Tcp("127.0.0.1:0".parse().expect("an address"));
+        let listening = Listening::open(&any, None, 16).expect("a free port");
+        let (mut silent, mut stays) = (open(), open());
+        listen(&mut silent, &listening, peers);
+        assert_eq!(accepted(&mut silent), 0);
+        listen(&mut stays, &listening, peers);
+        assert_eq!(accepted(&mut stays), 0);
+        let Address::Tcp(address) = listening.address() else {
+            panic!("TCP was asked for");
+        };
+        let _waits = TcpStream::connect(address).expect("it listens");
+        let deadline = stays.clock().plus(PATIENCE_NS);
+        let mut taken = 0;
+        while taken == 0 && stays.clock() < deadline {
+            taken = accepted(&mut stays);
+        }
+        assert_eq!(taken, 1, "with peers: {peers}");
+    }
+}
+
+/// Far more than looking again takes.
+const PATIENCE_NS: u64 = 60_000_000_000;
+
+#[test]
+fn a_connection_that_wakes_whoever_does_nothing_is_taken_by_the_other() {
+    let config = Config::default();
+    one_is_silent(|| epoll::open(&config).expect("every Linux has epoll"));
+    match uring::open(&config) {
+        Ok(_) => one_is_silent(|| uring::open(&config).expect("as before")),
+        Err(why) => skip::skip(format!("io_uring can't be used here: {why}")),
     }
 }
 

@@ -91,6 +91,7 @@ mod opening;
 mod ring;
 pub mod rings;
 mod socket;
+mod stranded;
 mod submitting;
 
 use std::collections::VecDeque;
@@ -111,10 +112,11 @@ use self::files::Files;
 use self::name::Name;
 use self::ring::{File, Ring};
 use self::socket::{Kind, Phase, Socket, tag_number};
+use self::stranded::Looks;
 use crate::completions::Completions;
 use crate::driver::{
-    Address, Broken, Capabilities, Close, Config, Driver, EngineCounters, Fault, Listen, OpenError,
-    Payload, Refused, SocketOptions, Token, Until, alike,
+    Address, Broken, Capabilities, Close, Config, Driver, EngineCounters, Fault, Listen, Listening,
+    OpenError, Payload, Refused, SocketOptions, Token, Until, alike,
 };
 use crate::lingering::Lingering;
 use crate::payloads::Payloads;
@@ -149,6 +151,7 @@ pub struct Uring {
     addresses: Vec<SocketAddrAny>,
     files: Files,
     listeners: Vec<Listener>,
+    looks: Looks,
     accepts: Vec<Accept>,
     peers: Peers,
     /// Connections that were accepted while no slot was free.
@@ -176,7 +179,8 @@ pub struct Uring {
 struct Listener {
     token: Token,
     address: Address,
-    inherited: bool,
+    /// Others may accept on it, too.
+    inherited: Option<Listening>,
 }
 
 /// An accept of one listener: its only one, which brings many connections, or one of
@@ -249,8 +253,11 @@ impl Driver for Uring {
         self.listeners.push(Listener {
             token,
             address,
-            inherited: listen.inherited.is_some(),
+            inherited: listen.inherited.clone(),
         });
+        if listen.inherited.is_some() {
+            self.looks.begin(Time::now());
+        }
         if let Some((first, count)) = self.files.share(self.sockets.limit() as u32) {
             self.ring.let_kernel_choose(first, count).map_err(refused)?;
         }
@@ -358,11 +365,15 @@ impl Driver for Uring {
         if self.buffers.refill() {
             self.feed_starved();
         }
-        self.enter(self.lingering.earlier(until)).map_err(broken)?;
+        let until = self.lingering.earlier(until).or_before(self.looks.next);
+        self.enter(until).map_err(broken)?;
         self.now = Time::now();
         self.complete(completions);
         if !self.lingering.is_empty() {
             self.end_lingering();
+        }
+        if self.now >= self.looks.next {
+            self.look_for_stranded();
         }
         Ok(self.now)
     }
@@ -394,7 +405,8 @@ impl Driver for Uring {
             self.submit(Until::Now).map_err(broken)?;
         }
         let idle = self.is_idle() && self.ring.queued() == 0;
-        Ok(idle.then(|| self.lingering.earlier(Until::Event).time()))
+        let own = self.lingering.earlier(Until::Event).time();
+        Ok(idle.then(|| own.min(self.looks.next)))
     }
 
     fn taken_at(&self, socket: Token) -> Option<Time> {
@@ -569,7 +581,7 @@ impl Uring {
 impl Drop for Uring {
     fn drop(&mut self) {
         for listener in &self.listeners {
-            sockets::forget(&listener.address, listener.inherited);
+            sockets::forget(&listener.address, listener.inherited.is_some());
         }
         if !self.cancel_all() {
             mem::forget(Rc::clone(self.buffers.pool()));

@@ -13,6 +13,7 @@ use super::features::{Feature, Features};
 use super::files::{Files, PLACES_MIN};
 use super::ring::{File, Ring};
 use super::socket::{Kind, Phase, SLOTS_MAX, tag_number, untag};
+use super::stranded::Looks;
 use super::{ADDRESSES, Uring};
 use crate::descriptors;
 use crate::driver::{Capabilities, Config, EngineCounters, OpenError, Token, Until};
@@ -64,6 +65,7 @@ pub(super) fn open(config: &Config, without: &[Feature]) -> Result<Uring, OpenEr
         addresses: Vec::with_capacity(ADDRESSES),
         files,
         listeners: Vec::new(),
+        looks: Looks::new(),
         accepts: Vec::new(),
         peers: Peers::default(),
         parked: VecDeque::new(),

@@ -309,7 +309,7 @@ impl Uring {
             .position(|other| other.token == listener)
         {
             let ended = self.listeners.swap_remove(position);
-            crate::socket::forget(&ended.address, ended.inherited);
+            crate::socket::forget(&ended.address, ended.inherited.is_some());
         }
     }
 }

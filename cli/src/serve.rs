@@ -175,6 +175,7 @@ fn config(arguments: &Serve) -> Result<Config, String> {
         upstream_tls: false,
         tls: arguments.tls.then(|| tls(arguments, &host)),
         live: None,
+        response_times: None,
         limits: Limits {
             head_bytes: arguments.head_limit,
             body_bytes: arguments.body_limit as u64,

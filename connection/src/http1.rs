@@ -471,7 +471,10 @@ impl Talk {
             return self.begin(request, socket, serving);
         }
         match serving.kept.answer(request.head) {
-            Some(answer) => self.out.append(|out| out.extend_from_slice(answer)),
+            Some(answer) => {
+                self.out.append(|out| out.extend_from_slice(answer));
+                serving.answered.at_once += 1;
+            }
             None => self.answer_bodiless(request, socket, serving),
         }
     }

@@ -1,5 +1,6 @@
 //! The service of a worker, and what is told to it.
 
+use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 
 use engine::Token;
@@ -8,8 +9,9 @@ use super::Shared;
 use super::incoming::{Answerer, Incoming};
 use exchange::grpc::{Call, Method};
 use exchange::request::Request;
+use measure::time::Time;
 use service::upstream::{Event as Heard, Exchange};
-use service::{Context, Event, Intake, Notice, Reply, Service, Ticket};
+use service::{Action, Context, Event, Intake, Notice, Reply, Service, Ticket};
 
 /// The service of a worker, and what its connections share. It reads as the latter.
 ///
@@ -17,12 +19,18 @@ use service::{Context, Event, Intake, Notice, Reply, Service, Ticket};
 pub struct Serving<S> {
     shared: Shared,
     service: S,
+    /// When requests were read that aren't answered yet, while anybody wants to know.
+    open: HashMap<(Token, u32), Time>,
 }
 
 impl<S: Service> Serving<S> {
     /// `service`, for connections that share this.
     pub fn new(shared: Shared, service: S) -> Serving<S> {
-        Serving { shared, service }
+        Serving {
+            shared,
+            service,
+            open: HashMap::new(),
+        }
     }
 
     /// Has the service answer. `number` is that of the ticket it gets; says what it calls that.
@@ -37,7 +45,35 @@ impl<S: Service> Serving<S> {
         let ticket = Ticket::new(socket, number, 0);
         let mut context = Context::new(site.now, ticket, &mut site.agenda, &site.peers);
         let reply = self.service.call(request, &mut context);
-        (reply, context.ticket().tag())
+        let tag = context.ticket().tag();
+        match &reply {
+            Reply::Now(response) | Reply::Always(response) if !response.body.is_in_pieces() => {
+                site.answered.at_once += 1;
+            }
+            Reply::Now(_) | Reply::Always(_) | Reply::Later if site.answered.is_read => {
+                self.open.insert((socket, number), site.now);
+            }
+            _ => {}
+        }
+        (reply, tag)
+    }
+
+    /// The service has done this for a request that was waiting, and nothing follows.
+    pub fn ended(&mut self, ticket: Ticket, action: &Action) {
+        if let Some(since) = self.forget(ticket)
+            && !matches!(action, Action::Abort)
+        {
+            let site = &mut self.shared.site;
+            site.answered.add(since, site.now);
+        }
+    }
+
+    /// A request is over, answered or not: when it was read, if that is known.
+    pub fn forget(&mut self, ticket: Ticket) -> Option<Time> {
+        match self.open.is_empty() {
+            true => None,
+            false => self.open.remove(&(ticket.socket, ticket.number)),
+        }
     }
 
     /// Asks the service what becomes of the body of a request.
@@ -70,7 +106,10 @@ impl<S: Service> Serving<S> {
     ) -> (Reply, u32) {
         match incoming.complete() {
             Answerer::Service(request) => self.call(&request, socket, number),
-            Answerer::Nobody(response) => (Reply::Now(response), 0),
+            Answerer::Nobody(response) => {
+                self.shared.site.answered.at_once += 1;
+                (Reply::Now(response), 0)
+            }
         }
     }
 

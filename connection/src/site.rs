@@ -7,7 +7,7 @@ use proto::http1::{HeadMemo, response};
 use proto::websocket::Scratch;
 
 use exchange::answer::Kept;
-use service::{Agenda, Counts, Peers};
+use service::{Agenda, Answered, Counts, Peers};
 
 /// Memory of a WebSocket message is kept for the next up to so many bytes.
 const MESSAGE_BYTES_MAX: usize = 2 << 20;
@@ -24,6 +24,8 @@ pub struct Site {
     pub message: Vec<u8>,
     /// What was counted.
     pub counts: Counts,
+    /// What was answered in this turn.
+    pub answered: Answered,
     /// What services have asked for, and what they are to be told.
     pub agenda: Agenda,
     /// Who the clients are.
@@ -61,6 +63,7 @@ impl Site {
             scratch: Scratch::default(),
             message: Vec::new(),
             counts: Counts::default(),
+            answered: Answered::default(),
             agenda: Agenda::default(),
             peers: Peers::default(),
             limits,

@@ -20,8 +20,9 @@ impl Service for Admin {
         match request.path() {
             b"/health" => Response::fixed("text/plain", b"ok\n").into(),
             b"/metrics" => {
-                let text = self.figures.text();
-                Response::of("text/plain; version=0.0.4", text).into()
+                let accepts = request.field("accept").unwrap_or_default();
+                let (media, bytes) = self.figures.answer(accepts);
+                Response::of(media, bytes).into()
             }
             _ => Response::sentence(404, "there is /health and /metrics\n").into(),
         }

@@ -288,13 +288,22 @@ pub struct Figures {
 impl Figures {
     /// As a text for Prometheus (0.0.4).
     pub fn text(&self) -> String {
+        exposition::text(&self.families(false))
+    }
+
+    /// As Prometheus wants it that sends this in `Accept`, and the media type of that.
+    pub(crate) fn answer(&self, accept: &[u8]) -> (&'static str, Vec<u8>) {
+        exposition::encode(&self.families(exposition::wants_native(accept)), accept)
+    }
+
+    fn families(&self, native: bool) -> Vec<exposition::Family> {
         let dropped = self.shared.log.as_ref().map(Log::dropped);
         let plan = self.shared.plans.current();
         let users = plan.config.users.iter().zip(&plan.users);
         let users: Vec<_> = users
             .map(|(one, users)| (&*one.name, users.counts()))
             .collect();
-        self.shared.metrics.text(&self.live, dropped, &users)
+        (self.shared.metrics).families(&self.live, dropped, &users, native)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a gateway counts besides what its server does, and all of it as text for Prometheus.
+//! What a gateway counts besides what its server does, and all of it as Prometheus reads it.
 //!
 //! Each worker counts into figures of its own, which nobody else writes. They're read from outside
 //! one by one, so that nothing is locked. When a worker takes up another configuration, what it
@@ -6,15 +6,18 @@
 //! and tables of users that no configuration has any more are forgotten.
 
 mod servers;
+mod users;
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
+use ::users::counts::Snapshot;
+use exposition::{Family, Times};
 use measure::foreign::screened;
-use server::LiveCounts;
-use users::counts::{CAUSES, Snapshot};
+use measure::histogram::Histogram;
+use server::{Live, LiveCounts};
 
 use crate::config::Config;
 pub(crate) use servers::Place;
@@ -26,6 +29,11 @@ const BUCKETS_US: [u64; 12] = [
     5_000_000,
 ];
 const BUCKETS: usize = BUCKETS_US.len() + 1;
+
+/// The same in seconds.
+const BUCKETS_S: [f64; BUCKETS_US.len()] = [
+    0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
+];
 
 /// Answers by the first digit of their status, and requests whose client left before.
 const CLASSES: [&str; 5] = ["gone", "2xx", "3xx", "4xx", "5xx"];
@@ -65,6 +73,10 @@ pub(crate) struct Figures {
     servers: Vec<Vec<OfServer>>,
     /// Requests that no route took.
     unrouted: AtomicU64,
+    /// By route: all response times, once anybody wants native histograms.
+    fine: Vec<OnceLock<Mutex<Histogram>>>,
+    /// Whether anybody does.
+    is_fine: Arc<AtomicBool>,
 }
 
 /// Adds to a figure that only this thread writes.
@@ -73,7 +85,7 @@ fn add(figure: &AtomicU64, count: u64) {
 }
 
 impl Figures {
-    fn new(config: &Config) -> Figures {
+    fn new(config: &Config, is_fine: &Arc<AtomicBool>) -> Figures {
         fn zeros<const N: usize>(count: usize) -> Vec<[AtomicU64; N]> {
             let all = (0..count).map(|_| std::array::from_fn(|_| AtomicU64::new(0)));
             all.collect()
@@ -85,11 +97,14 @@ impl Figures {
                 .map(|one| one.servers.iter().map(|_| OfServer::default()).collect())
                 .collect(),
             unrouted: AtomicU64::new(0),
+            fine: config.routes.iter().map(|_| OnceLock::new()).collect(),
+            is_fine: Arc::clone(is_fine),
         }
     }
 
     /// A request of a route was answered, after so long; status 0 if its client left.
-    pub(crate) fn answered(&self, route: usize, status: u16, micros: u64) {
+    pub(crate) fn answered(&self, route: usize, status: u16, took: Duration) {
+        let micros = took.as_micros() as u64;
         let figures = &self.routes[route];
         let class = match status / 100 {
             class @ 2..=5 => class as usize - 1,
@@ -100,6 +115,19 @@ impl Figures {
         let bucket = bucket.unwrap_or(BUCKETS - 1);
         add(&figures[CLASSES.len() + REFUSALS.len() + bucket], 1);
         add(&figures[OF_ROUTE - 1], micros);
+        if self.is_fine.load(Relaxed) {
+            // Whoever reads them takes that lock, too, once in some seconds.
+            let times = self.fine[route].get_or_init(Mutex::default);
+            let mut times = times.lock().unwrap_or_else(PoisonError::into_inner);
+            times.record(took.as_nanos() as u64);
+        }
+    }
+
+    /// The response times of a route since anybody wanted native histograms.
+    fn fine(&self, route: usize) -> Option<Times> {
+        let times = self.fine[route].get()?;
+        let times = times.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(Times::within(&times, &BUCKETS_S))
     }
 
     /// A request of a route was refused.
@@ -120,7 +148,11 @@ impl Figures {
 
 /// The figures of all workers, and what is past.
 #[derive(Debug, Default)]
-pub(crate) struct Metrics(Mutex<Inner>);
+pub(crate) struct Metrics {
+    inner: Mutex<Inner>,
+    /// Whether anybody wants native histograms.
+    fine: Arc<AtomicBool>,
+}
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -132,21 +164,53 @@ struct Inner {
 /// Figures by names.
 #[derive(Clone, Debug, Default)]
 struct Sums {
-    routes: BTreeMap<String, [u64; OF_ROUTE]>,
+    routes: BTreeMap<String, OfRoute>,
     upstreams: BTreeMap<String, [u64; UPSTREAM.len()]>,
     servers: Servers,
     unrouted: u64,
 }
 
+/// Figures of one route.
+#[derive(Clone, Debug)]
+struct OfRoute {
+    figures: [u64; OF_ROUTE],
+    fine: Times,
+}
+
+impl Default for OfRoute {
+    fn default() -> OfRoute {
+        OfRoute {
+            figures: [0; OF_ROUTE],
+            fine: Times::none(&BUCKETS_S),
+        }
+    }
+}
+
+impl OfRoute {
+    /// The response times as they're counted all the time.
+    fn classic(&self) -> Times {
+        let buckets = &self.figures[CLASSES.len() + REFUSALS.len()..OF_ROUTE - 1];
+        let mut times = Times::none(&BUCKETS_S);
+        for (at, n) in buckets.iter().enumerate() {
+            times.count += n;
+            if let Some((_, so_far)) = times.classic.get_mut(at) {
+                *so_far = times.count;
+            }
+        }
+        times.sum_s = self.figures[OF_ROUTE - 1] as f64 / 1e6;
+        times
+    }
+}
+
 impl Sums {
     fn add(&mut self, config: &Config, figures: &Figures) {
-        for (route, figures) in config.routes.iter().zip(&figures.routes) {
-            let sums = self
-                .routes
-                .entry(route.name.clone())
-                .or_insert([0; OF_ROUTE]);
-            let pairs = sums.iter_mut().zip(figures);
+        for (at, (route, counted)) in config.routes.iter().zip(&figures.routes).enumerate() {
+            let sums = self.routes.entry(route.name.clone()).or_default();
+            let pairs = sums.figures.iter_mut().zip(counted);
             pairs.for_each(|(sum, figure)| *sum += figure.load(Relaxed));
+            if let Some(times) = figures.fine(at) {
+                sums.fine.merge(&times);
+            }
         }
         for (upstream, figures) in config.upstreams.iter().zip(&figures.upstreams) {
             let sums = self.upstreams.entry(upstream.name.clone()).or_default();
@@ -161,8 +225,8 @@ impl Sums {
 impl Metrics {
     /// Figures for a worker that takes up this configuration.
     pub(crate) fn figures(&self, worker: usize, config: &Arc<Config>) -> Arc<Figures> {
-        let figures = Arc::new(Figures::new(config));
-        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let figures = Arc::new(Figures::new(config, &self.fine));
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let next = (Arc::clone(config), Arc::clone(&figures));
         if let Some((config, figures)) = inner.now.insert(worker, next) {
             figures.withdraw();
@@ -174,7 +238,7 @@ impl Metrics {
     }
 
     fn sums(&self) -> Sums {
-        let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let mut sums = inner.past.clone();
         for (config, figures) in inner.now.values() {
             sums.add(config, figures);
@@ -182,204 +246,177 @@ impl Metrics {
         sums
     }
 
-    /// All of it in the text format of Prometheus (0.0.4).
-    pub(crate) fn text(
+    /// All of it. Whoever wants native histograms gets the response times that were recorded since
+    /// that was first so, and others those of all requests in [`BUCKETS_US`].
+    pub(crate) fn families(
         &self,
         live: &LiveCounts,
         log_dropped: Option<u64>,
         users: &[(&str, Snapshot)],
-    ) -> String {
-        let mut text = String::with_capacity(8192);
+        native: bool,
+    ) -> Vec<Family> {
+        if native {
+            self.fine.store(true, Relaxed);
+        }
         let sums = self.sums();
-        of_routes(&mut text, &sums);
-        of_upstreams(&mut text, &sums);
-        sums.servers.write(&mut text);
-        of_users(&mut text, users);
-        let live = live.read();
-        let counts = &live.counts;
-        let plain = [
-            ("unrouted_total", "counter", sums.unrouted),
-            ("http_requests_total", "counter", counts.requests),
-            ("connections_total", "counter", counts.connections),
-            ("connections_cut_total", "counter", counts.cut),
-            ("connections", "gauge", live.connections),
-            ("held_bytes", "gauge", live.held_bytes),
-            (
-                "tls_handshakes_failed_total",
-                "counter",
-                live.handshakes_failed,
-            ),
-            ("relieved_total", "counter", counts.relieved),
-            ("log_dropped_total", "counter", log_dropped.unwrap_or(0)),
-            (
-                "upstream_connections_total",
-                "counter",
-                counts.upstreams.connections,
-            ),
-            (
-                "upstream_exchanges_total",
-                "counter",
-                counts.upstreams.exchanges,
-            ),
-            (
-                "upstream_completed_total",
-                "counter",
-                counts.upstreams.completed,
-            ),
-        ];
-        for (name, of_kind, figure) in plain {
-            kind(&mut text, name, of_kind);
-            line(&mut text, name, "", figure);
-        }
-        let failures = counts.upstreams.failures;
-        kind(&mut text, "upstream_failures_total", "counter");
-        for (why, figure) in [
-            ("connect", failures.connect),
-            ("connect_timeout", failures.connect_timeout),
-            ("full", failures.full),
-            ("head_timeout", failures.head_timeout),
-            ("deadline", failures.deadline),
-            ("closed", failures.closed),
-            ("declined", failures.declined),
-            ("malformed", failures.malformed),
-            ("memory", failures.memory),
-            ("client_gone", failures.client_gone),
-        ] {
-            let labels = format!("why=\"{why}\"");
-            line(&mut text, "upstream_failures_total", &labels, figure);
-        }
-        screened(&text).into_owned()
+        let mut families = Vec::from(of_routes(&sums, native));
+        families.push(of_upstreams(&sums));
+        families.extend(sums.servers.families());
+        families.extend(users::families(users));
+        families.extend(of_server(&live.read(), sums.unrouted, log_dropped));
+        families
     }
+}
+
+/// What the server counts, and what isn't of a route.
+fn of_server(live: &Live, unrouted: u64, log_dropped: Option<u64>) -> Vec<Family> {
+    let counts = &live.counts;
+    let upstreams = &counts.upstreams;
+    let counter = |name, help, n| Family::counters(name, help, [(Vec::new(), n)]);
+    let gauge = |name, help, n| Family::gauges(name, help, [(Vec::new(), n)]);
+    vec![
+        counter(
+            "ringside_gateway_unrouted_total",
+            "Requests that no route took.",
+            unrouted,
+        ),
+        counter(
+            "ringside_gateway_http_requests_total",
+            "Requests whose head was read.",
+            counts.requests,
+        ),
+        counter(
+            "ringside_gateway_connections_total",
+            "Connections of clients that were accepted.",
+            counts.connections,
+        ),
+        counter(
+            "ringside_gateway_connections_cut_total",
+            "Connections of clients that were cut off at the end of the drain.",
+            counts.cut,
+        ),
+        gauge(
+            "ringside_gateway_connections",
+            "Connections of clients that are open.",
+            live.connections,
+        ),
+        gauge(
+            "ringside_gateway_held_bytes",
+            "Bytes that clients make the gateway hold.",
+            live.held_bytes,
+        ),
+        counter(
+            "ringside_gateway_tls_handshakes_failed_total",
+            "Connections of clients that ended in their TLS handshake.",
+            live.handshakes_failed,
+        ),
+        counter(
+            "ringside_gateway_relieved_total",
+            "Connections that had something given up, because clients took too much memory.",
+            counts.relieved,
+        ),
+        counter(
+            "ringside_gateway_log_dropped_total",
+            "Lines of the access log that the disk didn't take in time.",
+            log_dropped.unwrap_or(0),
+        ),
+        counter(
+            "ringside_gateway_upstream_connections_total",
+            "Connections to upstreams that were opened.",
+            upstreams.connections,
+        ),
+        counter(
+            "ringside_gateway_upstream_exchanges_total",
+            "Exchanges with upstreams that began, health checks among them.",
+            upstreams.exchanges,
+        ),
+        counter(
+            "ringside_gateway_upstream_completed_total",
+            "Exchanges with upstreams whose answer came whole.",
+            upstreams.completed,
+        ),
+        of_failures(&upstreams.failures),
+    ]
+}
+
+/// Why exchanges with upstreams failed.
+fn of_failures(failures: &server::upstream::Failures) -> Family {
+    let each = [
+        ("connect", failures.connect),
+        ("connect_timeout", failures.connect_timeout),
+        ("full", failures.full),
+        ("head_timeout", failures.head_timeout),
+        ("deadline", failures.deadline),
+        ("closed", failures.closed),
+        ("declined", failures.declined),
+        ("malformed", failures.malformed),
+        ("memory", failures.memory),
+        ("client_gone", failures.client_gone),
+    ];
+    Family::counters(
+        "ringside_gateway_upstream_failures_total",
+        "Exchanges with upstreams that failed, by why.",
+        each.map(|(why, n)| (vec![("why", why.to_owned())], n)),
+    )
 }
 
 /// What happened at upstreams.
-fn of_upstreams(text: &mut String, sums: &Sums) {
-    kind(text, "upstream_events_total", "counter");
-    for (name, figures) in &sums.upstreams {
-        for (event, figure) in UPSTREAM.iter().zip(figures) {
-            let labels = format!("upstream=\"{}\",event=\"{event}\"", label(name));
-            line(text, "upstream_events_total", &labels, figure);
-        }
-    }
-}
-
-/// Where users were found, and how the stores are.
-fn of_users(text: &mut String, users: &[(&str, Snapshot)]) {
-    if users.is_empty() {
-        return;
-    }
-    of_each(
-        text,
-        ("users_total", "counter", "outcome"),
-        users,
-        |counts| {
-            [
-                ("memory", counts.memory),
-                ("stale", counts.stale),
-                ("redis", counts.redis),
-                ("database", counts.database),
-                ("nobody", counts.nobody),
-                ("unavailable", counts.unavailable),
-            ]
-        },
-    );
-    of_each(
-        text,
-        ("users_events_total", "counter", "event"),
-        users,
-        |counts| {
-            [
-                ("redis_failed", counts.redis_failed),
-                ("database_failed", counts.database_failed),
-                ("nonsense", counts.nonsense),
-                ("revoked", counts.revoked),
-                ("revocations_lost", counts.overtaken),
-            ]
-        },
-    );
-    let kinds = ("users_store_errors_total", "counter", "error");
-    of_each(text, kinds, users, |counts| {
-        std::array::from_fn::<_, { CAUSES.len() }, _>(|at| (CAUSES[at], counts.causes[at]))
+fn of_upstreams(sums: &Sums) -> Family {
+    let each = sums.upstreams.iter().flat_map(|(name, figures)| {
+        let events = UPSTREAM.iter().zip(figures);
+        events.map(|(event, n)| {
+            let tags = vec![("upstream", label(name)), ("event", (*event).to_owned())];
+            (tags, *n)
+        })
     });
-    of_each(text, ("users_state", "gauge", "state"), users, |counts| {
-        [
-            ("entries", counts.entries),
-            ("tasks", counts.tasks),
-            ("redis_breaker_open", u64::from(counts.redis_open)),
-            ("redis_lost", u64::from(counts.redis_lost)),
-            ("database_breaker_open", u64::from(counts.database_open)),
-            ("hears_revocations", u64::from(counts.hears)),
-        ]
-    });
+    Family::counters(
+        "ringside_gateway_upstream_events_total",
+        "What happened at upstreams.",
+        each,
+    )
 }
 
-/// A metric with a line for each figure of each table of users.
-fn of_each<const N: usize>(
-    text: &mut String,
-    (metric, of_kind, of_what): (&str, &str, &str),
-    users: &[(&str, Snapshot)],
-    figures: impl Fn(&Snapshot) -> [(&'static str, u64); N],
-) {
-    kind(text, metric, of_kind);
-    for (name, counts) in users {
-        for (what, figure) in figures(counts) {
-            let labels = format!("users=\"{}\",{of_what}=\"{what}\"", label(name));
-            line(text, metric, &labels, figure);
-        }
-    }
-}
-
-fn of_routes(text: &mut String, sums: &Sums) {
-    kind(text, "requests_total", "counter");
-    for (name, figures) in &sums.routes {
-        for (class, figure) in CLASSES.iter().zip(figures) {
-            let labels = format!("route=\"{}\",class=\"{class}\"", label(name));
-            line(text, "requests_total", &labels, figure);
-        }
-    }
-    kind(text, "refused_total", "counter");
-    for (name, figures) in &sums.routes {
-        for (why, figure) in REFUSALS.iter().zip(&figures[CLASSES.len()..]) {
-            let labels = format!("route=\"{}\",why=\"{why}\"", label(name));
-            line(text, "refused_total", &labels, figure);
-        }
-    }
-    kind(text, "request_seconds", "histogram");
-    for (name, figures) in &sums.routes {
-        let name = label(name);
-        let buckets = &figures[CLASSES.len() + REFUSALS.len()..OF_ROUTE - 1];
-        let mut so_far = 0;
-        for (at, figure) in buckets.iter().enumerate() {
-            so_far += figure;
-            let end = match BUCKETS_US.get(at) {
-                Some(end) => (*end as f64 / 1e6).to_string(),
-                None => "+Inf".into(),
-            };
-            let labels = format!("route=\"{name}\",le=\"{end}\"");
-            line(text, "request_seconds_bucket", &labels, so_far);
-        }
-        let labels = format!("route=\"{name}\"");
-        let sum = figures[OF_ROUTE - 1] as f64 / 1e6;
-        line(text, "request_seconds_sum", &labels, sum);
-        line(text, "request_seconds_count", &labels, so_far);
-    }
-}
-
-fn kind(text: &mut String, name: &str, kind: &str) {
-    let _ = writeln!(text, "# TYPE ringside_gateway_{name} {kind}");
-}
-
-fn line(text: &mut String, name: &str, labels: &str, figure: impl std::fmt::Display) {
-    let _ = match labels.is_empty() {
-        true => writeln!(text, "ringside_gateway_{name} {figure}"),
-        false => writeln!(text, "ringside_gateway_{name}{{{labels}}} {figure}"),
+fn of_routes(sums: &Sums, native: bool) -> [Family; 3] {
+    let counted = |name: &'static str, words: &'static [&'static str], from: usize| {
+        sums.routes.iter().flat_map(move |(route, sums)| {
+            let each = words.iter().zip(&sums.figures[from..]);
+            each.map(move |(word, n)| {
+                (
+                    vec![("route", label(route)), (name, (*word).to_owned())],
+                    *n,
+                )
+            })
+        })
     };
+    let times = sums.routes.iter().map(|(route, sums)| {
+        let times = match native {
+            true => sums.fine.clone(),
+            false => sums.classic(),
+        };
+        (vec![("route", label(route))], times)
+    });
+    [
+        Family::counters(
+            "ringside_gateway_requests_total",
+            "Answers by the class of their status; gone: the client left before.",
+            counted("class", &CLASSES, 0),
+        ),
+        Family::counters(
+            "ringside_gateway_refused_total",
+            "Requests that were refused, by why.",
+            counted("why", &REFUSALS, CLASSES.len()),
+        ),
+        Family::histograms(
+            "ringside_gateway_request_seconds",
+            "From when a request came to the end of its answer.",
+            times.collect(),
+        ),
+    ]
 }
 
-/// The value of a label, with what the format wants escaped.
+/// The value of a label, which may come from outside.
 fn label(text: &str) -> String {
-    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
-    escaped.replace('\n', "\\n")
+    screened(text).into_owned()
 }
 
 #[cfg(test)]
@@ -400,12 +437,12 @@ mod tests {
         let metrics = Metrics::default();
         let old = config("old");
         let (one, other) = (metrics.figures(0, &old), metrics.figures(1, &old));
-        one.answered(0, 200, 700);
-        one.answered(0, 0, 90_000_000);
-        other.answered(0, 503, 1_000);
+        one.answered(0, 200, Duration::from_micros(700));
+        one.answered(0, 0, Duration::from_secs(90));
+        other.answered(0, 503, Duration::from_micros(1_000));
         other.happened(0, Happened::Retried);
         other.refused(0, Refusal::Overload);
-        let text = |metrics: &Metrics| metrics.text(&LiveCounts::new(), None, &[]);
+        let text = text_of;
         let expected = [
             "ringside_gateway_requests_total{route=\"old\",class=\"gone\"} 1",
             "ringside_gateway_requests_total{route=\"old\",class=\"2xx\"} 1",
@@ -422,13 +459,54 @@ mod tests {
             assert!(said.lines().any(|one| one == line), "{line} in\n{said}");
         }
         let next = metrics.figures(0, &config("new \"x\""));
-        next.answered(0, 200, 10);
+        next.answered(0, 200, Duration::from_micros(10));
         let said = text(&metrics);
         for line in expected {
             assert!(said.lines().any(|one| one == line), "{line} in\n{said}");
         }
         let quoted = "ringside_gateway_requests_total{route=\"new \\\"x\\\"\",class=\"2xx\"} 1";
         assert!(said.contains(quoted), "{said}");
+    }
+
+    fn text_of(metrics: &Metrics) -> String {
+        exposition::text(&metrics.families(&LiveCounts::new(), None, &[], false))
+    }
+
+    #[test]
+    fn who_wants_native_histograms_gets_all_times_from_then_on_and_reloads_keep_them() {
+        let metrics = Metrics::default();
+        let old = config("old");
+        let figures = metrics.figures(0, &old);
+        let native = || {
+            let families = metrics.families(&LiveCounts::new(), None, &[], true);
+            let mut all = families.into_iter().map(|family| family.samples);
+            let found = all.find_map(|samples| match samples {
+                exposition::Samples::Histograms(mut samples) => samples.pop(),
+                _ => None,
+            });
+            found.expect("a route").1
+        };
+        figures.answered(0, 200, Duration::from_millis(3));
+        assert_eq!(native().count, 0, "nobody wanted that");
+        figures.answered(0, 200, Duration::from_millis(3));
+        metrics.figures(1, &old).answered(0, 200, Duration::ZERO);
+        let next = metrics.figures(0, &old);
+        next.answered(0, 200, Duration::from_millis(700));
+        let times = native();
+        assert_eq!((times.count, times.zeros, times.native.len()), (3, 1, 2));
+        let within_s = |end: f64| {
+            times
+                .classic
+                .iter()
+                .find(|one| one.0 == end)
+                .map(|one| one.1)
+        };
+        assert_eq!(
+            (within_s(0.005), within_s(0.5), within_s(1.0)),
+            (Some(2), Some(2), Some(3))
+        );
+        let counted = "ringside_gateway_request_seconds_count{route=\"old\"} 4\n";
+        assert!(text_of(&metrics).contains(counted), "{}", text_of(&metrics));
     }
 
     fn behind(servers: &str) -> Arc<Config> {
@@ -442,7 +520,7 @@ mod tests {
         let both = behind("\"127.0.0.1:1\", \"127.0.0.1:2\"");
         let workers = [metrics.figures(0, &both), metrics.figures(1, &both)];
         let server = |port: u16| format!("{{upstream=\"a\",server=\"127.0.0.1:{port}\"");
-        let said = || metrics.text(&LiveCounts::new(), None, &[]);
+        let said = || text_of(&metrics);
         let has = |line: String| said().lines().any(|one| one == line);
         let up = |port, up| has(format!("ringside_gateway_server_up{}}} {up}", server(port)));
         let are = |port, state, count| {

@@ -5,8 +5,6 @@
 //! gets native histograms besides the classic ones; their buckets are 0.54 % wide (schema 7).
 
 mod families;
-mod protobuf;
-mod text;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -180,9 +178,7 @@ impl Service for Scraped {
             (families::of(&self.0.labels, &sums), sums.is_whole)
         };
         self.0.scraped(context.now(), is_whole);
-        match protobuf::is_wanted(accepts) {
-            true => Response::of(protobuf::CONTENT_TYPE, protobuf::encode(&families)).into(),
-            false => Response::of(text::CONTENT_TYPE, text::encode(&families).into_bytes()).into(),
-        }
+        let (media, bytes) = exposition::encode(&families, accepts);
+        Response::of(media, bytes).into()
     }
 }

@@ -13,6 +13,8 @@ pub(crate) struct Sums(Vec<Family>);
 #[derive(Clone, Debug)]
 struct Family {
     head: String,
+    /// What it is, as the line that says so.
+    help: Option<String>,
     least: bool,
     /// Names with labels, and values, in the order in which they came.
     lines: Vec<(String, f64)>,
@@ -22,13 +24,20 @@ struct Family {
 impl Sums {
     /// Adds a text. Of a worker that is gone, what goes up and down says nothing any more.
     pub(crate) fn add(&mut self, text: &str, gone: bool) {
-        let (mut at, mut least) = (None, None);
+        let (mut at, mut least, mut help) = (None, None, None);
         for line in text.lines() {
             if let Some(name) = line.strip_prefix("# LEAST ") {
                 least = Some(name);
+            } else if let Some(said) = line.strip_prefix("# HELP ") {
+                help = said.split_once(' ').map(|(name, _)| (name, line));
             } else if let Some(family) = line.strip_prefix("# TYPE ") {
-                let takes_least = least.is_some() && family.split(' ').next() == least;
-                at = (!gone || !line.ends_with(" gauge")).then(|| self.family(line, takes_least));
+                let name = family.split(' ').next();
+                let takes_least = least.is_some() && name == least;
+                let help = help
+                    .filter(|(of, _)| Some(*of) == name)
+                    .map(|(_, line)| line);
+                at = (!gone || !line.ends_with(" gauge"))
+                    .then(|| self.family((line, help), takes_least));
             } else if let (Some(at), Some((name, value))) = (at, value_of(line)) {
                 self.0[at].add(name, value);
             }
@@ -39,8 +48,10 @@ impl Sums {
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         for family in &self.0 {
-            // A text takes whatever is written to it.
-            let _ = writeln!(text, "{}", family.head);
+            for line in family.help.iter().chain([&family.head]) {
+                // A text takes whatever is written to it.
+                let _ = writeln!(text, "{line}");
+            }
             for (name, value) in &family.lines {
                 let _ = writeln!(text, "{name} {value}");
             }
@@ -48,11 +59,12 @@ impl Sums {
         text
     }
 
-    fn family(&mut self, head: &str, least: bool) -> usize {
+    fn family(&mut self, (head, help): (&str, Option<&str>), least: bool) -> usize {
         let known = self.0.iter().position(|family| family.head == head);
         known.unwrap_or_else(|| {
             self.0.push(Family {
                 head: head.to_owned(),
+                help: help.map(str::to_owned),
                 least,
                 lines: Vec::new(),
                 places: HashMap::new(),
@@ -97,15 +109,16 @@ mod tests {
         let gone = "# TYPE a_total counter\na_total{route=\"x y\"} 3\n\
                     # TYPE b gauge\nb 7\n# TYPE c histogram\nc_sum 0.5\n";
         sums.add(gone, true);
-        let here = "# HELP nothing\n# TYPE a_total counter\na_total{route=\"x y\"} 1\n\
-                    a_total{route=\"z\"} 2\n# TYPE b gauge\nb 4\nno number\nnan NaN\n\
+        let here = "# HELP nothing\n# HELP b What is held.\n# TYPE a_total counter\na_total{route=\"x y\"} 1\n\
+                    a_total{route=\"z\"} 2\n# HELP b What is held.\n# TYPE b gauge\nb 4\nno number\nnan NaN\n\
                     # TYPE c histogram\nc_sum 0.25\n";
         sums.add(here, false);
         sums.add(here, false);
         assert_eq!(
             sums.text(),
             "# TYPE a_total counter\na_total{route=\"x y\"} 5\na_total{route=\"z\"} 4\n\
-             # TYPE c histogram\nc_sum 1\n# TYPE b gauge\nb 8\n"
+             # TYPE c histogram\nc_sum 1\n# HELP b What is held.\n\
+             # TYPE b gauge\nb 8\n"
         );
     }
 

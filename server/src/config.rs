@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use engine::{Address, EngineChoice, Listening};
 use tls::Certificate;
 
-use service::{LiveCounts, Timeouts};
+use service::{LiveCounts, ResponseTimes, Timeouts};
 
 /// Everything that [`start`](crate::start) is told. Nothing changes afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,9 @@ pub struct Config {
     pub timeouts: Timeouts,
     /// Where the workers post what they count while they run; `None` posts nothing.
     pub live: Option<LiveCounts>,
+    /// Where the workers record how long answers take, once somebody reads that; `None` records
+    /// nothing.
+    pub response_times: Option<ResponseTimes>,
 }
 
 impl Config {
@@ -60,6 +63,7 @@ impl Config {
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             live: None,
+            response_times: None,
         }
     }
 }

@@ -57,7 +57,8 @@
 //! [`upstream`] has pools, limits, deadlines and retries.
 //!
 //! [`Config`] has what there is to set: addresses, threads, TLS, [`Limits`], [`Timeouts`]; and
-//! [`LiveCounts`] says what a server has counted while it runs.
+//! [`LiveCounts`] says what a server has counted while it runs, and [`ResponseTimes`] how long its
+//! answers took.
 //!
 //! A native service has WebSockets without a library: [`Dialogue::Service`] tells it whole
 //! messages, and [`Context::say_all`] says one to many.
@@ -104,7 +105,7 @@ pub use response::{Body, Field, Response};
 #[doc(inline)]
 pub use service::{
     Bell, Context, Counts, Dialogue, Event, Intake, Live, LiveCounts, Peer, Rejections, Reply,
-    Responder, Service, Summary, Ticket, Timeouts, upstream,
+    Responder, ResponseTimes, Service, Summary, Ticket, Timeouts, upstream,
 };
 pub use start::{Running, StartError, start};
 pub use tasks::{TaskCounts, TaskLimits, Tasks, TasksFull};
@@ -114,6 +115,7 @@ pub use engine::{
     Address, Broken, EngineChoice, EngineCounters, Listening, OpenError, Secure, Share,
 };
 pub use measure::cpu::PinError;
+pub use measure::histogram::Histogram;
 pub use measure::time::Time;
 pub use tls::{
     Alpn, Certificate, ClientSettings, ClientTls, Secured, ServerSettings, ServerTls, Trust,

@@ -21,7 +21,7 @@ use proto::http1;
 use crate::config::{Config, Limits, MEMORY_BYTES_DEFAULT};
 use crate::worker::{NotReady, Settings, Worker};
 use connection::Wall;
-use service::{LiveCounts, Service, Summary};
+use service::{LiveCounts, ResponseTimes, Service, Summary};
 
 /// Connections of a worker unless told otherwise. What they need is set aside as they come.
 const CONNECTIONS_MAX_DEFAULT: usize = 1 << 20;
@@ -440,6 +440,7 @@ pub(crate) fn settings(
         room,
         full: full.clone(),
         live: config.live.as_ref().map(LiveCounts::place),
+        times: (config.response_times.as_ref()).map(ResponseTimes::place),
     }
 }
 

@@ -34,7 +34,7 @@ use connection::{Site, Wall};
 use draining::Draining;
 use retiring::Retiring;
 use service::Timeouts;
-use service::{Live, Peer, Posted, Service, Summary, Ticket};
+use service::{Live, Peer, Posted, RecordedTimes, Service, Summary, Ticket};
 use upstreams::Sockets;
 
 /// A listener that failed is opened again after so long.
@@ -60,6 +60,8 @@ pub(crate) struct Settings {
     pub(crate) full: SyncSender<usize>,
     /// Where it posts what it counts.
     pub(crate) live: Option<Arc<Posted>>,
+    /// Where it records how long answers took.
+    pub(crate) times: Option<RecordedTimes>,
 }
 
 /// See the module.

@@ -39,6 +39,7 @@ mod service;
 mod summary;
 mod ticket;
 mod timeouts;
+mod times;
 pub mod upstream;
 
 pub use context::{Action, Agenda, Context, Event, Notice};
@@ -49,3 +50,4 @@ pub use service::{Dialogue, Intake, Reply, Service, Turns};
 pub use summary::{COUNTS, Counts, Rejections, Summary};
 pub use ticket::Ticket;
 pub use timeouts::Timeouts;
+pub use times::{Answered, RecordedTimes, ResponseTimes};

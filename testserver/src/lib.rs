@@ -14,7 +14,7 @@ mod route;
 mod services;
 
 pub use server::{Config, Counts, Limits, Rejections, Running, StartError, Stop, Summary};
-pub use server::{LiveCounts, TaskLimits, Timeouts, Tls};
+pub use server::{LiveCounts, ResponseTimes, TaskLimits, Timeouts, Tls};
 
 use std::sync::Arc;
 
@@ -36,8 +36,13 @@ pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
 ///
 /// # Errors
 /// As for [`server::start`].
-pub fn start_with(config: Config, tasks: TaskLimits, stop: &Stop) -> Result<Running, StartError> {
-    let routes = Routes::new(tasks);
+pub fn start_with(
+    mut config: Config,
+    tasks: TaskLimits,
+    stop: &Stop,
+) -> Result<Running, StartError> {
+    let times = config.response_times.get_or_insert_default();
+    let routes = Routes::new(tasks, times);
     server::start(config, move |_| Routed::new(&routes), stop)
 }
 

@@ -91,6 +91,19 @@ pub struct Snapshot {
     pub redis_lost: bool,
     /// Whether revocations are heard now.
     pub hears: bool,
+    /// What may be under way to Redis at once, and what is.
+    pub redis_pool: Pool,
+    /// Connections to the database, and how many are in use.
+    pub database_pool: Pool,
+}
+
+/// What there is of something, and what of it is in use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pool {
+    /// All of it; 0 if there is none.
+    pub limit: u64,
+    /// What is in use now.
+    pub in_use: u64,
 }
 
 impl Counts {

@@ -12,6 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 
 use crate::causes::{Cause, Causes, Kind, Of};
+use crate::counts::Pool;
 use crate::guard::{Guard, Seat};
 use crate::settings::{Database, Place};
 
@@ -120,6 +121,15 @@ impl Store {
     /// Whether asking is in vain for now.
     pub(crate) fn cannot_be_asked(&self, now: Time) -> bool {
         self.breaker_is_open(now) || self.late.load(Relaxed) >= self.settings.connections
+    }
+
+    /// How many connections there may be, and how many are in use.
+    pub(crate) fn pool(&self) -> Pool {
+        let limit = self.settings.connections;
+        Pool {
+            limit: limit as u64,
+            in_use: limit.saturating_sub(self.room.available_permits()) as u64,
+        }
     }
 
     /// Whether its breaker is open.

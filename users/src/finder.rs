@@ -173,6 +173,12 @@ impl Finder {
             redis_lost: self.redis.as_ref().is_some_and(|redis| redis.is_lost()),
             database_open,
             hears: self.hears.load(Relaxed),
+            redis_pool: (self.redis.as_ref())
+                .map(|redis| redis.pool())
+                .unwrap_or_default(),
+            database_pool: (self.database.as_ref())
+                .map(|one| one.pool())
+                .unwrap_or_default(),
             ..self.counts.read()
         }
     }

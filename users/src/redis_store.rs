@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use crate::causes::{Cause, Causes, Kind, Of};
+use crate::counts::Pool;
 use crate::guard::{Guard, Seat};
 use crate::settings::{Place, Redis};
 
@@ -101,6 +102,14 @@ impl Store {
     /// Whether asking is in vain for now.
     pub(crate) fn cannot_be_asked(&self, now: Time) -> bool {
         self.is_lost() || self.breaker_is_open(now)
+    }
+
+    /// How many commands may be under way, and how many are.
+    pub(crate) fn pool(&self) -> Pool {
+        Pool {
+            limit: self.settings.limit as u64,
+            in_use: self.under_way.load(Relaxed) as u64,
+        }
     }
 
     /// Whether there is no connection.

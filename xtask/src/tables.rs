@@ -147,6 +147,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &["server"],
     },
     Crate {
+        name: "exposition",
+        holds: "metrics as Prometheus reads them: families; text, protobuf, native histograms",
+        imports: &["measure"],
+        test_imports: &[],
+    },
+    Crate {
         name: "master",
         holds: "servers as a master and worker processes: restarts, reloads, upgrades",
         imports: &["engine", "measure", "server"],
@@ -163,6 +169,7 @@ pub(crate) const CRATES: &[Crate] = &[
         holds: "a reverse proxy and gateway: the program `ringside-gateway`",
         imports: &[
             "admission",
+            "exposition",
             "master",
             "measure",
             "names",
@@ -175,13 +182,13 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "testserver",
         holds: "what `ringside serve` answers: routes, faults, limited rates, calls of gRPC",
-        imports: &["admission", "measure", "proto", "server"],
+        imports: &["admission", "exposition", "measure", "proto", "server"],
         test_imports: &["engine", "tls"],
     },
     Crate {
         name: "live",
         holds: "whoever watches a run while it goes on: lines, metrics; reads intervals alone",
-        imports: &["measure", "server"],
+        imports: &["exposition", "measure", "server"],
         test_imports: &[],
     },
     Crate {
@@ -319,7 +326,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "workload",
             "tls",
         ],
-        test_imports: &[],
+        test_imports: &["gateway"],
     },
     Crate {
         name: "xtask",

@@ -19,7 +19,7 @@ Routes:
   /limited/RATE   RATE answers per second across all threads, then 503
   /burn/N         an answer after N turns of an arithmetic loop
   /task/N         the same in a task worker: nothing else waits for it
-  /metrics        what it has counted, in Prometheus' text format
+  /metrics        what it has counted, and how long answers took, for Prometheus
   /ws             WebSocket: each message comes back
   /chat           WebSocket: each message goes to all who are connected to /chat; with --processes,
                   to those who are connected to the same worker process

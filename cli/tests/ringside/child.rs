@@ -231,6 +231,12 @@ impl Server {
         self.url.strip_prefix("http://").unwrap_or(&self.url)
     }
 
+    /// Where it listens.
+    pub(crate) fn port(&self) -> u16 {
+        let port = self.authority().rsplit(':').next();
+        port.and_then(|port| port.parse().ok()).expect("a port")
+    }
+
     /// Stops it with SIGTERM; its exit code and what it said after it listened.
     pub(crate) fn stop(mut self) -> (Option<i32>, String) {
         let pid = i32::try_from(self.child.id())

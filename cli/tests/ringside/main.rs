@@ -43,6 +43,7 @@ mod proxy;
 mod record;
 mod resume;
 mod schema;
+mod scraped_servers;
 mod scripts;
 mod secrets;
 mod serve;

@@ -15,9 +15,10 @@ use serde_json::Value;
 use super::child::{Folder, PATIENCE, Running, Server, assert_says, command, start, until};
 use super::peers::{Peer, installed, peer, ready};
 use super::ports::free_port;
+use super::scraped_servers::{Gateway, USERS};
 
 /// What the server at `port` answers to `path`, if it does.
-fn get(port: u16, path: &str) -> Option<String> {
+pub(crate) fn get(port: u16, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     let head = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     stream.write_all(head.as_bytes()).ok()?;
@@ -27,14 +28,18 @@ fn get(port: u16, path: &str) -> Option<String> {
     head.starts_with("HTTP/1.1 200").then(|| body.to_owned())
 }
 
-/// A Prometheus that scrapes `target` each second, with native histograms; `more` of its
-/// configuration.
-fn prometheus(folder: &Folder, target: u16, more: &str) -> (Peer, u16) {
+/// A Prometheus that scrapes what listens at these ports each second, with native histograms; `more`
+/// of its configuration.
+pub(crate) fn prometheus(folder: &Folder, targets: &[u16], more: &str) -> (Peer, u16) {
     let port = free_port();
+    let targets: Vec<_> = targets
+        .iter()
+        .map(|one| format!("127.0.0.1:{one}"))
+        .collect();
     let configuration = format!(
         "global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}\n{more}\
          scrape_configs:\n  - \
-         job_name: load\n    static_configs: [{{targets: [\"127.0.0.1:{target}\"]}}]\n"
+         job_name: load\n    static_configs: [{{targets: {targets:?}}}]\n"
     );
     let file = folder.write("prometheus.yml", &configuration);
     let running = peer(Command::new("prometheus").args([
@@ -50,18 +55,20 @@ fn prometheus(folder: &Folder, target: u16, more: &str) -> (Peer, u16) {
 }
 
 /// The value of an expression at a time in seconds; none where it has none.
-fn ask(port: u16, expression: &str, at_s: f64) -> Option<f64> {
+pub(crate) fn ask(port: u16, expression: &str, at_s: f64) -> Option<f64> {
+    let answer = query(port, expression, at_s)?;
+    let value = answer.pointer("/data/result/0/value/1")?.as_str()?;
+    value.parse().ok()
+}
+
+/// What Prometheus answers; none where it can't evaluate that.
+pub(crate) fn query(port: u16, expression: &str, at_s: f64) -> Option<Value> {
     let escaped: String = expression
         .bytes()
         .map(|byte| format!("%{byte:02x}"))
         .collect();
-    let answer = get(
-        port,
-        &format!("/api/v1/query?query={escaped}&time={at_s:.3}"),
-    )?;
-    let answer: Value = serde_json::from_str(&answer).ok()?;
-    let value = answer.pointer("/data/result/0/value/1")?.as_str()?;
-    value.parse().ok()
+    let path = format!("/api/v1/query?query={escaped}&time={at_s:.3}");
+    serde_json::from_str(&get(port, &path)?).ok()
 }
 
 #[test]
@@ -71,7 +78,7 @@ fn prometheus_has_every_request_and_the_percentiles_of_the_report() {
     }
     let (server, folder) = (Server::start(&[]), Folder::new());
     let target = free_port();
-    let (_prometheus, port) = prometheus(&folder, target, "");
+    let (_prometheus, port) = prometheus(&folder, &[target], "");
     let record = folder.path("record.json");
     let mut run = command(&[
         "run", "-R", "500", "-d", "4s", "--format", "json", "-o", &record,
@@ -109,10 +116,20 @@ fn prometheus_has_every_request_and_the_percentiles_of_the_report() {
         );
     }
     passes_promtool(&text.unwrap());
+    for name in ["run", "compare"] {
+        for expression in expressions(&dashboard(name)) {
+            let answer = query(port, &expression, at_s);
+            assert!(answer.is_some(), "{name}: {expression}");
+        }
+    }
+    let compared = "histogram_quantile(0.99, sum by (run) \
+                    (last_over_time(ringside_response_time_seconds[1h])))";
+    let p99 = ask(port, compared, at_s).expect("what the dashboard shows");
+    assert!((p99 * 1e6 / record["response_time_us"]["p99"].as_f64().unwrap() - 1.0).abs() < 0.01);
 }
 
 /// Whether `promtool check metrics` finds nothing wrong with a text.
-fn passes_promtool(text: &str) {
+pub(crate) fn passes_promtool(text: &str) {
     let mut promtool = Command::new("promtool")
         .args(["check", "metrics"])
         .stdin(Stdio::piped())
@@ -144,22 +161,57 @@ fn promtool(folder: &Path, words: &[&str]) {
     assert!(output.status.success(), "{words:?}: {said}{shown}");
 }
 
+/// A dashboard.
+pub(crate) fn dashboard(name: &str) -> Value {
+    let text = fs::read_to_string(integrations(&format!("grafana/{name}.json"))).unwrap();
+    let dashboard: Value = serde_json::from_str(&text).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    assert!(panels.len() > 6, "{name}");
+    let places = panels.iter().map(|panel| &panel["gridPos"]);
+    let rows: Vec<_> = places
+        .map(|at| ["x", "y", "w", "h"].map(|key| at[key].as_u64().unwrap()))
+        .collect();
+    for (place, [x, y, w, h]) in rows.iter().enumerate() {
+        assert!(x + w <= 24, "{name}: a panel is beyond the edge");
+        let others = rows[..place].iter();
+        let mut overlaps = others.filter(|[ox, oy, ow, oh]| {
+            x < &(ox + ow) && ox < &(x + w) && y < &(oy + oh) && oy < &(y + h)
+        });
+        assert_eq!(overlaps.next(), None, "{name}: panels overlap");
+    }
+    dashboard
+}
+
 /// The expressions of a dashboard's panels, with what Grafana fills in.
-fn expressions(dashboard: &Value) -> Vec<String> {
+pub(crate) fn expressions(dashboard: &Value) -> Vec<String> {
     let panels = dashboard["panels"].as_array().unwrap().iter();
     let targets = panels.flat_map(|panel| panel["targets"].as_array().unwrap());
     let expressions = targets.map(|target| target["expr"].as_str().unwrap());
     expressions
-        .map(|one| one.replace("$run", ".*").replace("$__rate_interval", "1m"))
+        .map(|one| {
+            let variables = ["$run", "$subject", "$baseline", "$job", "$instance"];
+            let one = one
+                .replace("$__rate_interval", "1m")
+                .replace("$__range", "1h");
+            let filled = variables
+                .iter()
+                .fold(one, |one, name| one.replace(name, ".*"));
+            assert!(!filled.replace("\"$1\"", "").contains('$'), "{filled}");
+            filled
+        })
         .collect()
 }
 
 /// The names of our metrics in a text.
-fn names(text: &str) -> Vec<&str> {
+fn names<'a>(text: &'a str) -> Vec<&'a str> {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     let ours = words.filter(|word| word.starts_with("ringside_"));
-    ours.map(|word| word.strip_suffix("_bucket").unwrap_or(word))
-        .collect()
+    let of_histograms = ["_bucket", "_sum", "_count"];
+    let plain = |word: &'a str| {
+        let mut ends = of_histograms.iter();
+        ends.find_map(|end| word.strip_suffix(end)).unwrap_or(word)
+    };
+    ours.map(plain).collect()
 }
 
 #[test]
@@ -171,10 +223,9 @@ fn rules_and_dashboards_are_sound_and_name_metrics_that_there_are() {
     promtool(&rules, &["check", "rules", "ringside.rules.yml"]);
     promtool(&rules, &["test", "rules", "ringside.tests.yml"]);
     let rules = fs::read_to_string(rules.join("ringside.rules.yml")).unwrap();
-    let dashboard = fs::read_to_string(integrations("grafana/run.json")).unwrap();
-    let dashboard: Value = serde_json::from_str(&dashboard).unwrap();
-    let expressions = expressions(&dashboard);
-    assert!(expressions.len() > 10, "{expressions:?}");
+    let dashboards = ["run", "compare", "server"].map(dashboard);
+    let expressions: Vec<_> = dashboards.iter().flat_map(expressions).collect();
+    assert!(expressions.len() > 50, "{expressions:?}");
     let folder = Folder::new();
     let recorded = (0..).zip(&expressions).map(|(place, expression)| {
         let expression = serde_json::to_string(expression).unwrap();
@@ -199,6 +250,7 @@ fn rules_and_dashboards_are_sound_and_name_metrics_that_there_are() {
         shown.contains("ringside_errors_total{")
     });
     drop(run);
+    shown += &servers_metrics();
     for name in names(&rules)
         .into_iter()
         .chain(names(&expressions.join(" ")))
@@ -208,6 +260,33 @@ fn rules_and_dashboards_are_sound_and_name_metrics_that_there_are() {
             shown.contains(&format!("# TYPE {name} ")) || name == "ringside_answers_total";
         assert!(is_shown, "{name} is not in:\n{shown}");
     }
+}
+
+/// What a server, a master of servers and a gateway with users show, who are never found.
+fn servers_metrics() -> String {
+    let server = Server::start(&[]);
+    let served = get(server.port(), "/metrics").expect("metrics");
+    let gateway = Gateway::start(&[&server.url], USERS);
+    let passed = get(gateway.admin, "/metrics").expect("metrics");
+    passes_promtool(&served);
+    passes_promtool(&passed);
+    let admin = format!("127.0.0.1:{}", free_port());
+    let port = free_port();
+    let words = ["serve", "--processes", "1", "--admin", &admin, "--addr"];
+    let mut master = command(&words);
+    let _master = peer(master.arg(format!("127.0.0.1:{port}")));
+    ready(port, "ringside serve --processes");
+    let mut text = None;
+    until("there are metrics", || {
+        text = get(
+            admin.rsplit(':').next().unwrap().parse().unwrap(),
+            "/metrics",
+        );
+        text.is_some()
+    });
+    let of_master = text.unwrap();
+    passes_promtool(&of_master);
+    served + &passed + &of_master
 }
 
 /// Takes what an Alertmanager says, and tells the names and states of the alerts.
@@ -288,7 +367,7 @@ fn an_alert_fires_while_answers_take_long_and_clears_when_they_do_not() {
         "rule_files: ['{rules}']\nalerting: {{alertmanagers: [{{static_configs: [{{targets: \
          ['127.0.0.1:{alerts}']}}]}}]}}\n"
     );
-    let (_prometheus, _) = prometheus(&folder, target, &more);
+    let (_prometheus, _) = prometheus(&folder, &[target], &more);
     let load = |path: &str| -> Running {
         let metrics = format!("127.0.0.1:{target}");
         let words = [

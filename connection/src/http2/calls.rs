@@ -53,6 +53,8 @@ pub(super) struct Rpc {
     client_done: bool,
     /// The client gets no credit, because it does not take its answers.
     uncredited: bool,
+    /// When it began.
+    since: Time,
     deadline: Time,
     /// When a pause that the method asked for is over.
     pause_until: Time,
@@ -83,7 +85,7 @@ impl Rpcs {
         &mut self,
         call: Box<dyn Call>,
         single: bool,
-        deadline: Time,
+        (since, deadline): (Time, Time),
         message_bytes_max: u32,
     ) -> Box<Rpc> {
         let mut rpc = self.spare.pop().unwrap_or_default();
@@ -94,6 +96,7 @@ impl Rpcs {
         rpc.call = Some(call);
         rpc.single = single;
         rpc.reader = Messages::new(message_bytes_max);
+        rpc.since = since;
         rpc.deadline = deadline;
         rpc
     }
@@ -120,6 +123,7 @@ impl Default for Rpc {
             head_sent: false,
             client_done: false,
             uncredited: false,
+            since: Time::NEVER,
             deadline: Time::NEVER,
             pause_until: Time::NEVER,
         }
@@ -230,6 +234,11 @@ impl Rpc {
     /// When it wants to be looked at again.
     pub(super) fn due(&self) -> Time {
         self.deadline.min(self.pause_until)
+    }
+
+    /// When it began.
+    pub(super) fn since(&self) -> Time {
+        self.since
     }
 
     /// Bytes of memory that grow with what the client sends, or does not take.

@@ -219,7 +219,11 @@ impl Http2 {
                 }
             }
             Ok(calls::Progress::More) => self.talk.list(id),
-            Ok(calls::Progress::Done) | Err(_) => self.talk.drop(id, shared),
+            Ok(calls::Progress::Done) => {
+                shared.site.answered.add(rpc.since(), shared.site.now);
+                self.talk.drop(id, shared);
+            }
+            Err(_) => self.talk.drop(id, shared),
         }
     }
 

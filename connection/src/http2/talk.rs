@@ -146,6 +146,7 @@ impl Talk {
             } => {
                 serving.counts.requests += 1;
                 if end && let Some(place) = serving.kept_http2.find(method, path) {
+                    serving.answered.at_once += 1;
                     return Next::Kept(stream, place);
                 }
                 let request = Request {
@@ -399,10 +400,10 @@ impl Talk {
         let message_bytes_max = u32::try_from(serving.limits.body_bytes).unwrap_or(u32::MAX);
         let head = request::Request::of_http2(http_method, path, fields);
         let call = serving.open_call(method, &head);
-        let single = method.takes_one();
+        let (single, now) = (method.takes_one(), serving.now);
         let mut rpc = serving
             .rpcs
-            .begin(call, single, deadline, message_bytes_max);
+            .begin(call, single, (now, deadline), message_bytes_max);
         if end {
             rpc.receive(&[], true);
         }

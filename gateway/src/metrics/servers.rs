@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::{add, kind, label, line};
+use exposition::{Family, Samples, Tags};
+
+use super::{add, label};
 use crate::config::Config;
 use crate::health::State;
 
@@ -12,9 +14,17 @@ use crate::health::State;
 const STATES: [&str; 3] = ["up", "unhealthy", "ejected"];
 
 /// What came of checks, and of requests.
-const OUTCOMES: [(&str, [&str; 2]); 2] = [
-    ("server_checks_total", ["healthy", "unhealthy"]),
-    ("server_requests_total", ["ok", "failed"]),
+const OUTCOMES: [(&str, &str, [&str; 2]); 2] = [
+    (
+        "ringside_gateway_server_checks_total",
+        "Health checks of a server that ended.",
+        ["healthy", "unhealthy"],
+    ),
+    (
+        "ringside_gateway_server_requests_total",
+        "Requests that a server was sent, by what came of them.",
+        ["ok", "failed"],
+    ),
 ];
 
 const CHECKS: usize = 0;
@@ -96,42 +106,55 @@ impl Servers {
         self.0.retain(|name, _| here.contains(name));
     }
 
-    pub(super) fn write(&self, text: &mut String) {
-        let labels = |(upstream, server): &(String, String)| {
-            format!(
-                "upstream=\"{}\",server=\"{}\"",
-                label(upstream),
-                label(server)
-            )
-        };
-        let named: Vec<_> = self
-            .0
-            .iter()
-            .map(|(name, sum)| (labels(name), sum))
-            .collect();
-        let known = named.iter().filter(|(_, sum)| sum.states != [0; 3]);
-        // A master of several processes takes the least of what they say.
-        text.push_str("# LEAST ringside_gateway_server_up\n");
-        kind(text, "server_up", "gauge");
-        for (name, sum) in known.clone() {
-            let up = sum.states[1..].iter().all(|workers| *workers == 0);
-            line(text, "server_up", name, u64::from(up));
-        }
-        kind(text, "server_workers", "gauge");
-        for (name, sum) in known {
-            for (state, workers) in STATES.iter().zip(sum.states) {
-                let labels = format!("{name},state=\"{state}\"");
-                line(text, "server_workers", &labels, workers);
-            }
-        }
-        for (at, (metric, outcomes)) in OUTCOMES.iter().enumerate() {
-            kind(text, metric, "counter");
-            for (name, sum) in &named {
-                for (outcome, figure) in outcomes.iter().zip(sum.outcomes[at]) {
-                    let labels = format!("{name},outcome=\"{outcome}\"");
-                    line(text, metric, &labels, figure);
-                }
-            }
-        }
+    pub(super) fn families(&self) -> Vec<Family> {
+        let all = || self.0.iter().map(|(name, sum)| (tags(name), sum));
+        let known = || all().filter(|(_, sum)| sum.states != [0; STATES.len()]);
+        let up = known().map(|(tags, sum)| {
+            let is_up = sum.states[1..].iter().all(|workers| *workers == 0);
+            (tags, f64::from(u8::from(is_up)))
+        });
+        let workers = known().flat_map(|(tags, sum)| each(tags, "state", STATES, sum.states));
+        let mut families = vec![
+            Family {
+                name: "ringside_gateway_server_up",
+                help: "Whether all workers find a server up.",
+                samples: Samples::LeastGauges(up.collect()),
+            },
+            Family::gauges(
+                "ringside_gateway_server_workers",
+                "How many workers find a server to be so.",
+                workers,
+            ),
+        ];
+        families.extend(
+            OUTCOMES
+                .iter()
+                .enumerate()
+                .map(|(at, (name, help, words))| {
+                    let samples = all()
+                        .flat_map(|(tags, sum)| each(tags, "outcome", *words, sum.outcomes[at]));
+                    Family::counters(name, help, samples)
+                }),
+        );
+        families
     }
+}
+
+/// The labels of a server.
+fn tags((upstream, server): &(String, String)) -> Tags {
+    vec![("upstream", label(upstream)), ("server", label(server))]
+}
+
+/// A sample for each of these words.
+fn each<const N: usize>(
+    tags: Tags,
+    name: &'static str,
+    words: [&'static str; N],
+    figures: [u64; N],
+) -> impl Iterator<Item = (Tags, u64)> {
+    words.into_iter().zip(figures).map(move |(word, figure)| {
+        let mut tags = tags.clone();
+        tags.push((name, word.to_owned()));
+        (tags, figure)
+    })
 }

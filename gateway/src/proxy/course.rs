@@ -224,7 +224,7 @@ impl Gateway {
         let Some(passing) = self.places.take(ticket) else {
             return;
         };
-        let micros = (now - passing.began).as_micros() as u64;
+        let took = now - passing.began;
         let server = passing
             .exchange
             .and_then(|_| self.servers.at(passing.server));
@@ -234,12 +234,12 @@ impl Gateway {
             name = passing.entry.as_ref().map(|_| server.name());
         }
         if let Some(route) = passing.route {
-            self.figures.answered(route, passing.status, micros);
+            self.figures.answered(route, passing.status, took);
         }
         if let (Some(mut entry), Some(log)) = (passing.entry, &self.shared.log) {
             entry.status = passing.status;
             entry.bytes += passing.answer_bytes;
-            entry.duration_us = micros;
+            entry.duration_us = took.as_micros() as u64;
             entry.retries = passing.retries;
             entry.upstream = name;
             log.write(entry);

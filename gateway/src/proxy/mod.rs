@@ -21,6 +21,7 @@ mod who;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use measure::time::Time;
 
@@ -204,7 +205,7 @@ impl Gateway {
             }
             Action::Answer { .. } => {
                 let response = self.own_answer(route, who.as_deref(), caller.record());
-                self.figures.answered(route, response.status, 0);
+                (self.figures).answered(route, response.status, Duration::ZERO);
                 return Err(response);
             }
             Action::Forward(parts) => parts,

@@ -48,7 +48,7 @@ impl Gateway {
             };
             if let Err(wait) = self.take((&plan, route, at), rule, key, now) {
                 self.figures.refused(route, Refusal::Rate);
-                self.figures.answered(route, 429, 0);
+                self.figures.answered(route, 429, Duration::ZERO);
                 let seconds = wait.as_millis().div_ceil(1000).max(1);
                 let response = Response::sentence(429, "too many requests; try again later\n");
                 return Err(response.with_field("Retry-After", seconds.to_string()));

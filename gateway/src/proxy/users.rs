@@ -2,6 +2,7 @@
 //! while the request waits.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use measure::time::Time;
 use server::upstream;
@@ -99,7 +100,7 @@ impl Gateway {
             _ => Answer::Nobody,
         };
         let response = self.no_user(route, &answer);
-        self.figures.answered(route, response.status, 0);
+        (self.figures).answered(route, response.status, Duration::ZERO);
         Err(response)
     }
 

@@ -66,7 +66,7 @@ impl Gateway {
                 Response::sentence(503, text).with_field("Retry-After", "1")
             }
         };
-        self.figures.answered(route, response.status, 0);
+        (self.figures).answered(route, response.status, Duration::ZERO);
         Err(response)
     }
 

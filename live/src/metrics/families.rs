@@ -3,92 +3,9 @@
 use measure::histogram::Histogram;
 use measure::tally::Counted;
 
+pub(super) use exposition::{Family, Samples, Tags, Times};
+
 use super::{Labels, Sums};
-
-/// Samples of one name.
-#[derive(Debug, PartialEq)]
-pub(super) struct Family {
-    pub name: &'static str,
-    pub help: &'static str,
-    pub samples: Samples,
-}
-
-#[derive(Debug, PartialEq)]
-pub(super) enum Samples {
-    Counters(Vec<(Tags, f64)>),
-    Gauges(Vec<(Tags, f64)>),
-    Histograms(Vec<(Tags, Times)>),
-}
-
-impl Family {
-    fn is_empty(&self) -> bool {
-        match &self.samples {
-            Samples::Counters(samples) | Samples::Gauges(samples) => samples.is_empty(),
-            Samples::Histograms(samples) => samples.is_empty(),
-        }
-    }
-}
-
-/// The labels of a sample.
-pub(super) type Tags = Vec<(&'static str, String)>;
-
-/// Upper ends of the classic buckets, in seconds.
-const BOUNDS_S: [f64; 22] = [
-    0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025,
-    0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 10.0, 60.0,
-];
-
-/// Native buckets end at powers of 2^(1/128), which makes them 0.54 % wide.
-pub(super) const SCHEMA: i32 = 7;
-
-/// A distribution as both kinds of histograms have it.
-#[derive(Debug, PartialEq)]
-pub(super) struct Times {
-    pub count: u64,
-    pub sum_s: f64,
-    /// Upper end in seconds, and how many are no longer.
-    pub classic: Vec<(f64, u64)>,
-    /// How many are zero.
-    pub zeros: u64,
-    /// The number of a bucket of [`SCHEMA`], and how many are in it; rising.
-    pub native: Vec<(i32, u64)>,
-}
-
-impl Times {
-    fn of(histogram: &Histogram) -> Times {
-        let mut times = Times {
-            count: histogram.count(),
-            sum_s: histogram.sum() as f64 / 1e9,
-            classic: BOUNDS_S.map(|bound| (bound, 0)).into(),
-            zeros: 0,
-            native: Vec::new(),
-        };
-        for (ns, n) in histogram.lengths() {
-            let seconds = ns as f64 / 1e9;
-            for (bound, count) in times.classic.iter_mut().rev() {
-                if seconds > *bound {
-                    break;
-                }
-                *count += n;
-            }
-            if ns == 0 {
-                times.zeros += n;
-                continue;
-            }
-            let bucket = bucket_of(seconds);
-            match times.native.last_mut() {
-                Some((last, count)) if *last == bucket => *count += n,
-                _ => times.native.push((bucket, n)),
-            }
-        }
-        times
-    }
-}
-
-/// The native bucket of a value: the least i with value ≤ 2^(i / 128).
-fn bucket_of(value: f64) -> i32 {
-    (value.log2() * f64::from(1u32 << SCHEMA)).ceil() as i32
-}
 
 /// Everything.
 pub(super) fn of(labels: &Labels, sums: &Sums) -> Vec<Family> {
@@ -196,6 +113,13 @@ fn of_the_whole(sums: &Sums, tags: Tagged<'_>) -> Vec<Family> {
     let statuses = statuses.map(|(code, n)| (tags(&[("status", &code.to_string())]), n as f64));
     let mut families = vec![
         counters(
+            "ringside_waits_seconds_total",
+            "What requests waited from when they were due until they were sent, by what for.",
+            waits(counted)
+                .map(|(what, ns)| (tags(&[("cause", what)]), ns as f64 / 1e9))
+                .into(),
+        ),
+        counters(
             "ringside_errors_total",
             "Errors by kind, those of connections among them.",
             errors.collect(),
@@ -238,6 +162,20 @@ fn of_the_whole(sums: &Sums, tags: Tagged<'_>) -> Vec<Family> {
     families
 }
 
+/// What requests waited for, in nanoseconds. What the server refused isn't among it: that is known
+/// only when they're sent again.
+fn waits(counted: &Counted) -> [(&'static str, u64); 6] {
+    let waits = &counted.waits;
+    [
+        ("busy", waits.busy_ns),
+        ("connecting", waits.connecting_ns),
+        ("closing", waits.closing_ns),
+        ("back_off", waits.back_off_ns),
+        ("unreachable", waits.unreachable_ns),
+        ("late", waits.late_ns),
+    ]
+}
+
 /// Counters that have one value: name, help, value.
 fn single_counts(sums: &Sums) -> Vec<(&'static str, &'static str, u64)> {
     let counted = &sums.counted;
@@ -271,33 +209,4 @@ fn single_counts(sums: &Sums) -> Vec<(&'static str, &'static str, u64)> {
         )
     }));
     counts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_value_is_in_the_bucket_that_holds_it() {
-        for (value, bucket) in [(1.0, 0), (2.0, 128), (0.5, -128), (1.000_001, 1)] {
-            assert_eq!(bucket_of(value), bucket, "{value}");
-        }
-        let mut histogram = Histogram::new();
-        for ns in [0, 1, 999, 10_000, 10_001, 1_000_000_000, 61_000_000_000] {
-            histogram.record(ns);
-        }
-        let times = Times::of(&histogram);
-        assert_eq!((times.count, times.zeros), (7, 1));
-        let native: u64 = times.native.iter().map(|(_, n)| n).sum();
-        assert_eq!(native, 6);
-        assert!(times.native.is_sorted_by(|one, other| one.0 < other.0));
-        let within = |bound| {
-            times
-                .classic
-                .iter()
-                .find(|one| one.0 == bound)
-                .map(|one| one.1)
-        };
-        assert_eq!((within(0.000_01), within(60.0)), (Some(3), Some(6)));
-    }
 }

@@ -18,6 +18,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
         for (ticket, action) in actions.drain(..) {
             if action.is_last() {
                 self.serving.agenda.ended(ticket);
+                self.serving.ended(ticket, &action);
             }
             if let Action::SayAll { tickets: to, frame } = action {
                 self.say_all(&tickets[to], &bytes[frame]);
@@ -65,6 +66,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
                 Notice::Writable => connection.is_some_and(|one| one.is_in_pieces(ticket.number)),
                 Notice::PeerEnded => connection.is_some_and(|one| one.is_open(ticket.number)),
                 Notice::Closed => {
+                    self.serving.forget(ticket);
                     self.upstream_client_gone(ticket);
                     true
                 }

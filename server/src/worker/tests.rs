@@ -155,6 +155,7 @@ impl<S: Service> Stage<S> {
             room: 63,
             full: std::sync::mpsc::sync_channel(1).0,
             live: None,
+            times: None,
         };
         let stop = Stop::new();
         let _registration = stop.register(driver.waker()).expect("the first");

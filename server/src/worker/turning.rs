@@ -53,6 +53,29 @@ impl<D: Driver, S: Service> Worker<D, S> {
         self.serving.counts.panics += panics;
     }
 
+    /// Whether anybody reads how long answers take, from this turn on.
+    #[inline]
+    fn begin_times(&mut self) {
+        let answered = &mut self.serving.answered;
+        answered.at_once = 0;
+        if !answered.is_read
+            && let Some(times) = &self.settings.times
+        {
+            answered.is_read = times.are_read();
+        }
+    }
+
+    /// Records how long the answers took that this turn has given, if anybody reads that.
+    #[inline]
+    fn record_times(&mut self, began: Time) {
+        if self.serving.answered.is_read
+            && let Some(times) = &self.settings.times
+        {
+            let ended = self.driver.clock();
+            times.record(&mut self.serving.answered, began, ended);
+        }
+    }
+
     /// Until when it may sleep, and until `latest` at most.
     fn until(&self, latest: Time) -> Until {
         if self.to_drain.is_some() || self.to_retire.is_some() {
@@ -75,6 +98,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
         let service = self.serving.service();
         let now = service.wait(&mut self.driver, until, completions)?;
         self.serving.turn(now);
+        self.begin_times();
         for position in 0..completions.len() {
             self.happened(completions.get(position), completions);
         }
@@ -95,6 +119,7 @@ impl<D: Driver, S: Service> Worker<D, S> {
         if self.drained_all() {
             self.to_drain = None;
         }
+        self.record_times(now);
         self.count_panics(); // Of handlers that were dropped, as their clients left.
         if self.settings.live.is_some() {
             self.look_at_counts(now);

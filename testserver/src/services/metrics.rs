@@ -1,20 +1,18 @@
-//! `/metrics`: what this server has counted since its start, all workers together, in the text
-//! format of Prometheus (<https://prometheus.io/docs/instrumenting/exposition_formats/>).
+//! `/metrics`: what this server has counted since its start, all workers together, and how long its
+//! answers took since this was first asked for, as Prometheus reads it ([`exposition`]).
 //!
 //! Each worker keeps numbers of its own, and puts them on a board that all can read before it sends
 //! the answers of a turn: whoever has an answer finds it counted. Nobody waits for anybody.
 
-use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use server::{Body, Context, Counts, Reply, Response, TaskCounts};
+use exposition::{Family, Times};
+use server::{Context, Counts, Reply, Response, ResponseTimes, TaskCounts};
 
 use super::chat::Room;
 use super::task::Pool;
 use crate::route::{Answerer, Asked};
-
-const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
 
 /// A metric: its name, what it counts, and where it stands.
 type Metric = (&'static str, &'static str, fn(&Posted) -> &AtomicU64);
@@ -51,6 +49,7 @@ const TASKS: [TaskMetric; 4] = [
 #[derive(Debug)]
 pub(super) struct Board {
     workers: Mutex<Vec<Arc<Posted>>>,
+    times: ResponseTimes,
     tasks: Arc<Pool>,
     chat: Arc<Room>,
 }
@@ -67,9 +66,10 @@ pub(crate) struct Posted {
 
 impl Board {
     /// One without workers yet.
-    pub(super) fn new(tasks: &Arc<Pool>, chat: &Arc<Room>) -> Board {
+    pub(super) fn new(tasks: &Arc<Pool>, chat: &Arc<Room>, times: &ResponseTimes) -> Board {
         Board {
             workers: Mutex::default(),
+            times: times.clone(),
             tasks: Arc::clone(tasks),
             chat: Arc::clone(chat),
         }
@@ -83,67 +83,53 @@ impl Board {
         posted
     }
 
-    /// All metrics, a line each below its description.
-    fn text(&self) -> String {
+    /// All metrics.
+    fn families(&self) -> Vec<Family> {
         let all = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut text = String::new();
-        for (name, help, of) in METRICS {
-            let sum: u64 = all.iter().map(|posted| of(posted).load(Relaxed)).sum();
-            describe(&mut text, (name, "counter"), help);
-            // A text takes whatever is written to it.
-            let _ = writeln!(text, "{name} {sum}");
-        }
-        self.describe_tasks(&mut text);
-        self.describe_chat(&mut text);
-        text
+        let counted = METRICS.map(|(name, help, of)| {
+            let sum = all.iter().map(|posted| of(posted).load(Relaxed)).sum();
+            Family::counters(name, help, [(Vec::new(), sum)])
+        });
+        let mut families = Vec::from(counted);
+        families.push(Family::histograms(
+            "ringside_serve_response_time_seconds",
+            "From the turn that read a request to its answer, since metrics were first asked for.",
+            vec![(Vec::new(), Times::of(&self.times.read()))],
+        ));
+        families.extend(self.of_tasks());
+        families.extend(self.of_chat());
+        families
     }
-}
 
-impl Board {
-    fn describe_tasks(&self, text: &mut String) {
+    fn of_tasks(&self) -> [Family; 3] {
         let counts = self.tasks.counts();
-        let name = "ringside_tasks_total";
-        describe(
-            text,
-            (name, "counter"),
-            "Tasks of /task/N by what became of them.",
-        );
-        for (outcome, of) in TASKS {
-            let _ = writeln!(text, "{name}{{outcome=\"{outcome}\"}} {}", of(&counts));
-        }
-        for (name, help, count) in [
-            ("ringside_tasks_waiting", "Tasks that wait.", counts.waiting),
-            ("ringside_tasks_running", "Tasks that run.", counts.running),
-        ] {
-            describe(text, (name, "gauge"), help);
-            let _ = writeln!(text, "{name} {count}");
-        }
+        let outcomes = TASKS.map(|(outcome, of)| (vec![("outcome", outcome.into())], of(&counts)));
+        let gauge = |name, help, count| Family::gauges(name, help, [(Vec::new(), count)]);
+        [
+            Family::counters(
+                "ringside_tasks_total",
+                "Tasks of /task/N by what became of them.",
+                outcomes,
+            ),
+            gauge("ringside_tasks_waiting", "Tasks that wait.", counts.waiting),
+            gauge("ringside_tasks_running", "Tasks that run.", counts.running),
+        ]
     }
 
-    fn describe_chat(&self, text: &mut String) {
-        for (name, kind, help, count) in [
-            (
+    fn of_chat(&self) -> [Family; 2] {
+        [
+            Family::gauges(
                 "ringside_chat_members",
-                "gauge",
                 "Connections in /chat.",
-                self.chat.members(),
+                [(Vec::new(), self.chat.members())],
             ),
-            (
+            Family::counters(
                 "ringside_chat_told_total",
-                "counter",
                 "Messages of /chat, each counted for every member that it was told.",
-                self.chat.told(),
+                [(Vec::new(), self.chat.told())],
             ),
-        ] {
-            describe(text, (name, kind), help);
-            let _ = writeln!(text, "{name} {count}");
-        }
+        ]
     }
-}
-
-/// What stands above the values of a metric.
-fn describe(text: &mut String, (name, kind): (&str, &str), help: &str) {
-    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
 impl Posted {
@@ -165,8 +151,9 @@ pub(super) fn showing(board: &Arc<Board>) -> impl Fn() -> Metrics + Send + Sync 
 }
 
 impl Answerer for Metrics {
-    fn call(&mut self, _: &Asked<'_>, _: &mut Context<'_>) -> Reply {
-        let body = Body::Bytes(self.0.text().into_bytes());
-        Reply::Now(Response::of(CONTENT_TYPE, body))
+    fn call(&mut self, asked: &Asked<'_>, _: &mut Context<'_>) -> Reply {
+        let accepts = asked.request.field("accept").unwrap_or_default();
+        let (media, bytes) = exposition::encode(&self.0.families(), accepts);
+        Reply::Now(Response::of(media, bytes))
     }
 }

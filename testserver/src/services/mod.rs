@@ -28,7 +28,7 @@ mod websocket;
 
 use std::sync::Arc;
 
-use server::{Dialogue, TaskLimits};
+use server::{Dialogue, ResponseTimes, TaskLimits};
 
 use crate::route::{Bodies, Make, Route};
 use chat::Room;
@@ -49,10 +49,10 @@ pub(crate) struct Routes {
 
 impl Routes {
     /// All routes. Their order only matters to how soon they are found.
-    pub(crate) fn new(tasks: TaskLimits) -> Routes {
+    pub(crate) fn new(tasks: TaskLimits, times: &ResponseTimes) -> Routes {
         let pool = Arc::new(Pool::new(tasks));
         let room = Arc::<Room>::default();
-        let board = Arc::new(Board::new(&pool, &room));
+        let board = Arc::new(Board::new(&pool, &room, times));
         let all: Arc<[Route<Make>]> = Arc::new([
             Route::at("/", || hello::Hello),
             Route::at("/json", || json::Json),

@@ -9,7 +9,7 @@ use engine::{Address, choice::EngineChoice, signal::Stop};
 use testserver::{Config, Running, StartError, Summary};
 
 /// Longer than anything takes on a busy machine; who waits so long has lost.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Calls `body` once for each engine that this host has.
 pub(crate) fn each_engine(body: impl Fn(EngineChoice)) {

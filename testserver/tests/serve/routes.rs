@@ -1,8 +1,9 @@
 //! What is served where.
 
+use measure::time::Time;
 use testserver::Config;
 
-use crate::client::{Server, config, each_engine, get, pattern};
+use crate::client::{PATIENCE, Server, config, each_engine, get, pattern};
 
 #[test]
 fn each_route_answers_as_it_says() {
@@ -244,7 +245,7 @@ fn whoever_has_an_answer_finds_it_counted_whichever_worker_gave_it() {
             assert_eq!(server.ask(&get("/")).status, 200);
             let answer = server.ask(&get("/metrics"));
             let media = answer.field("Content-Type");
-            assert_eq!(media, Some("text/plain; version=0.0.4"));
+            assert_eq!(media, Some("text/plain; version=0.0.4; charset=utf-8"));
             let found = metric(answer.text().as_ref(), "ringside_requests_total ");
             // Those that asked for the metrics count, but for the last, whose turn is not over.
             assert_eq!(found, 2 * asked - 1, "{engine}: {}", answer.text());
@@ -256,6 +257,43 @@ fn whoever_has_an_answer_finds_it_counted_whichever_worker_gave_it() {
             metric(text.as_ref(), "ringside_websocket_messages_total "),
             0
         );
+    });
+}
+
+#[test]
+fn response_times_are_those_of_each_answer_since_metrics_were_first_asked_for() {
+    each_engine(|engine| {
+        let server = Server::start(&Config {
+            threads: 2,
+            ..config(engine)
+        });
+        server.ask(&get("/"));
+        let first = server.ask(&get("/metrics")).text();
+        assert_eq!(
+            metric(&first, "ringside_serve_response_time_seconds_count "),
+            0
+        );
+        let mut gone = server.connect();
+        gone.send(get("/delay/10m"));
+        drop(gone);
+        let mut client = server.connect();
+        client.send(get("/") + &get("/") + &get("/status/404"));
+        (0..3).for_each(|_| drop(client.answer()));
+        assert_eq!(server.ask(&get("/delay/20ms")).status, 200);
+        assert_eq!(server.ask(&get("/wait10")).status, 200);
+        let until = Time::now() + PATIENCE;
+        // What asks is an answer itself, once it's over.
+        for asked_before in 0.. {
+            let text = server.ask(&get("/metrics")).text();
+            let name = "ringside_serve_response_time_seconds";
+            if metric(&text, &format!("{name}_count ")) == 5 + asked_before {
+                let quick = metric(&text, &format!("{name}_bucket{{le=\"0.005\"}} "));
+                assert!(quick <= 3 + asked_before, "{engine}: {text}");
+                break;
+            }
+            // The time of an answer is recorded when it has left.
+            assert!(Time::now() < until, "{engine}: {text}");
+        }
     });
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use admission::breaker;
 use measure::time::Time;
-use users::counts::CAUSES;
+use users::counts::{CAUSES, Pool};
 use users::{Answer, Settings, Users, settings};
 
 use super::stores::{Database, Redis};
@@ -267,10 +267,16 @@ fn a_database_that_hangs_gets_no_more_connections_than_it_may_have() {
         let at_once = users.ask("3", Time::now(), tell).is_some();
         at_once || told.recv_timeout(PATIENCE).is_err()
     });
+    let in_use = |in_use| users.counts().database_pool == Pool { limit: 2, in_use };
+    until("both connections are in use", || {
+        let _asked = ["4", "5"].map(|key| begin(&users, key));
+        in_use(2)
+    });
     // Each lasts for five seconds more than nobody waits for it.
     let most = 2 * (1 + (Time::now() - begun).as_secs() / 5);
     database.0.signal("CONT");
     until("it answers", || name(&ask(&users, "1")) == Some("user 1"));
+    until("none is in use", || in_use(0));
     // One of them asks for this, and the last answer may have needed one.
     let more = tries() - before;
     assert!(more <= most + 2, "{more} more, {most} at most");

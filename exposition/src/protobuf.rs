@@ -5,7 +5,7 @@
 
 use prost::Message;
 
-use super::families::{Family, SCHEMA, Samples, Tags, Times};
+use crate::{Family, SCHEMA, Samples, Tags, Times};
 
 pub(super) const CONTENT_TYPE: &str = "application/vnd.google.protobuf; \
      proto=io.prometheus.client.MetricFamily; encoding=delimited";
@@ -29,27 +29,27 @@ pub(super) fn encode(families: &[Family]) -> Vec<u8> {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct MetricFamily {
+struct MetricFamily {
     #[prost(string, optional, tag = "1")]
-    pub(super) name: Option<String>,
+    name: Option<String>,
     #[prost(string, optional, tag = "2")]
     help: Option<String>,
     #[prost(int32, optional, tag = "3")]
     kind: Option<i32>,
     #[prost(message, repeated, tag = "4")]
-    pub(super) metric: Vec<Metric>,
+    metric: Vec<Metric>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Metric {
+struct Metric {
     #[prost(message, repeated, tag = "1")]
     label: Vec<Label>,
     #[prost(message, optional, tag = "2")]
     gauge: Option<Value>,
     #[prost(message, optional, tag = "3")]
-    pub(super) counter: Option<Value>,
+    counter: Option<Value>,
     #[prost(message, optional, tag = "7")]
-    pub(super) histogram: Option<NativeHistogram>,
+    histogram: Option<NativeHistogram>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -61,33 +61,33 @@ struct Label {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Value {
+struct Value {
     #[prost(double, optional, tag = "1")]
-    pub(super) value: Option<f64>,
+    value: Option<f64>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct NativeHistogram {
+struct NativeHistogram {
     #[prost(uint64, optional, tag = "1")]
-    pub(super) sample_count: Option<u64>,
+    sample_count: Option<u64>,
     #[prost(double, optional, tag = "2")]
     sample_sum: Option<f64>,
     #[prost(message, repeated, tag = "3")]
-    pub(super) bucket: Vec<Bucket>,
+    bucket: Vec<Bucket>,
     #[prost(sint32, optional, tag = "5")]
     schema: Option<i32>,
     #[prost(double, optional, tag = "6")]
     zero_threshold: Option<f64>,
     #[prost(uint64, optional, tag = "7")]
-    pub(super) zero_count: Option<u64>,
+    zero_count: Option<u64>,
     #[prost(message, repeated, tag = "12")]
-    pub(super) positive_span: Vec<Span>,
+    positive_span: Vec<Span>,
     #[prost(sint64, repeated, packed = "false", tag = "13")]
-    pub(super) positive_delta: Vec<i64>,
+    positive_delta: Vec<i64>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Bucket {
+struct Bucket {
     #[prost(uint64, optional, tag = "1")]
     cumulative_count: Option<u64>,
     #[prost(double, optional, tag = "2")]
@@ -95,11 +95,11 @@ pub(super) struct Bucket {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Span {
+struct Span {
     #[prost(sint32, optional, tag = "1")]
-    pub(super) offset: Option<i32>,
+    offset: Option<i32>,
     #[prost(uint32, optional, tag = "2")]
-    pub(super) length: Option<u32>,
+    length: Option<u32>,
 }
 
 impl MetricFamily {
@@ -115,7 +115,7 @@ impl MetricFamily {
                 });
                 (COUNTER, metrics.collect())
             }
-            Samples::Gauges(samples) => {
+            Samples::Gauges(samples) | Samples::LeastGauges(samples) => {
                 let metrics = samples.iter().map(|(tags, value)| Metric {
                     gauge: Some(Value::of(*value)),
                     ..Metric::of(tags)
@@ -164,14 +164,19 @@ impl NativeHistogram {
             cumulative_count: Some(*count),
             upper_bound: Some(*bound),
         });
-        let (positive_span, positive_delta) = spans(&times.native);
+        // What was counted in classic buckets alone is in no native one.
+        let is_native = times.count == times.zeros || !times.native.is_empty();
+        let (positive_span, positive_delta) = match is_native {
+            true => spans(&times.native),
+            false => (Vec::new(), Vec::new()),
+        };
         NativeHistogram {
             sample_count: Some(times.count),
             sample_sum: Some(times.sum_s),
             bucket: classic.collect(),
-            schema: Some(SCHEMA),
-            zero_threshold: Some(0.0),
-            zero_count: Some(times.zeros),
+            schema: is_native.then_some(SCHEMA),
+            zero_threshold: is_native.then_some(0.0),
+            zero_count: is_native.then_some(times.zeros),
             positive_span,
             positive_delta,
         }

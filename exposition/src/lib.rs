@@ -1,0 +1,118 @@
+//! Metrics as Prometheus reads them.
+//!
+//! Whoever counts makes [`Family`]s of it, and [`encode`] writes them in the format that is asked
+//! for: text, or protobuf, the only one with native histograms. It knows nothing of what is
+//! counted, of connections and of HTTP.
+#![forbid(unsafe_code)]
+
+mod protobuf;
+mod text;
+mod times;
+
+pub use times::{BOUNDS_S, SCHEMA, Times};
+
+/// Samples of one name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Family {
+    /// Its whole name, which is promised to who asks for it.
+    pub name: &'static str,
+    /// What it is, in a sentence.
+    pub help: &'static str,
+    /// All of them; those of a name that isn't known are none.
+    pub samples: Samples,
+}
+
+/// What kind of samples there are, and their values.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Samples {
+    /// What only grows.
+    Counters(Vec<(Tags, f64)>),
+    /// What goes up and down.
+    Gauges(Vec<(Tags, f64)>),
+    /// The same; of what several processes say it's the least, rather than the sum.
+    LeastGauges(Vec<(Tags, f64)>),
+    /// Lengths of time.
+    Histograms(Vec<(Tags, Times)>),
+}
+
+/// The labels of a sample.
+pub type Tags = Vec<(&'static str, String)>;
+
+impl Family {
+    /// A counter.
+    pub fn counters(
+        name: &'static str,
+        help: &'static str,
+        samples: impl IntoIterator<Item = (Tags, u64)>,
+    ) -> Family {
+        let samples = Samples::Counters(exact(samples));
+        Family {
+            name,
+            help,
+            samples,
+        }
+    }
+
+    /// A gauge.
+    pub fn gauges(
+        name: &'static str,
+        help: &'static str,
+        samples: impl IntoIterator<Item = (Tags, u64)>,
+    ) -> Family {
+        let samples = Samples::Gauges(exact(samples));
+        Family {
+            name,
+            help,
+            samples,
+        }
+    }
+
+    /// A histogram.
+    pub fn histograms(
+        name: &'static str,
+        help: &'static str,
+        samples: Vec<(Tags, Times)>,
+    ) -> Family {
+        let samples = Samples::Histograms(samples);
+        Family {
+            name,
+            help,
+            samples,
+        }
+    }
+
+    /// Whether there is no sample.
+    pub fn is_empty(&self) -> bool {
+        match &self.samples {
+            Samples::Counters(samples)
+            | Samples::Gauges(samples)
+            | Samples::LeastGauges(samples) => samples.is_empty(),
+            Samples::Histograms(samples) => samples.is_empty(),
+        }
+    }
+}
+
+/// Whole numbers as both formats have them.
+fn exact(samples: impl IntoIterator<Item = (Tags, u64)>) -> Vec<(Tags, f64)> {
+    let samples = samples.into_iter();
+    samples.map(|(tags, n)| (tags, n as f64)).collect()
+}
+
+/// All families in the format that somebody wants who sends this in `Accept`, one after the other,
+/// and its media type.
+pub fn encode(families: &[Family], accept: &[u8]) -> (&'static str, Vec<u8>) {
+    match wants_native(accept) {
+        true => (protobuf::CONTENT_TYPE, protobuf::encode(families)),
+        false => (text::CONTENT_TYPE, text::encode(families).into_bytes()),
+    }
+}
+
+/// All families in the text format.
+pub fn text(families: &[Family]) -> String {
+    text::encode(families)
+}
+
+/// Whether somebody who sends this in `Accept` wants native histograms.
+pub fn wants_native(accept: &[u8]) -> bool {
+    protobuf::is_wanted(accept)
+}

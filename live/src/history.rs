@@ -26,8 +26,8 @@ pub struct Point {
     pub failed: u64,
     /// Connections that stood at its end.
     pub connected: u64,
-    /// Response times.
-    pub response: Sparse,
+    /// How long it took: response times of a run.
+    pub times: Sparse,
 }
 
 impl Point {
@@ -39,7 +39,7 @@ impl Point {
             completed: interval.counted.completed,
             failed: interval.counted.failed,
             connected: interval.connected,
-            response: Sparse::of(&interval.counted.response),
+            times: Sparse::of(&interval.counted.response),
         }
     }
 
@@ -62,7 +62,7 @@ impl Point {
         self.completed += next.completed;
         self.failed += next.failed;
         self.connected = next.connected;
-        self.response.merge(&next.response);
+        self.times.merge(&next.times);
     }
 }
 
@@ -96,7 +96,7 @@ impl History {
             }
             _ => self.points.push(point),
         }
-        let cells: usize = self.points.iter().map(|point| point.response.len()).sum();
+        let cells: usize = self.points.iter().map(|point| point.times.len()).sum();
         if self.points.len() > POINTS_MAX || cells > CELLS_MAX {
             self.halve();
         }
@@ -163,7 +163,7 @@ mod tests {
         for point in points {
             assert_eq!(point.from_ns, at);
             at = point.until_ns;
-            all.merge(&point.response);
+            all.merge(&point.times);
         }
         assert_eq!(at, HOURS_S * 1_000_000_000);
         assert_eq!(all, Sparse::of(&whole));

@@ -1,25 +1,20 @@
-//! Who watches a run while it goes on: the progress line, and whatever reads its intervals.
-
-use std::path::{Path, PathBuf};
+//! Who watches a load while it goes on, whichever verb sends it: the progress line, and whatever reads its intervals.
 
 use engine::signal::{Signal, Stop};
-use live::terminal::{self as screen, Screen, Title};
+use live::terminal::{self as screen, Body, RunBody, Screen};
 use live::{Hub, Labels, Lines, Metrics};
 use load::{Plan, Progress, Watcher};
 use measure::interval::{Interval, LineStyle};
 use measure::time::{unix_seconds, utc_stamp};
 use measure::units::{wrk_metric, wrk_time_us};
 
-use crate::args::run::{Format, Run};
+use crate::args::watched::Watched;
 use crate::exit::Failure;
 use output::progress::Line;
 use output::terminal;
 
-/// The file name that stands for standard output.
-const STDOUT: &str = "-";
-
 /// See the module.
-pub(super) struct Watching {
+pub(crate) struct Watching {
     line: Line,
     screen: Option<Screen>,
     before: Option<Progress>,
@@ -31,51 +26,48 @@ pub(super) struct Watching {
     given: u64,
 }
 
+/// What is seen, without secrets.
+pub(crate) struct Seen {
+    /// What is loaded.
+    pub(crate) title: String,
+    /// The names of the steps, where there are several.
+    pub(crate) steps: Vec<String>,
+}
+
+impl Seen {
+    /// A run.
+    pub(crate) fn of_run(plan: &Plan) -> Seen {
+        let names = plan.workload.as_ref().map(|workload| workload.names().0);
+        let names = names.unwrap_or_default().into_iter();
+        let scrub = |text: &str| plan.redaction.scrub(text).into_owned();
+        Seen {
+            title: scrub(&plan.target.origin()),
+            steps: names.map(|name| scrub(&name)).collect(),
+        }
+    }
+}
+
 impl Watching {
     /// Starts what the arguments ask for.
-    pub(super) fn start(arguments: &Run, plan: &Plan, stop: &Stop) -> Result<Watching, Failure> {
+    pub(crate) fn start(watched: &Watched, seen: Seen, stop: &Stop) -> Result<Watching, Failure> {
         let mut hub = Hub::new();
-        let steps = names(plan);
-        let metrics = arguments.metrics.map(|address| {
-            let labels = Labels {
-                run: (arguments.run_name.clone()).unwrap_or_else(|| utc_stamp(unix_seconds())),
-                host: rustix::system::uname()
-                    .nodename()
-                    .to_string_lossy()
-                    .into_owned(),
-                steps: steps.clone(),
-            };
-            Metrics::start(address, labels, hub.reader())
-        });
-        let metrics = metrics
-            .transpose()
-            .map_err(|why| Failure::usage(format!("--metrics: {why}")))?;
-        if let Some(metrics) = &metrics {
-            terminal::say(&format!(
-                "metrics are at http://{}/metrics",
-                metrics.address()
-            ));
-        }
+        let metrics = metrics(watched, &seen, &mut hub)?;
         let style = LineStyle {
-            steps: steps.clone(),
-            histograms: arguments.interval_histograms,
+            steps: seen.steps.clone(),
+            histograms: watched.interval_histograms,
         };
-        let lines = arguments
-            .intervals
-            .as_deref()
-            .map(|path| Lines::start(file(path).as_deref(), style, hub.reader()));
+        let lines = (watched.intervals.is_some())
+            .then(|| Lines::start(watched.file(), style, hub.reader()));
         let lines = lines.transpose().map_err(Failure::usage)?;
         let line = Line::on_stderr();
         // The last of all, since nothing else can be said from then on.
-        let screen = (arguments.live && line.is_shown()).then(|| {
-            let text = plan.redaction.scrub(&plan.target.origin()).into_owned();
-            let (title, stop) = (Title { text, steps }, stop.clone());
-            let end = move || stop.request(Signal::Interrupt);
-            Screen::start(title, hub.reader(), end)
+        let screen = (watched.live && line.is_shown()).then(|| {
+            let body = RunBody::new(seen.steps, hub.reader());
+            screen_of(seen.title, body, stop)
         });
         Ok(Watching {
             line,
-            screen: screen.transpose().map_err(Failure::usage)?,
+            screen: screen.transpose()?,
             before: None,
             last: None,
             hub,
@@ -86,7 +78,7 @@ impl Watching {
     }
 
     /// How far another load is that belongs to this run.
-    pub(super) fn show(&mut self, what: &str, now: &Progress, before: &mut Option<Progress>) {
+    pub(crate) fn show(&mut self, what: &str, now: &Progress, before: &mut Option<Progress>) {
         let text = format!("{what}  {}", progress_text(now, *before));
         self.say(&text);
         *before = Some(*now);
@@ -101,7 +93,7 @@ impl Watching {
 
     /// The run is over: what a reader didn't get, and the metrics, which are to be scraped once
     /// more when the report is written.
-    pub(super) fn finish(mut self) -> (Result<(), String>, Option<Metrics>) {
+    pub(crate) fn finish(mut self) -> (Result<(), String>, Option<Metrics>) {
         self.line.clear();
         self.screen = None;
         self.hub.close();
@@ -135,37 +127,33 @@ impl Watcher for Watching {
 }
 
 /// Gives the terminal back where the process ends in the middle of a run.
-pub(super) fn give_back() {
+pub(crate) fn give_back() {
     screen::restore();
 }
 
-/// What keeps intervals and the report from going where they are to; none where nothing does.
-pub(super) fn refusal(arguments: &Run) -> Option<String> {
-    let to_stdout = arguments.intervals.as_deref() == Some(Path::new(STDOUT));
-    let both = to_stdout && arguments.output.is_none() && arguments.format != Format::Text;
-    both.then(|| {
-        "--intervals - and the report would both go to standard output; write the report to a file \
-         with -o"
-            .to_owned()
-    })
+/// A screen on which somebody may ask for the end.
+fn screen_of(title: String, body: impl Body, stop: &Stop) -> Result<Screen, Failure> {
+    let stop = stop.clone();
+    let end = move || stop.request(Signal::Interrupt);
+    Screen::start(title, body, end).map_err(Failure::usage)
 }
 
-/// Whether standard output is for intervals.
-pub(super) fn takes_stdout(arguments: &Run) -> bool {
-    arguments.intervals.as_deref() == Some(Path::new(STDOUT))
-}
-
-fn file(path: &Path) -> Option<PathBuf> {
-    (path != Path::new(STDOUT)).then(|| path.to_path_buf())
-}
-
-/// The names of the steps, without secrets.
-fn names(plan: &Plan) -> Vec<String> {
-    let names = plan.workload.as_ref().map(|workload| workload.names().0);
-    let names = names.unwrap_or_default().into_iter();
-    names
-        .map(|name| plan.redaction.scrub(&name).into_owned())
-        .collect()
+/// A place to scrape from, where one is asked for; says where it is.
+fn metrics(watched: &Watched, seen: &Seen, hub: &mut Hub) -> Result<Option<Metrics>, Failure> {
+    let Some(address) = watched.metrics else {
+        return Ok(None);
+    };
+    let host = rustix::system::uname();
+    let labels = Labels {
+        run: (watched.run_name.clone()).unwrap_or_else(|| utc_stamp(unix_seconds())),
+        host: host.nodename().to_string_lossy().into_owned(),
+        steps: seen.steps.clone(),
+    };
+    let metrics = Metrics::start(address, labels, hub.reader());
+    let metrics = metrics.map_err(|why| Failure::usage(format!("--metrics: {why}")))?;
+    let place = metrics.address();
+    terminal::say(&format!("metrics are at http://{place}/metrics"));
+    Ok(Some(metrics))
 }
 
 /// How far a run is; its rate is that since the line before.

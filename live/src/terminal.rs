@@ -5,6 +5,7 @@
 //! so that nothing of it is left when that's over.
 
 mod charts;
+mod hold;
 mod run;
 
 use std::io::{self, Stderr, stderr};
@@ -28,6 +29,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 use ratatui::{Frame, Terminal};
 
+pub use hold::HoldBody;
 pub use run::RunBody;
 
 /// How often keys are looked at, and the screen is drawn anew if there's something new.
@@ -40,6 +42,16 @@ pub trait Body: Send + 'static {
 
     /// Draws it into `area`, however small that is.
     fn draw(&self, frame: &mut Frame<'_>, area: Rect);
+}
+
+impl Body for Box<dyn Body> {
+    fn renew(&mut self) -> bool {
+        (**self).renew()
+    }
+
+    fn draw(&self, frame: &mut Frame<'_>, area: Rect) {
+        (**self).draw(frame, area);
+    }
 }
 
 /// What goes on, on the screen. The terminal is as it was once this is dropped.
@@ -228,5 +240,21 @@ fn wants_end(event: &Event) -> bool {
         KeyCode::Char('q') => true,
         KeyCode::Char('c') => modifiers.contains(KeyModifiers::CONTROL),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod testing {
+    use ratatui::backend::TestBackend;
+    use ratatui::{Frame, Terminal};
+
+    /// What stands on a screen of this size, line by line.
+    pub(super) fn screen(width: u16, height: u16, draw: impl FnOnce(&mut Frame<'_>)) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(draw).unwrap();
+        let buffer = terminal.backend().buffer();
+        let rows = buffer.content().chunks(width.into());
+        let rows = rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>());
+        rows.collect::<Vec<_>>().join("\n")
     }
 }

@@ -15,6 +15,7 @@ use engine::signal::{Signal, Stop};
 use load::check;
 use load::{Finish, Hang, Plan, Record};
 use measure::record::EndedBy;
+use measure::tally::Counted;
 use report::benchmark;
 use report::single::Single;
 
@@ -41,7 +42,7 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     let destination = destination.map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     plan::call(&arguments.load, &mut plan, &stop)?;
-    let mut watching = Watching::start(&arguments.watched, Seen::of_run(&plan), &stop)?;
+    let mut watching = Watching::<Counted>::start(&arguments.watched, Seen::of_run(&plan), &stop)?;
     let destination = Arc::new(Mutex::new(Some(destination)));
     let hung = broken_off(Arc::clone(&destination), arguments);
     let ran = load::run_watched(&plan, &stop, &mut watching, hung);

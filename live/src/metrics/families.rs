@@ -1,6 +1,7 @@
 //! What is shown of a run, whatever the format.
 
 use measure::histogram::Histogram;
+use measure::interval::Additive;
 use measure::tally::Counted;
 
 use super::{Labels, Sums};
@@ -21,7 +22,7 @@ pub(super) enum Samples {
 }
 
 impl Family {
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         match &self.samples {
             Samples::Counters(samples) | Samples::Gauges(samples) => samples.is_empty(),
             Samples::Histograms(samples) => samples.is_empty(),
@@ -55,7 +56,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    fn of(histogram: &Histogram) -> Times {
+    pub(super) fn of(histogram: &Histogram) -> Times {
         let mut times = Times {
             count: histogram.count(),
             sum_s: histogram.sum() as f64 / 1e9,
@@ -90,15 +91,29 @@ fn bucket_of(value: f64) -> i32 {
     (value.log2() * f64::from(1u32 << SCHEMA)).ceil() as i32
 }
 
-/// Everything.
-pub(super) fn of(labels: &Labels, sums: &Sums) -> Vec<Family> {
+/// What can be scraped.
+pub(super) trait Shown: Additive {
+    /// Everything.
+    fn families(labels: &Labels, sums: &Sums<Self>) -> Vec<Family>;
+}
+
+impl Shown for Counted {
+    fn families(labels: &Labels, sums: &Sums<Counted>) -> Vec<Family> {
+        of_run(labels, sums)
+    }
+}
+
+/// The labels of a sample: those of all, and more.
+pub(super) fn tags(labels: &Labels, more: &[(&'static str, &str)]) -> Tags {
+    let own = [("run", &*labels.run), ("host", &*labels.host)];
+    let all = own.iter().chain(more);
+    all.map(|(name, value)| (*name, (*value).to_owned()))
+        .collect()
+}
+
+fn of_run(labels: &Labels, sums: &Sums<Counted>) -> Vec<Family> {
     let counted = &sums.counted;
-    let tags = |more: &[(&'static str, &str)]| -> Tags {
-        let own = [("run", &*labels.run), ("host", &*labels.host)];
-        let all = own.iter().chain(more);
-        all.map(|(name, value)| (*name, (*value).to_owned()))
-            .collect()
-    };
+    let tags = |more: &[(&'static str, &str)]| tags(labels, more);
     let mut families = vec![
         Family {
             name: "ringside_requests_total",
@@ -132,7 +147,11 @@ pub(super) fn of(labels: &Labels, sums: &Sums) -> Vec<Family> {
     families
 }
 
-fn histograms(name: &'static str, help: &'static str, samples: Vec<(Tags, Times)>) -> Family {
+pub(super) fn histograms(
+    name: &'static str,
+    help: &'static str,
+    samples: Vec<(Tags, Times)>,
+) -> Family {
     let samples = Samples::Histograms(samples);
     Family {
         name,
@@ -183,7 +202,7 @@ fn times(
 }
 
 /// What isn't told by step.
-fn of_the_whole(sums: &Sums, tags: Tagged<'_>) -> Vec<Family> {
+fn of_the_whole(sums: &Sums<Counted>, tags: Tagged<'_>) -> Vec<Family> {
     let counted = &sums.counted;
     let counters = |name, help, samples| Family {
         name,
@@ -239,7 +258,7 @@ fn of_the_whole(sums: &Sums, tags: Tagged<'_>) -> Vec<Family> {
 }
 
 /// Counters that have one value: name, help, value.
-fn single_counts(sums: &Sums) -> Vec<(&'static str, &'static str, u64)> {
+fn single_counts(sums: &Sums<Counted>) -> Vec<(&'static str, &'static str, u64)> {
     let counted = &sums.counted;
     let mut counts = vec![
         (

@@ -194,9 +194,8 @@ mod tests {
     use measure::counters::ErrorKind;
     use measure::interval::{Interval, Phase};
     use measure::tally::{Counted, StepTally};
-    use ratatui::Terminal;
-    use ratatui::backend::TestBackend;
 
+    use super::super::testing;
     use super::*;
 
     fn state(seconds: u64) -> State {
@@ -226,14 +225,7 @@ mod tests {
     }
 
     fn screen(state: &State, width: u16, height: u16) -> String {
-        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-        terminal
-            .draw(|frame| draw(frame, frame.area(), state))
-            .unwrap();
-        let buffer = terminal.backend().buffer();
-        let rows = buffer.content().chunks(width.into());
-        let rows = rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>());
-        rows.collect::<Vec<_>>().join("\n")
+        testing::screen(width, height, |frame| draw(frame, frame.area(), state))
     }
 
     #[test]

@@ -12,12 +12,13 @@ use std::io::{self, Stderr, stderr};
 use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use measure::time::{Time, sleep_until};
 use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
@@ -34,6 +35,9 @@ pub use run::RunBody;
 
 /// How often keys are looked at, and the screen is drawn anew if there's something new.
 const FRAME: Duration = Duration::from_millis(200);
+
+/// The exit code of a program that SIGINT ends.
+const INTERRUPTED: i32 = 130;
 
 /// What a screen shows below its head.
 pub trait Body: Send + 'static {
@@ -55,9 +59,9 @@ impl Body for Box<dyn Body> {
 }
 
 /// What goes on, on the screen. The terminal is as it was once this is dropped.
-#[derive(Debug)]
 pub struct Screen {
     said: Arc<Mutex<String>>,
+    stage: Arc<Mutex<Stage>>,
     over: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -76,27 +80,45 @@ impl Screen {
         let own = Own::take().map_err(|why| format!("can't draw on this terminal: {why}"))?;
         let said = Arc::<Mutex<String>>::default();
         let (over, ended) = channel();
-        let shown = Arc::clone(&said);
-        let thread = thread::Builder::new().name("screen".to_owned());
         let head = Head {
             title,
             ..Head::default()
         };
-        let draw = move || own.draw(head, body, &shown, &ended, &stop);
+        let stage = Arc::new(Mutex::new(Stage {
+            own,
+            head,
+            body: Box::new(body),
+        }));
+        let (shown, words) = (Arc::clone(&stage), Arc::clone(&said));
+        let thread = thread::Builder::new().name("screen".to_owned());
+        let watch = move || watch(&shown, &words, &ended, &stop);
         let thread = thread
-            .spawn(draw)
+            .spawn(watch)
             .map_err(|why| format!("can't start a thread for --live: {why}"))?;
         Ok(Screen {
             said,
+            stage,
             over: Some(over),
             thread: Some(thread),
         })
     }
 
-    /// Shows how far it is, in words.
+    /// Shows how far it is, in words. Waits for nobody: it's drawn with the next frame.
     pub fn say(&self, text: &str) {
-        text.clone_into(&mut self.said.lock().unwrap_or_else(PoisonError::into_inner));
+        text.clone_into(&mut lock(&self.said));
     }
+
+    /// Draws what there is at once, in the thread that asks for it, which may be the only time at
+    /// which that disturbs nothing.
+    pub fn draw(&self) {
+        let stage = &mut *lock(&self.stage);
+        stage.renew(&self.said);
+        stage.draw();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for Screen {
@@ -132,7 +154,7 @@ pub fn restore() {
     IS_TAKEN.store(false, Ordering::Release);
     // Whoever can't be given it back hasn't lent it.
     let _ = disable_raw_mode();
-    let _ = execute!(stderr(), LeaveAlternateScreen);
+    let _ = execute!(stderr(), LeaveAlternateScreen, Show);
 }
 
 /// The terminal, until it is dropped.
@@ -146,36 +168,72 @@ impl Own {
             .and_then(|()| Terminal::new(CrosstermBackend::new(stderr())));
         own.map(Own).inspect_err(|_| restore())
     }
+}
 
-    fn draw(
-        mut self,
-        mut head: Head,
-        mut body: impl Body,
-        said: &Mutex<String>,
-        over: &Receiver<()>,
-        stop: &dyn Fn(),
-    ) {
-        let mut is_new = true;
-        loop {
-            is_new |= body.renew();
-            is_new |= head.renew(&said.lock().unwrap_or_else(PoisonError::into_inner));
-            if is_new && IS_TAKEN.load(Ordering::Acquire) {
-                // Whoever watches can do without a frame that could not be drawn.
-                let _ = self.0.draw(|frame| draw(frame, &head, &body));
+/// Looks for keys until it's over, and draws what is new.
+fn watch(stage: &Mutex<Stage>, said: &Mutex<String>, over: &Receiver<()>, stop: &dyn Fn()) {
+    let mut is_new = true;
+    loop {
+        let mut shown = lock(stage);
+        is_new |= shown.renew(said);
+        if is_new {
+            shown.draw();
+        }
+        drop(shown);
+        let has_come = event::poll(FRAME).unwrap_or_else(|_| {
+            sleep_until(Time::now() + FRAME);
+            false
+        });
+        // A key, or another size of the terminal.
+        is_new = has_come;
+        let came = has_come.then(event::read).and_then(Result::ok);
+        if let Some(Event::Resize(..)) = came {
+            // It may be as large as before by now, and yet have lost what stood on it.
+            lock(stage).clear();
+        }
+        match came.and_then(|event| wish_of(&event)) {
+            // Whoever asks for the second time won't wait, as with a second SIGINT.
+            Some(Wish::Interrupt) if lock(stage).head.is_ending => {
+                restore();
+                std::process::exit(INTERRUPTED);
             }
-            let has_come = event::poll(FRAME).unwrap_or_else(|_| {
-                sleep_until(Time::now() + FRAME);
-                false
-            });
-            // A key, or another size of the terminal.
-            is_new = has_come;
-            if has_come && event::read().is_ok_and(|event| wants_end(&event)) {
-                head.is_ending = true;
+            Some(Wish::Interrupt | Wish::End) => {
+                lock(stage).head.is_ending = true;
                 stop();
             }
-            if over.try_recv() == Err(TryRecvError::Disconnected) {
-                return;
-            }
+            None => {}
+        }
+        if over.try_recv() == Err(TryRecvError::Disconnected) {
+            return;
+        }
+    }
+}
+
+/// What is drawn, and on what.
+struct Stage {
+    own: Own,
+    head: Head,
+    body: Box<dyn Body>,
+}
+
+impl Stage {
+    /// Takes what is new. Whether anything is.
+    fn renew(&mut self, said: &Mutex<String>) -> bool {
+        self.body.renew() | self.head.renew(&lock(said))
+    }
+
+    /// The next frame is drawn whole.
+    fn clear(&mut self) {
+        if IS_TAKEN.load(Ordering::Acquire) {
+            let _ = self.own.0.clear();
+        }
+    }
+
+    fn draw(&mut self) {
+        if IS_TAKEN.load(Ordering::Acquire) {
+            let (head, body) = (&self.head, &*self.body);
+            // Whoever watches can do without a frame that could not be drawn.
+            let _ = self.own.0.draw(|frame| draw(frame, head, body));
         }
     }
 }
@@ -211,7 +269,7 @@ impl Head {
 }
 
 /// A whole frame.
-fn draw(frame: &mut Frame<'_>, head: &Head, body: &impl Body) {
+fn draw(frame: &mut Frame<'_>, head: &Head, body: &dyn Body) {
     let lines = head.lines();
     let parts = [Constraint::Length(lines.len() as u16), Constraint::Min(0)];
     let [top, below] = Layout::vertical(parts).areas(frame.area());
@@ -225,8 +283,14 @@ impl Drop for Own {
     }
 }
 
-/// Raw mode makes a key of Ctrl-C.
-fn wants_end(event: &Event) -> bool {
+/// What somebody wants who presses a key.
+enum Wish {
+    End,
+    /// Raw mode makes a key of Ctrl-C.
+    Interrupt,
+}
+
+fn wish_of(event: &Event) -> Option<Wish> {
     let Event::Key(KeyEvent {
         code,
         modifiers,
@@ -234,12 +298,12 @@ fn wants_end(event: &Event) -> bool {
         ..
     }) = event
     else {
-        return false;
+        return None;
     };
     match code {
-        KeyCode::Char('q') => true,
-        KeyCode::Char('c') => modifiers.contains(KeyModifiers::CONTROL),
-        _ => false,
+        KeyCode::Char('q') => Some(Wish::End),
+        KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => Some(Wish::Interrupt),
+        _ => None,
     }
 }
 

@@ -223,7 +223,7 @@ impl<W: Watcher<Counted>> Tend for &RefCell<Sight<'_, W>> {
 }
 
 /// Has each job hand over what it counts.
-fn collector(jobs: &mut [Assignment]) -> Collector<Counted> {
+pub(super) fn collector(jobs: &mut [Assignment]) -> Collector<Counted> {
     let (collector, feeds) = Collector::new(jobs.iter().map(|_| (Counted::default(), None)));
     for (job, feed) in jobs.iter_mut().zip(feeds) {
         job.feed = Some(feed);

@@ -23,6 +23,7 @@ mod flood;
 mod frozen;
 mod opening;
 mod protocols;
+mod watched;
 
 const SECOND: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;

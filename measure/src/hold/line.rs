@@ -1,4 +1,5 @@
-//! An interval of a hold as a line of JSON.
+//! What a hold counted in a second, or in all of them: how it adds up, and an interval of it as a
+//! line of JSON.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::record::by_name;
 use super::tally::Counted;
 use crate::histogram::Histogram;
-use crate::interval::{Interval, LineStyle, Phase};
+use crate::interval::{Additive, Interval, LineStyle, Phase};
 use crate::record::Times;
+use crate::series::Gains;
 
 /// One interval of a hold, as a line of JSON. Adding up the counts of all lines gives those of the
 /// record.
@@ -110,6 +112,41 @@ pub struct Histograms {
     pub set_up_time: String,
     /// From the loss of a connection until it was open again.
     pub re_establish_time: String,
+}
+
+impl Additive for Counted {
+    type Line = Line;
+
+    fn like(&self) -> Counted {
+        Counted::default()
+    }
+
+    fn merge(&mut self, other: &Counted) {
+        merge_fields!(Counted, self, other,
+            merge [set_up, re_establish, heartbeat, lateness, attempts, heartbeat_errors, statuses,
+                closes, broadcasts],
+            add [given_up, sent, unfinished, censored, skipped, skipped_down, skipped_in_vain,
+                bytes_received, bytes_sent],
+            apart [counts, drain_ns]);
+        self.counts.add(&other.counts);
+        self.drain_ns = self.drain_ns.max(other.drain_ns);
+    }
+
+    fn clear(&mut self) {
+        clear_fields!(Counted, self,
+            clear [set_up, re_establish, heartbeat, lateness, statuses, broadcasts],
+            zero [given_up, sent, unfinished, censored, skipped, skipped_down, skipped_in_vain,
+                bytes_received, bytes_sent, attempts, heartbeat_errors, closes, counts, drain_ns],
+            apart []);
+    }
+
+    fn drained_ns(&self) -> u64 {
+        self.drain_ns
+    }
+
+    fn line(interval: &Interval<Counted>, style: &LineStyle) -> Line {
+        Line::of(interval, style)
+    }
 }
 
 impl Line {

@@ -4,10 +4,9 @@ use std::mem;
 use std::ops::{Deref, DerefMut};
 
 use super::broadcasts::Broadcasts;
-use super::line::Line;
 use crate::counters::{Closes, ErrorKind, Errors, Statuses};
 use crate::histogram::Histogram;
-use crate::interval::{Additive, Counter, Interval, LineStyle};
+use crate::interval::{Additive, Counter};
 use crate::series::{Gains, Series};
 use crate::time::Time;
 
@@ -97,41 +96,6 @@ impl Deref for Tally {
 impl DerefMut for Tally {
     fn deref_mut(&mut self) -> &mut Counted {
         &mut self.counted
-    }
-}
-
-impl Additive for Counted {
-    type Line = Line;
-
-    fn like(&self) -> Counted {
-        Counted::default()
-    }
-
-    fn merge(&mut self, other: &Counted) {
-        merge_fields!(Counted, self, other,
-            merge [set_up, re_establish, heartbeat, lateness, attempts, heartbeat_errors, statuses,
-                closes, broadcasts],
-            add [given_up, sent, unfinished, censored, skipped, skipped_down, skipped_in_vain,
-                bytes_received, bytes_sent],
-            apart [counts, drain_ns]);
-        self.counts.add(&other.counts);
-        self.drain_ns = self.drain_ns.max(other.drain_ns);
-    }
-
-    fn clear(&mut self) {
-        clear_fields!(Counted, self,
-            clear [set_up, re_establish, heartbeat, lateness, statuses, broadcasts],
-            zero [given_up, sent, unfinished, censored, skipped, skipped_down, skipped_in_vain,
-                bytes_received, bytes_sent, attempts, heartbeat_errors, closes, counts, drain_ns],
-            apart []);
-    }
-
-    fn drained_ns(&self) -> u64 {
-        self.drain_ns
-    }
-
-    fn line(interval: &Interval<Counted>, style: &LineStyle) -> Line {
-        Line::of(interval, style)
     }
 }
 

@@ -397,6 +397,10 @@ impl<'a> Course<'a> {
             probe: number,
             rate: probe.rate,
             held: point.held(),
+            achieved: point.achieved,
+            p50_us: point.p50_us,
+            p99_us: point.p99_us,
+            why: &point.why,
         });
         let seen = Seen {
             held: point.held(),

@@ -34,7 +34,10 @@ pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure>
     if let Whose::Target { plan, .. } = &mut options.whose {
         plan::call(&arguments.load, plan, &stop)?;
     }
-    let mut talk = Talk::new(no_color);
+    let mut talk = match arguments.live {
+        true => Talk::live(no_color, &title(&options), &stop)?,
+        false => Talk::new(no_color),
+    };
     let outcome = capacity::capacity(&options, &stop, &mut |event: &Event<'_>| talk.tell(event));
     drop(talk);
     let outcome = outcome?;
@@ -57,6 +60,14 @@ pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure>
 /// Whether a server is searched that somebody else runs.
 fn is_target(arguments: &Capacity) -> bool {
     arguments.targets.is_given() || whose(arguments).contains("://")
+}
+
+/// Whose capacity is searched, above what is drawn.
+fn title(options: &Options) -> String {
+    match &options.whose {
+        Whose::Target { plan, .. } => plan.redaction.scrub(&plan.target.origin()).into_owned(),
+        Whose::File(file) => file.display().to_string(),
+    }
 }
 
 /// The URL or the file; nothing where there are only targets.

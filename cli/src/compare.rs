@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use engine::signal::Stop;
+use engine::signal::{Signal, Stop};
 use lab::given::{self, Given, Made, Server};
 use lab::network::wants_host;
 use lab::resume::began_in_host;
@@ -27,6 +27,7 @@ use crate::this_program;
 use output::progress::Line;
 use output::terminal::{self, Paint};
 use output::width;
+use overview::Overview;
 
 /// What `--quick` stands for.
 const QUICK_ROUNDS: u32 = 3;
@@ -91,7 +92,10 @@ fn run_with(
     stop: &Stop,
     no_color: bool,
 ) -> Result<Exit, Failure> {
-    let mut talk = Talk::new(no_color);
+    let mut talk = match arguments.live {
+        true => Talk::live(no_color, &title(arguments), stop)?,
+        false => Talk::new(no_color),
+    };
     if let Some(wanted) = wanted(arguments) {
         return try_often(options, &wanted, stop, talk);
     }
@@ -114,6 +118,14 @@ fn run_with(
     let kept = keep(&outcome.folder, &outcome.unwritten, &way_out, json);
     printed.and(kept)?;
     Ok(outcome.end().into())
+}
+
+/// What is compared, above what is drawn.
+fn title(arguments: &Compare) -> String {
+    match &arguments.file {
+        Some(file) => file.display().to_string(),
+        None => format!("{} servers", arguments.servers.all.len()),
+    }
 }
 
 /// The table of a sweep, and where its comparisons are.
@@ -402,10 +414,11 @@ pub(crate) fn say_unwritten(unwritten: &[String]) {
 }
 
 /// What happens, on standard error. Where it is a terminal, a line that is drawn over shows what
-/// is going on; what a reader should keep stays.
+/// is going on, or a whole screen; what a reader should keep stays.
 pub(crate) struct Talk {
     line: Line,
     paint: Paint,
+    overview: Option<Overview>,
 }
 
 impl Talk {
@@ -414,33 +427,67 @@ impl Talk {
         Talk {
             line: Line::on_stderr(),
             paint: Paint::for_stderr(no_color),
+            overview: None,
         }
+    }
+
+    /// The same on a screen, where there is a terminal; it's given back when this is dropped.
+    pub(crate) fn live(no_color: bool, title: &str, stop: &Stop) -> Result<Talk, Failure> {
+        let mut talk = Talk::new(no_color);
+        if talk.line.is_shown() {
+            let stop = stop.clone();
+            let end = move || stop.request(Signal::Interrupt);
+            let overview = Overview::start(title, terminal::fit, end);
+            talk.overview = Some(overview.map_err(Failure::usage)?);
+        }
+        Ok(talk)
     }
 
     /// Shows an event, or says it where it should stay.
     pub(crate) fn tell(&mut self, event: &Event<'_>) {
+        if let Some(overview) = &mut self.overview {
+            overview.tell(event);
+        }
         let text = event.to_string();
         match event {
             Event::Begun { .. }
             | Event::Searching { .. }
             | Event::Point { .. }
             | Event::EqualRate { .. }
-            | Event::Tried { .. } => self.keep(&text),
+            | Event::Tried { .. } => self.keep(&text, &text),
             Event::Caution { .. } | Event::Missing { .. } => {
-                let text = self.paint.warning(&text);
-                self.keep(&text);
+                let painted = self.paint.warning(&text);
+                self.keep(&text, &painted);
             }
             Event::Failed { .. } => {
-                let text = self.paint.error(&text);
-                self.keep(&text);
+                let painted = self.paint.error(&text);
+                self.keep(&text, &painted);
             }
-            Event::Building { .. } if !io::stderr().is_terminal() => self.keep(&text),
-            _ => self.line.show(&text),
+            Event::Building { .. } if !io::stderr().is_terminal() => self.keep(&text, &text),
+            _ if self.overview.is_none() => self.line.show(&text),
+            _ => {}
         }
     }
 
-    fn keep(&mut self, text: &str) {
-        self.line.clear();
-        terminal::say(text);
+    fn keep(&mut self, text: &str, painted: &str) {
+        match &mut self.overview {
+            Some(overview) => overview.keep(text, painted),
+            None => {
+                self.line.clear();
+                terminal::say(painted);
+            }
+        }
+    }
+}
+
+impl Drop for Talk {
+    /// What is to stay is said where the screen was.
+    fn drop(&mut self) {
+        if let Some(overview) = self.overview.take() {
+            overview
+                .finish()
+                .iter()
+                .for_each(|text| terminal::say(text));
+        }
     }
 }

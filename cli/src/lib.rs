@@ -25,6 +25,7 @@ mod run;
 mod schema;
 mod serve;
 mod subjects;
+mod watching;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

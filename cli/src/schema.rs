@@ -20,7 +20,7 @@ pub struct Schema {
 }
 
 /// All of them.
-pub(crate) static SCHEMAS: [Schema; 4] = [
+pub(crate) static SCHEMAS: [Schema; 5] = [
     Schema {
         name: "record",
         about: "what run --format json prints, and rounds keep as `record`",
@@ -35,6 +35,11 @@ pub(crate) static SCHEMAS: [Schema; 4] = [
         name: "interval",
         about: "a line of run --intervals",
         text: measure::interval::schema_json,
+    },
+    Schema {
+        name: "hold-interval",
+        about: "a line of hold --intervals",
+        text: measure::hold::interval_schema_json,
     },
     Schema {
         name: "doctor",

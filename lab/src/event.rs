@@ -3,12 +3,9 @@
 use std::fmt;
 use std::path::Path;
 
-use statistics::format::per_second;
+use statistics::format::{per_second, time};
 
 use crate::sample::Sample;
-
-/// From so many seconds on a length of time is told in minutes.
-const MINUTES_FROM: f64 = 120.0;
 
 /// Something that has just begun or happened. `Display` is one line for people.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +80,10 @@ pub enum Event<'a> {
         probe: u32,
         rate: f64,
         held: Option<bool>,
+        achieved: f64,
+        p50_us: Option<f64>,
+        p99_us: Option<f64>,
+        why: &'a str,
     },
     /// Throughput over so many connections is measured.
     Scaling { subject: &'a str, connections: u32 },
@@ -193,6 +194,7 @@ impl Event<'_> {
                 probe,
                 rate,
                 held,
+                ..
             } => {
                 let (rate, outcome) = (per_second(*rate), outcome(*held));
                 write!(f, "probe {probe}: {subject} at {rate}: {outcome}")
@@ -203,14 +205,6 @@ impl Event<'_> {
             } => write!(f, "{subject}: throughput over {connections} connections"),
             _ => Ok(()),
         }
-    }
-}
-
-/// A length of time as people plan with it: `45 s`, `6 min`.
-fn time(seconds: f64) -> String {
-    match seconds < MINUTES_FROM {
-        true => format!("{:.0} s", seconds.max(1.0)),
-        false => format!("{:.0} min", (seconds / 60.0).ceil()),
     }
 }
 

@@ -3,8 +3,10 @@
 //! Percentiles can't be averaged, so a point keeps its distribution, and where there are too many
 //! points, neighbours are joined: every point is then twice as long, as rows of a record are.
 
-use measure::histogram::Sparse;
-use measure::interval::{Interval, Phase};
+use measure::histogram::{Histogram, Sparse};
+use measure::hold;
+use measure::interval::{Additive, Interval, Phase};
+use measure::tally::Counted;
 
 /// An hour of seconds.
 pub const POINTS_MAX: usize = 3600;
@@ -20,26 +22,45 @@ pub struct Point {
     pub until_ns: u64,
     /// Requests that fell due; none in a closed loop.
     pub offered: Option<u64>,
-    /// Requests that were completed.
+    /// Requests that were completed, or heartbeats that were answered.
     pub completed: u64,
-    /// Requests that failed.
+    /// Requests or heartbeats that failed.
     pub failed: u64,
     /// Connections that stood at its end.
     pub connected: u64,
-    /// Response times.
-    pub response: Sparse,
+    /// Their times.
+    pub times: Sparse,
+}
+
+/// What has a course over time.
+pub trait Course: Additive {
+    /// Exchanges or heartbeats that were completed and that failed, and how long they took.
+    fn course(&self) -> (u64, u64, &Histogram);
+}
+
+impl Course for Counted {
+    fn course(&self) -> (u64, u64, &Histogram) {
+        (self.completed, self.failed, &self.response)
+    }
+}
+
+impl Course for hold::Counted {
+    fn course(&self) -> (u64, u64, &Histogram) {
+        (self.counts.answered, self.counts.failed, &self.heartbeat)
+    }
 }
 
 impl Point {
-    fn of(interval: &Interval) -> Point {
+    fn of<C: Course>(interval: &Interval<C>) -> Point {
+        let (completed, failed, times) = interval.counted.course();
         Point {
             from_ns: interval.from_ns,
             until_ns: interval.until_ns,
             offered: interval.offered,
-            completed: interval.counted.completed,
-            failed: interval.counted.failed,
+            completed,
+            failed,
             connected: interval.connected,
-            response: Sparse::of(&interval.counted.response),
+            times: Sparse::of(times),
         }
     }
 
@@ -62,7 +83,7 @@ impl Point {
         self.completed += next.completed;
         self.failed += next.failed;
         self.connected = next.connected;
-        self.response.merge(&next.response);
+        self.times.merge(&next.times);
     }
 }
 
@@ -84,7 +105,7 @@ impl History {
     }
 
     /// Adds an interval; the drain is no part of the window.
-    pub fn add(&mut self, interval: &Interval) {
+    pub fn add<C: Course>(&mut self, interval: &Interval<C>) {
         if interval.phase != Phase::Measure {
             return;
         }
@@ -96,7 +117,7 @@ impl History {
             }
             _ => self.points.push(point),
         }
-        let cells: usize = self.points.iter().map(|point| point.response.len()).sum();
+        let cells: usize = self.points.iter().map(|point| point.times.len()).sum();
         if self.points.len() > POINTS_MAX || cells > CELLS_MAX {
             self.halve();
         }
@@ -124,8 +145,6 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::histogram::Histogram;
-    use measure::tally::Counted;
 
     fn interval(second: u64) -> Interval {
         let mut counted = Counted::new();
@@ -163,7 +182,7 @@ mod tests {
         for point in points {
             assert_eq!(point.from_ns, at);
             at = point.until_ns;
-            all.merge(&point.response);
+            all.merge(&point.times);
         }
         assert_eq!(at, HOURS_S * 1_000_000_000);
         assert_eq!(all, Sparse::of(&whole));

@@ -1,10 +1,10 @@
 //! Whoever watches a run while it goes on: a stream of lines, a place to scrape metrics from.
 //!
-//! They read [`Interval`]s and know no worker, no plan and no record. [`Hub::give`] is called by
-//! the thread that tends the load and waits for nobody: each reader has a mailbox of a few
-//! intervals, and where it's full the newest are joined, so that a reader who is late gets longer
-//! intervals and misses nothing. A reader who is gone, hangs or can't write costs the run nothing;
-//! what it didn't take is said at the end.
+//! They read [`Interval`]s, of a run or of a hold, and know no worker, no plan and no record.
+//! [`Hub::give`] is called by the thread that tends the load and waits for nobody: each reader has a
+//! mailbox of a few intervals, and where it's full the newest are joined, so that a reader who is
+//! late gets longer intervals and misses nothing. A reader who is gone, hangs or can't write costs
+//! the run nothing; what it didn't take is said at the end.
 #![forbid(unsafe_code)]
 
 mod history;
@@ -15,9 +15,10 @@ pub mod terminal;
 
 use std::sync::Arc;
 
-use measure::interval::Interval;
+use measure::interval::{Additive, Interval};
+use measure::tally::Counted;
 
-pub use history::{History, POINTS_MAX, Point};
+pub use history::{Course, History, POINTS_MAX, Point};
 pub use lines::Lines;
 pub use mailbox::Reader;
 pub use metrics::{Labels, Metrics};
@@ -25,19 +26,25 @@ pub use metrics::{Labels, Metrics};
 use mailbox::Mailbox;
 
 /// Gives each interval to all readers.
-#[derive(Debug, Default)]
-pub struct Hub {
-    boxes: Vec<Arc<Mailbox>>,
+#[derive(Debug)]
+pub struct Hub<C = Counted> {
+    boxes: Vec<Arc<Mailbox<C>>>,
 }
 
-impl Hub {
+impl<C> Default for Hub<C> {
+    fn default() -> Hub<C> {
+        Hub { boxes: Vec::new() }
+    }
+}
+
+impl<C: Additive> Hub<C> {
     /// Nobody reads yet.
-    pub fn new() -> Hub {
+    pub fn new() -> Hub<C> {
         Hub::default()
     }
 
     /// One more reader. It gets what is given from now on.
-    pub fn reader(&mut self) -> Reader {
+    pub fn reader(&mut self) -> Reader<C> {
         let mailbox = Arc::new(Mailbox::default());
         self.boxes.push(Arc::clone(&mailbox));
         Reader::new(mailbox)
@@ -49,7 +56,7 @@ impl Hub {
     }
 
     /// Gives an interval to all readers, without waiting for any of them.
-    pub fn give(&self, interval: Interval) {
+    pub fn give(&self, interval: Interval<C>) {
         let interval = Arc::new(interval);
         for mailbox in &self.boxes {
             mailbox.put(&interval);

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use measure::interval::{Line, LineStyle};
+use measure::interval::{Additive, LineStyle};
 
 use crate::Reader;
 
@@ -32,7 +32,11 @@ impl Lines {
     ///
     /// # Errors
     /// Where the file can't be opened or no thread can be had: why, and what to do.
-    pub fn start(path: Option<&Path>, style: LineStyle, reader: Reader) -> Result<Lines, String> {
+    pub fn start<C: Additive>(
+        path: Option<&Path>,
+        style: LineStyle,
+        reader: Reader<C>,
+    ) -> Result<Lines, String> {
         let name = path.map_or("standard output".to_owned(), |path| {
             path.display().to_string()
         });
@@ -49,8 +53,7 @@ impl Lines {
         };
         let write = move || {
             for interval in reader {
-                let line = Line::of(&interval, &style).to_json();
-                let line = line.map_err(io::Error::other);
+                let line = interval.to_json(&style).map_err(io::Error::other);
                 if let Err(why) = line.and_then(|line| place.write_all(line.as_bytes())) {
                     *broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
                     break;

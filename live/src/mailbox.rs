@@ -3,33 +3,51 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use measure::interval::Interval;
+use measure::interval::{Additive, Interval};
+use measure::tally::Counted;
 
 /// So many intervals wait for a reader. More are joined to the last of them.
 const WAITING_MAX: usize = 8;
 
-#[derive(Debug, Default)]
-pub(crate) struct Mailbox {
-    state: Mutex<State>,
+#[derive(Debug)]
+pub(crate) struct Mailbox<C> {
+    state: Mutex<State<C>>,
     changed: Condvar,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    waiting: VecDeque<Arc<Interval>>,
+#[derive(Debug)]
+struct State<C> {
+    waiting: VecDeque<Arc<Interval<C>>>,
     /// Nothing more comes.
     is_closed: bool,
     /// Nobody reads any more.
     is_left: bool,
 }
 
-impl Mailbox {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl<C> Default for Mailbox<C> {
+    fn default() -> Mailbox<C> {
+        let state = State {
+            waiting: VecDeque::new(),
+            is_closed: false,
+            is_left: false,
+        };
+        Mailbox {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }
+    }
+}
+
+impl<C> Mailbox<C> {
+    fn state(&self) -> MutexGuard<'_, State<C>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds one. Takes as long as joining two at most.
-    pub(crate) fn put(&self, interval: &Arc<Interval>) {
+    pub(crate) fn put(&self, interval: &Arc<Interval<C>>)
+    where
+        C: Additive,
+    {
         let mut state = self.state();
         if state.is_left {
             return;
@@ -52,26 +70,26 @@ impl Mailbox {
 
 /// The reader's end of a mailbox.
 #[derive(Debug)]
-pub struct Reader {
-    mailbox: Arc<Mailbox>,
+pub struct Reader<C = Counted> {
+    mailbox: Arc<Mailbox<C>>,
 }
 
-impl Reader {
-    pub(crate) fn new(mailbox: Arc<Mailbox>) -> Reader {
+impl<C> Reader<C> {
+    pub(crate) fn new(mailbox: Arc<Mailbox<C>>) -> Reader<C> {
         Reader { mailbox }
     }
 
     /// The next interval, if one waits.
-    pub fn try_next(&self) -> Option<Arc<Interval>> {
+    pub fn try_next(&self) -> Option<Arc<Interval<C>>> {
         self.mailbox.state().waiting.pop_front()
     }
 }
 
 /// Waits for the next interval; ends when the run has.
-impl Iterator for Reader {
-    type Item = Arc<Interval>;
+impl<C> Iterator for Reader<C> {
+    type Item = Arc<Interval<C>>;
 
-    fn next(&mut self) -> Option<Arc<Interval>> {
+    fn next(&mut self) -> Option<Arc<Interval<C>>> {
         let mut state = self.mailbox.state();
         loop {
             if let Some(first) = state.waiting.pop_front() {
@@ -86,7 +104,7 @@ impl Iterator for Reader {
     }
 }
 
-impl Drop for Reader {
+impl<C> Drop for Reader<C> {
     fn drop(&mut self) {
         let mut state = self.mailbox.state();
         state.is_left = true;

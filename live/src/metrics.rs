@@ -5,20 +5,22 @@
 //! gets native histograms besides the classic ones; their buckets are 0.54 % wide (schema 7).
 
 mod families;
+mod hold_families;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use measure::interval::Interval;
-use measure::tally::Counted;
+use measure::hold;
+use measure::interval::{Interval, Phase};
 use measure::time::{Time, sleep_until};
 use server::{
     Address, Config, Context, EngineChoice, Reply, Request, Response, Running, Service, Stop, start,
 };
 
 use crate::Reader;
+use families::Shown;
 
 /// How long a last scrape is waited for at most.
 const LINGER_MAX: Duration = Duration::from_secs(60);
@@ -38,16 +40,36 @@ pub struct Labels {
 /// A place to scrape from, on a thread of its own.
 pub struct Metrics {
     running: Running,
-    board: Arc<Board>,
+    scrapes: Arc<Scrapes>,
 }
 
 impl Metrics {
-    /// Listens at `address` and shows the sum of what `reader` gets.
+    /// Listens at `address` and shows the sum of what `reader` gets of a run.
     ///
     /// # Errors
     /// Where it can't listen there, or no thread can be had: why, and what to do.
     pub fn start(address: SocketAddr, labels: Labels, reader: Reader) -> Result<Metrics, String> {
-        let board = Arc::new(Board::new(labels));
+        Metrics::of(address, labels, reader)
+    }
+
+    /// The same of a hold.
+    ///
+    /// # Errors
+    /// Those of [`Metrics::start`].
+    pub fn of_hold(
+        address: SocketAddr,
+        labels: Labels,
+        reader: Reader<hold::Counted>,
+    ) -> Result<Metrics, String> {
+        Metrics::of(address, labels, reader)
+    }
+
+    fn of<C: Shown>(
+        address: SocketAddr,
+        labels: Labels,
+        reader: Reader<C>,
+    ) -> Result<Metrics, String> {
+        let board = Arc::new(Board::<C>::new(labels));
         let config = Config {
             engine: EngineChoice::Epoll,
             ..Config::new(Address::Tcp(address))
@@ -59,7 +81,8 @@ impl Metrics {
         let sum = move || reader.for_each(|interval| summed.add(&interval));
         let thread = thread::Builder::new().name("metrics".to_owned()).spawn(sum);
         thread.map_err(|why| format!("can't start a thread for --metrics: {why}"))?;
-        Ok(Metrics { running, board })
+        let scrapes = Arc::clone(&board.scrapes);
+        Ok(Metrics { running, scrapes })
     }
 
     /// Where it listens.
@@ -71,8 +94,8 @@ impl Metrics {
     /// happened once more, for as long as it took between the last scrapes and half of that, a
     /// minute at most, or until `is_enough`.
     pub fn linger(self, is_enough: impl Fn() -> bool) {
-        let until = Time::now() + self.board.patience();
-        while Time::now() < until && !self.board.has_shown_the_end() && !is_enough() {
+        let until = Time::now() + self.scrapes.patience();
+        while Time::now() < until && !self.scrapes.has_shown_the_end() && !is_enough() {
             sleep_until(Time::now() + POLL);
         }
         self.running.stop();
@@ -82,15 +105,15 @@ impl Metrics {
 }
 
 /// What is shown.
-struct Board {
+struct Board<C> {
     labels: Labels,
-    sums: Mutex<Sums>,
-    scrapes: Mutex<Scrapes>,
+    sums: Mutex<Sums<C>>,
+    scrapes: Arc<Scrapes>,
 }
 
 #[derive(Default)]
-struct Sums {
-    counted: Counted,
+struct Sums<C> {
+    counted: C,
     offered: Option<u64>,
     connected: u64,
     seconds: f64,
@@ -98,32 +121,20 @@ struct Sums {
     is_whole: bool,
 }
 
-/// When somebody came for it.
-#[derive(Default)]
-struct Scrapes {
-    last: Option<Time>,
-    apart: Duration,
-    has_shown_the_end: bool,
-}
-
-impl Board {
-    fn new(labels: Labels) -> Board {
+impl<C: Shown> Board<C> {
+    fn new(labels: Labels) -> Board<C> {
         Board {
             labels,
             sums: Mutex::default(),
-            scrapes: Mutex::default(),
+            scrapes: Arc::default(),
         }
     }
 
-    fn sums(&self) -> MutexGuard<'_, Sums> {
+    fn sums(&self) -> MutexGuard<'_, Sums<C>> {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn scrapes(&self) -> MutexGuard<'_, Scrapes> {
-        self.scrapes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn add(&self, interval: &Interval) {
+    fn add(&self, interval: &Interval<C>) {
         let mut sums = self.sums();
         sums.counted.merge(&interval.counted);
         sums.offered = match (sums.offered, interval.offered) {
@@ -131,40 +142,57 @@ impl Board {
             (before, more) => more.or(before),
         };
         sums.connected = interval.connected;
-        sums.is_whole |= interval.phase == measure::interval::Phase::Drain;
+        sums.is_whole |= interval.phase == Phase::Drain;
         if !sums.is_whole {
             sums.seconds = interval.until_ns as f64 / 1e9;
         }
     }
+}
+
+/// When somebody came for it.
+#[derive(Default)]
+struct Scrapes(Mutex<Times>);
+
+#[derive(Default)]
+struct Times {
+    last: Option<Time>,
+    apart: Duration,
+    has_shown_the_end: bool,
+}
+
+impl Scrapes {
+    fn times(&self) -> MutexGuard<'_, Times> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     /// Somebody scrapes at `now` what is there.
     fn scraped(&self, now: Time, is_whole: bool) {
-        let mut scrapes = self.scrapes();
-        if let Some(last) = scrapes.last {
-            scrapes.apart = now - last;
+        let mut times = self.times();
+        if let Some(last) = times.last {
+            times.apart = now - last;
         }
-        scrapes.last = Some(now);
-        scrapes.has_shown_the_end |= is_whole;
+        times.last = Some(now);
+        times.has_shown_the_end |= is_whole;
     }
 
     fn has_shown_the_end(&self) -> bool {
-        self.scrapes().has_shown_the_end
+        self.times().has_shown_the_end
     }
 
     /// How long another scrape is waited for: nobody who never came is.
     fn patience(&self) -> Duration {
-        let scrapes = self.scrapes();
-        match scrapes.last {
+        let times = self.times();
+        match times.last {
             None => Duration::ZERO,
-            Some(_) if scrapes.apart.is_zero() => LINGER_MAX,
-            Some(_) => (scrapes.apart * 3 / 2).min(LINGER_MAX),
+            Some(_) if times.apart.is_zero() => LINGER_MAX,
+            Some(_) => (times.apart * 3 / 2).min(LINGER_MAX),
         }
     }
 }
 
-struct Scraped(Arc<Board>);
+struct Scraped<C>(Arc<Board<C>>);
 
-impl Service for Scraped {
+impl<C: Shown> Service for Scraped<C> {
     fn call(&mut self, request: &Request<'_>, context: &mut Context<'_>) -> Reply {
         if !matches!(request.method(), b"GET" | b"HEAD") {
             return Response::empty(405).with_field("Allow", "GET, HEAD").into();
@@ -175,9 +203,9 @@ impl Service for Scraped {
         let accepts = request.field("accept").unwrap_or_default();
         let (families, is_whole) = {
             let sums = self.0.sums();
-            (families::of(&self.0.labels, &sums), sums.is_whole)
+            (C::families(&self.0.labels, &sums), sums.is_whole)
         };
-        self.0.scraped(context.now(), is_whole);
+        self.0.scrapes.scraped(context.now(), is_whole);
         let (media, bytes) = exposition::encode(&families, accepts);
         Response::of(media, bytes).into()
     }

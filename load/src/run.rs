@@ -13,7 +13,7 @@ use measure::host::Host;
 use measure::interval::{Collector, Due, Interval};
 use measure::process;
 use measure::record::{EndedBy as Ended, Facts, Generator, Origin, StepFacts, Unmet};
-use measure::tally::{Loop, Tally};
+use measure::tally::{Counted, Loop, Tally};
 use measure::time::unix_seconds;
 use proto::grpc::Status;
 
@@ -66,8 +66,8 @@ pub fn run(
 
 /// Whoever watches a run while it goes on. What is called here may not wait for anybody: the thread
 /// that calls it looks after the workers.
-pub trait Watcher {
-    /// How far the run is: as [`run`] says.
+pub trait Watcher<C = Counted> {
+    /// How far it is: as [`run`] says, or [`crate::hold::Hold::carry_out`].
     fn progress(&mut self, now: &Progress);
 
     /// Whether intervals are wanted. Without, workers hand nothing over.
@@ -77,13 +77,13 @@ pub trait Watcher {
 
     /// A second is over, and this was counted in it. The last one is that of the drain. They add
     /// up to what is in the record.
-    fn interval(&mut self, _interval: Interval) {}
+    fn interval(&mut self, _interval: Interval<C>) {}
 }
 
 /// Somebody who only wants to know how far it is.
-struct Unseen<'a>(&'a mut dyn FnMut(&Progress));
+pub struct Unseen<'a>(pub &'a mut dyn FnMut(&Progress));
 
-impl Watcher for Unseen<'_> {
+impl<C> Watcher<C> for Unseen<'_> {
     fn progress(&mut self, now: &Progress) {
         (self.0)(now);
     }

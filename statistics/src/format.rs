@@ -48,6 +48,17 @@ pub fn time_us(us: f64) -> String {
     }
 }
 
+/// From so many seconds on a length of time is told in minutes.
+const MINUTES_FROM: f64 = 120.0;
+
+/// A length of time as people plan with it: `45 s`, `6 min`.
+pub fn time(seconds: f64) -> String {
+    match seconds < MINUTES_FROM {
+        true => format!("{:.0} s", seconds.max(1.0)),
+        false => format!("{:.0} min", (seconds / 60.0).ceil()),
+    }
+}
+
 /// `6.10 MiB`, `812 KiB`, `35 B`.
 pub fn bytes(bytes: f64) -> String {
     const KIB: f64 = 1024.0;

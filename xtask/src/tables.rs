@@ -271,6 +271,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "overview",
+        holds: "what a comparison or a search has found so far, drawn while it goes on",
+        imports: &["lab", "live", "measure", "statistics"],
+        test_imports: &[],
+    },
+    Crate {
         name: "history",
         holds: "sessions of the same measurement over time: series, what changed, pages",
         imports: &[
@@ -319,6 +325,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "master",
             "measure",
             "output",
+            "overview",
             "report",
             "studies",
             "supervisor",

@@ -100,6 +100,10 @@ pub(crate) struct Capacity {
     #[arg(short, long, value_name = "DIR", help_heading = SEARCH)]
     pub(crate) output: Option<PathBuf>,
 
+    /// Draw what is found so far in the terminal, between measurements; q ends it, as Ctrl-C does
+    #[arg(long, help_heading = SEARCH)]
+    pub(crate) live: bool,
+
     #[command(flatten)]
     pub(crate) network: Network,
 

@@ -138,6 +138,10 @@ pub(crate) struct Compare {
     #[arg(long)]
     pub(crate) quick: bool,
 
+    /// Draw what is found so far in the terminal, between measurements; q ends it, as Ctrl-C does
+    #[arg(long)]
+    pub(crate) live: bool,
+
     #[command(flatten)]
     pub(crate) network: Network,
 

@@ -11,6 +11,7 @@ use super::secrets::Secrets;
 use super::sockets::Sockets;
 use super::tls::Tls;
 use super::values::{self, Header};
+use super::watched::Watched;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -124,6 +125,9 @@ pub(crate) struct Hold {
 
     #[command(flatten)]
     pub(crate) secrets: Secrets,
+
+    #[command(flatten)]
+    pub(crate) watched: Watched,
 
     /// Exit with 99 unless this holds, such as 'survival>=99.5%' or 'heartbeat_p99<1s' (repeatable)
     #[arg(long = "threshold", value_name = "RULE", help_heading = OUTPUT)]

@@ -27,6 +27,7 @@ pub(crate) mod subjects;
 pub(crate) mod targets;
 pub(crate) mod tls;
 pub(crate) mod values;
+pub(crate) mod watched;
 pub(crate) mod wrong;
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! `ringside run`: wrk's letters with wrk's meaning, and what wrk has no letter for.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use load::check::Threshold;
 use super::load::{LOAD, Load};
 use super::targets::Targets;
 use super::values;
+use super::watched::Watched;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -85,28 +85,8 @@ pub(crate) struct Run {
     #[arg(short = 'L', long, help_heading = OUTPUT)]
     pub(crate) latency: bool,
 
-    /// Draw rates, response times and errors over time in the terminal; q ends the run, as Ctrl-C
-    /// does
-    #[arg(long, help_heading = OUTPUT)]
-    pub(crate) live: bool,
-
-    /// Write what each second brought to FILE, a line of JSON each, as the run goes on; - is
-    /// standard output, and the report then goes to standard error
-    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
-    pub(crate) intervals: Option<PathBuf>,
-
-    /// With --intervals: add whole histograms (HdrHistogram V2, base64)
-    #[arg(long, requires = "intervals", help_heading = OUTPUT)]
-    pub(crate) interval_histograms: bool,
-
-    /// Serve Prometheus metrics of the run at http://ADDR/metrics; after the run, wait for one more
-    /// scrape, a minute at most
-    #[arg(long, value_name = "ADDR", help_heading = OUTPUT)]
-    pub(crate) metrics: Option<SocketAddr>,
-
-    /// With --metrics: the value of the label `run` [default: when the run began]
-    #[arg(long, value_name = "NAME", requires = "metrics", help_heading = OUTPUT)]
-    pub(crate) run_name: Option<String>,
+    #[command(flatten)]
+    pub(crate) watched: Watched,
 
     /// Exit with 99 unless this holds, such as 'p99<5ms' or 'errors<0.1%' (repeatable)
     #[arg(long = "threshold", value_name = "RULE", help_heading = OUTPUT)]

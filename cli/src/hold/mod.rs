@@ -3,44 +3,53 @@
 
 mod plan;
 
-use std::cell::RefCell;
-
 use engine::signal::{Signal, Stop};
 use load::check;
 use load::hold::Record;
-use load::{Phase, Progress};
+use measure::hold::Counted;
 use measure::record::EndedBy;
-use measure::time::Time;
 use report::benchmark;
 use report::single::Single;
 
 use crate::args::hold::{Format, Hold};
 use crate::exit::{Exit, Failure};
+use crate::watching::{Seen, Watching};
 use output::destination::Destination;
-use output::progress::Line;
 use output::terminal::{self, Paint};
 use output::{hold as shown, thresholds};
 
 /// Holds, and reports.
 pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
     let plan = plan::plan(arguments).map_err(Failure::usage)?;
-    let destination = Destination::open(arguments.output.as_deref()).map_err(Failure::usage)?;
+    let is_data = arguments.format != Format::Text;
+    if let Some(refusal) = (arguments.watched).refusal(is_data, arguments.output.as_deref()) {
+        return Err(Failure::usage(refusal));
+    }
+    let destination = place(arguments).map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     let hold = load::hold::prepare(&plan, &stop)?;
     for sentence in hold.says() {
         terminal::say(sentence);
     }
-    let line = RefCell::new(Line::on_stderr());
-    let began = Time::now();
-    let mut watch = |now: &Progress| {
-        let opening_s = (Time::now() - began).as_secs();
-        line.borrow_mut()
-            .show(&progress_text(now, plan.connections, opening_s));
-    };
-    hold.carry_out(&stop, &mut watch, |record| {
-        line.borrow_mut().clear();
-        report(record, arguments, destination, no_color)
-    })?
+    let mut watching = Watching::<Counted>::start(&arguments.watched, Seen::of_hold(&plan), &stop)?;
+    let reported = hold.carry_out(&stop, &mut watching, |record, watching| {
+        let (watched, metrics) = watching.finish();
+        let end = report(record, arguments, destination, watched, no_color);
+        (end, metrics)
+    });
+    let (end, metrics) = reported?;
+    if let Some(metrics) = metrics {
+        metrics.linger(|| stop.requested().is_some());
+    }
+    end
+}
+
+/// Where the report goes.
+fn place(arguments: &Hold) -> Result<Destination, String> {
+    match arguments.watched.takes_stdout() && arguments.output.is_none() {
+        true => Destination::stderr(),
+        false => Destination::open(arguments.output.as_deref()),
+    }
 }
 
 /// What pipelines are told of a hold.
@@ -52,11 +61,12 @@ pub(crate) fn single(record: &Record) -> Single<'_> {
     Single::of_hold(record, trouble)
 }
 
-/// Prints and judges what was held.
+/// Prints and judges what was held. `watched`: what whoever watched didn't get.
 fn report(
     mut record: Record,
     arguments: &Hold,
     destination: Destination,
+    watched: Result<(), String>,
     no_color: bool,
 ) -> Result<Exit, Failure> {
     record.thresholds = check::judge(&arguments.thresholds, &record);
@@ -85,7 +95,7 @@ fn report(
             terminal::say(warning);
         }
     }
-    Failure::unless_written(written, exit(&record, crossed))
+    Failure::unless_written(written.and(watched), exit(&record, crossed))
 }
 
 /// A signal says more than a threshold, a threshold more than an empty hold, and that more than a
@@ -103,22 +113,5 @@ fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
         ),
         _ if !record.valid || thresholds::some_not_judged(&record.thresholds) => Ok(Exit::Void),
         _ => Ok(Exit::Ok),
-    }
-}
-
-/// `opening_s`: since when connections are being opened, if they still are.
-fn progress_text(now: &Progress, asked: u32, opening_s: u64) -> String {
-    let beats = format!("{} heartbeats, {} failed", now.completed, now.failed);
-    match (now.phase, now.total_s) {
-        (Phase::WarmUp, _) => format!(
-            "opening for {opening_s}s  {} of {asked} open  {beats}",
-            now.connected
-        ),
-        (_, Some(total)) => format!(
-            "{:.0}s of {total:.0}s  {} of {asked} open  {beats}",
-            now.elapsed_s.floor(),
-            now.connected
-        ),
-        (_, None) => format!("{} of {asked} open  {beats}", now.connected),
     }
 }

@@ -8,7 +8,6 @@ mod message;
 pub(crate) mod plan;
 pub(crate) mod route;
 pub(crate) mod targets;
-mod watching;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,16 +15,16 @@ use engine::signal::{Signal, Stop};
 use load::check;
 use load::{Finish, Hang, Plan, Record};
 use measure::record::EndedBy;
+use measure::tally::Counted;
 use report::benchmark;
 use report::single::Single;
 
 use crate::args::run::{Format, Run};
 use crate::exit::{Exit, Failure};
+use crate::watching::{self, Seen, Watching};
 use output::destination::Destination;
 use output::terminal::{self, Paint};
 use output::{counts, csv, text, thresholds};
-
-use watching::Watching;
 
 /// Loads, and reports.
 pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
@@ -33,7 +32,8 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     if let Some(refusal) = control::refusal(&plan).filter(|_| arguments.control) {
         return Err(Failure::usage(refusal));
     }
-    if let Some(refusal) = watching::refusal(arguments) {
+    let is_data = arguments.format != Format::Text;
+    if let Some(refusal) = (arguments.watched).refusal(is_data, arguments.output.as_deref()) {
         return Err(Failure::usage(refusal));
     }
     let known = targets::known_steps("--threshold", &arguments.thresholds, &plan);
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     let destination = destination.map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     plan::call(&arguments.load, &mut plan, &stop)?;
-    let mut watching = Watching::start(arguments, &plan, &stop)?;
+    let mut watching = Watching::<Counted>::start(&arguments.watched, Seen::of_run(&plan), &stop)?;
     let destination = Arc::new(Mutex::new(Some(destination)));
     let hung = broken_off(Arc::clone(&destination), arguments);
     let ran = load::run_watched(&plan, &stop, &mut watching, hung);
@@ -96,7 +96,7 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
 
 /// Where the report goes; what a script prints is no part of data.
 fn place(arguments: &Run, plan: &Plan) -> Result<Destination, String> {
-    if watching::takes_stdout(arguments) && arguments.output.is_none() {
+    if arguments.watched.takes_stdout() && arguments.output.is_none() {
         return Destination::stderr();
     }
     let is_data = arguments.format != Format::Text && arguments.output.is_none();
@@ -112,7 +112,7 @@ fn broken_off(
     destination: Arc<Mutex<Option<Destination>>>,
     arguments: &Run,
 ) -> impl FnOnce(Record) + Send + 'static {
-    let (format, is_live) = (arguments.format, arguments.live);
+    let (format, is_live) = (arguments.format, arguments.watched.live);
     move |record| {
         if is_live {
             watching::give_back();

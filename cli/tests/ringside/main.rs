@@ -26,6 +26,7 @@ mod history;
 mod hold;
 mod http2;
 mod interop;
+mod live;
 #[path = "../../../tests/master.rs"]
 mod master;
 mod network;
@@ -40,6 +41,7 @@ mod ports;
 mod processes;
 mod prometheus;
 mod proxy;
+mod pty;
 mod record;
 mod resume;
 mod schema;

@@ -190,6 +190,99 @@ fn lines_metrics_and_the_record_agree_to_the_last_request() {
     }
 }
 
+/// A hold whose heartbeats are answered or refused, and whose connections are lost: its record, its
+/// lines, and what was scraped last.
+fn watched_hold(folder: &Folder) -> (Value, Vec<Value>, String) {
+    let server = Server::start(&["--idle-timeout", "300ms"]);
+    let (intervals, record) = (folder.path("intervals.ndjson"), folder.path("record.json"));
+    let url = server.at("/limited/15");
+    let words = [
+        ["hold", "-c", "30", "-d", "2500ms", "--open-rate", "100"].as_slice(),
+        &["--heartbeat", "700ms", "--back-off", "10ms..50ms"],
+        &["--format", "json", "-o", &record, "--intervals", &intervals],
+        &["--interval-histograms", "--metrics", "127.0.0.1:0", &url],
+    ];
+    let mut child = command(&words.concat())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut hold = Run { child, stderr };
+    let address = hold.metrics();
+    let mut last = String::new();
+    while let Some(text) = scrape(&address) {
+        last = text;
+        sleep_until(Time::now().plus(50_000_000));
+    }
+    let (code, said) = hold.end();
+    assert!(matches!(code, Some(0 | 4)), "{code:?}: {said}");
+    let lines = lines(&fs::read_to_string(&intervals).unwrap());
+    assert!(lines.len() >= 3, "{lines:?}");
+    (read(folder, "record.json"), lines, last)
+}
+
+#[test]
+fn lines_metrics_and_the_record_of_a_hold_agree_to_the_last_heartbeat() {
+    let (record, lines, last) = watched_hold(&Folder::new());
+    let of_connections = ["opened", "lost", "reconnects", "given_up"];
+    let of_heartbeats = [
+        "sent",
+        "answered",
+        "failed",
+        "unfinished",
+        "censored",
+        "skipped",
+        "skipped_down",
+        "skipped_in_vain",
+    ];
+    for (part, names) in [
+        ("connections", &of_connections[..]),
+        ("heartbeats", &of_heartbeats),
+    ] {
+        for name in names {
+            let of_lines = sum(&lines, &format!("/{name}"));
+            assert_eq!(Some(of_lines), record[part][name].as_u64(), "{name}");
+        }
+    }
+    let due = record["heartbeats"]["due"].as_u64();
+    assert_eq!(Some(sum(&lines, "/sent") + sum(&lines, "/skipped")), due);
+    let kinds = ["losses", "failed_attempts", "heartbeat_errors"];
+    for name in kinds.into_iter().chain(["status", "close_codes"]) {
+        assert_eq!(sums(&lines, name), record[name], "{name}");
+    }
+    assert!(
+        record["losses"]["idle_close"].as_u64() > Some(0),
+        "{record}"
+    );
+    assert!(record["status"]["503"].as_u64() > Some(0), "{record}");
+    for name in ["received", "sent"] {
+        let of_lines = sum(&lines, &format!("/bytes_{name}"));
+        assert_eq!(Some(of_lines), record["bytes"][name].as_u64(), "{name}");
+        let shown = metric(&last, &format!("ringside_{name}_bytes_total"), "");
+        assert_eq!(shown, of_lines as f64, "{name}");
+    }
+    for name in ["heartbeat_time", "set_up_time", "re_establish_time"] {
+        let whole = record["histograms"][name].as_str().unwrap();
+        let whole = Histogram::from_hdr_v2_base64(whole).unwrap();
+        let sum = merged(&lines, name);
+        assert_eq!(sum.count(), whole.count(), "{name}");
+        for q in [0.1, 0.5, 0.99, 1.0] {
+            assert_eq!(sum.quantile(q), whole.quantile(q), "{name}, {q}");
+        }
+        let shown = format!("ringside_hold_{name}_seconds_count");
+        assert_eq!(
+            metric(&last, &shown, "run="),
+            whole.count() as f64,
+            "{name}"
+        );
+    }
+    let answered = metric(&last, "ringside_hold_heartbeats_total", "\"answered\"");
+    assert_eq!(Some(answered), record["heartbeats"]["answered"].as_f64());
+    let lost = metric(&last, "ringside_hold_losses_total", "kind=");
+    assert_eq!(Some(lost), record["connections"]["lost"].as_f64());
+}
+
 #[test]
 fn a_reader_that_goes_away_costs_the_run_nothing() {
     let (server, folder) = (Server::start(&[]), Folder::new());

@@ -1,21 +1,36 @@
 //! What is shown of a run, whatever the format.
 
 use measure::histogram::Histogram;
+use measure::interval::Additive;
 use measure::tally::Counted;
 
 pub(super) use exposition::{Family, Samples, Tags, Times};
 
 use super::{Labels, Sums};
 
-/// Everything.
-pub(super) fn of(labels: &Labels, sums: &Sums) -> Vec<Family> {
+/// What can be scraped.
+pub(super) trait Shown: Additive {
+    /// Everything.
+    fn families(labels: &Labels, sums: &Sums<Self>) -> Vec<Family>;
+}
+
+impl Shown for Counted {
+    fn families(labels: &Labels, sums: &Sums<Counted>) -> Vec<Family> {
+        of_run(labels, sums)
+    }
+}
+
+/// The labels of a sample: those of all, and more.
+pub(super) fn tags(labels: &Labels, more: &[(&'static str, &str)]) -> Tags {
+    let own = [("run", &*labels.run), ("host", &*labels.host)];
+    let all = own.iter().chain(more);
+    all.map(|(name, value)| (*name, (*value).to_owned()))
+        .collect()
+}
+
+fn of_run(labels: &Labels, sums: &Sums<Counted>) -> Vec<Family> {
     let counted = &sums.counted;
-    let tags = |more: &[(&'static str, &str)]| -> Tags {
-        let own = [("run", &*labels.run), ("host", &*labels.host)];
-        let all = own.iter().chain(more);
-        all.map(|(name, value)| (*name, (*value).to_owned()))
-            .collect()
-    };
+    let tags = |more: &[(&'static str, &str)]| tags(labels, more);
     let mut families = vec![
         Family {
             name: "ringside_requests_total",
@@ -49,7 +64,11 @@ pub(super) fn of(labels: &Labels, sums: &Sums) -> Vec<Family> {
     families
 }
 
-fn histograms(name: &'static str, help: &'static str, samples: Vec<(Tags, Times)>) -> Family {
+pub(super) fn histograms(
+    name: &'static str,
+    help: &'static str,
+    samples: Vec<(Tags, Times)>,
+) -> Family {
     let samples = Samples::Histograms(samples);
     Family {
         name,
@@ -100,7 +119,7 @@ fn times(
 }
 
 /// What isn't told by step.
-fn of_the_whole(sums: &Sums, tags: Tagged<'_>) -> Vec<Family> {
+fn of_the_whole(sums: &Sums<Counted>, tags: Tagged<'_>) -> Vec<Family> {
     let counted = &sums.counted;
     let counters = |name, help, samples| Family {
         name,
@@ -177,7 +196,7 @@ fn waits(counted: &Counted) -> [(&'static str, u64); 6] {
 }
 
 /// Counters that have one value: name, help, value.
-fn single_counts(sums: &Sums) -> Vec<(&'static str, &'static str, u64)> {
+fn single_counts(sums: &Sums<Counted>) -> Vec<(&'static str, &'static str, u64)> {
     let counted = &sums.counted;
     let mut counts = vec![
         (

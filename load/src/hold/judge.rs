@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use measure::hold::{Broadcast, Facts, Tally};
+use measure::hold::{Broadcast, Facts, Footprint, Tally};
 use measure::host::Host;
 use measure::process;
 use measure::record::{EndedBy, Generator, Stall};
 
-use super::footprint::Footprint;
 use super::worker::Outcome;
 use super::{Plan, Record};
 use crate::ground::{Ground, by_signal, engine_counters};

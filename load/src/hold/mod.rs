@@ -8,7 +8,6 @@
 //! with a driver of its own, as in a run, but its loop (`worker`) is another: it has no schedule of
 //! exchanges, and it sleeps where a run spins.
 
-mod footprint;
 mod judge;
 mod prepare;
 mod worker;

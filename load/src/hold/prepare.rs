@@ -7,16 +7,18 @@ use engine::choice::Kind;
 use engine::signal::Stop;
 use engine::{Address, SocketOptions, descriptors};
 use measure::cpu;
+use measure::hold::{Counted, Footprint};
 use measure::host::Host;
+use measure::interval::{Collector, Counter};
 use measure::needs::{self, Connections, Over, RESET_FROM};
 use measure::time::Time;
 
-use super::footprint::Footprint;
-use super::worker::{Assignment, Heartbeat};
+use super::worker::{Assignment, Heartbeat, Outcome};
 use super::{Plan, Record, judge};
+use crate::Watcher;
 use crate::back_off::BackOff;
 use crate::connection::Route;
-use crate::crew::{Progress, Window};
+use crate::crew::{Progress, Tend, Window};
 use crate::ground::{DESCRIPTORS_SPARE, Ground, ns};
 use crate::ports;
 use crate::worker::sockets_for;
@@ -132,39 +134,41 @@ impl Hold {
         &self.says
     }
 
-    /// Opens the connections, holds them until the end or until `stop`, and says twice a second how
-    /// far it is: completed and failed are heartbeats, and the warm-up is the opening. The
-    /// connections stand until the record is reported, because to close very many takes the kernel
-    /// a while, and nobody's record has to wait for that.
+    /// Opens the connections, holds them until the end or until `stop`, and tells `watcher` twice a
+    /// second how far it is: completed and failed are heartbeats, and the warm-up is the opening.
+    /// The connections stand until the record is reported, because to close very many takes the
+    /// kernel a while, and nobody's record has to wait for that.
     ///
     /// # Errors
     /// Where nothing could be measured. A hold that was stopped early, or lost every connection,
     /// has a record.
-    pub fn carry_out<R>(
+    pub fn carry_out<W: Watcher<Counted>, R>(
         self,
         stop: &Stop,
-        progress: &mut dyn FnMut(&Progress),
-        report: impl FnOnce(Record) -> R,
+        watcher: &mut W,
+        report: impl FnOnce(Record, &mut W) -> R,
     ) -> Result<R, LoadError> {
-        let footprint = RefCell::new(Footprint::before());
         let window = Window {
             warm_up_s: 0.0,
             length_s: Some(self.plan.duration_s),
             may_end_sooner: false,
         };
-        let jobs = self.assignments()?;
-        let look = |standing| footprint.borrow_mut().look(standing, Time::now());
-        let mut watch = |now: &Progress| {
-            look(now.connected);
-            progress(now);
-        };
+        let mut jobs = self.assignments()?;
+        let collector = watcher.wants_intervals().then(|| collector(&mut jobs));
+        let sight = RefCell::new(Sight {
+            footprint: Footprint::before(),
+            collector,
+            watcher,
+        });
         let Hold { plan, ground, .. } = self;
         let cpus = plan.cpus.clone();
-        ground.work(&cpus, window, jobs, stop, &mut watch, |outcomes| {
-            look(outcomes.iter().map(|outcome| outcome.tally.standing).sum());
-            let footprint = footprint.borrow();
-            let record = judge::record(plan, &ground, self.threads, &footprint, outcomes);
-            report(record)
+        ground.work(&cpus, window, jobs, stop, &mut &sight, |mut outcomes| {
+            let mut sight = sight.borrow_mut();
+            sight.take_back(&mut outcomes);
+            let standing = outcomes.iter().map(|outcome| outcome.tally.standing).sum();
+            sight.footprint.look(standing, Time::now());
+            let record = judge::record(plan, &ground, self.threads, &sight.footprint, outcomes);
+            report(record, sight.watcher)
         })
     }
 
@@ -181,6 +185,50 @@ impl Hold {
             .map(|place| assign(&self.plan, place, addresses))
             .collect()
     }
+}
+
+/// What is seen of a hold while it goes on.
+struct Sight<'a, W> {
+    footprint: Footprint,
+    collector: Option<Collector<Counted>>,
+    watcher: &'a mut W,
+}
+
+impl<W: Watcher<Counted>> Sight<'_, W> {
+    /// Gives each worker's tally what it has handed over.
+    fn take_back(&mut self, outcomes: &mut [Outcome]) {
+        let Some(collector) = self.collector.take() else {
+            return;
+        };
+        let handed_over = collector.finish(&mut |interval| self.watcher.interval(interval));
+        for (outcome, earlier) in outcomes.iter_mut().zip(&handed_over) {
+            outcome.tally.take_back(earlier);
+        }
+    }
+}
+
+impl<W: Watcher<Counted>> Tend for &RefCell<Sight<'_, W>> {
+    fn progress(&mut self, now: &Progress) {
+        let mut sight = self.borrow_mut();
+        sight.footprint.look(now.connected, Time::now());
+        sight.watcher.progress(now);
+    }
+
+    fn turn(&mut self) {
+        let sight = &mut *self.borrow_mut();
+        if let Some(collector) = &mut sight.collector {
+            collector.turn(&mut |interval| sight.watcher.interval(interval));
+        }
+    }
+}
+
+/// Has each job hand over what it counts.
+pub(super) fn collector(jobs: &mut [Assignment]) -> Collector<Counted> {
+    let (collector, feeds) = Collector::new(jobs.iter().map(|_| (Counted::default(), None)));
+    for (job, feed) in jobs.iter_mut().zip(feeds) {
+        job.feed = Some(feed);
+    }
+    collector
 }
 
 /// Which worker it is, of how many, and what it may use.
@@ -241,6 +289,7 @@ pub(super) fn assign(
         },
         retries: plan.retries,
         seed: plan.seed,
+        feed: None,
     })
 }
 

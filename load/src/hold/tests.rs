@@ -10,19 +10,20 @@ use engine::sim::{Connection, Faults, Network, Peer, Replies};
 use engine::{Address, Config, Driver};
 use measure::time::Time;
 
-use super::footprint::Footprint;
 use super::prepare::{Place, assign};
 use super::worker::{Assignment, Outcome, Worker};
 use super::{Plan, Record, judge};
 use crate::crew::Job;
 use crate::gate::Gate;
 use crate::ground::Ground;
+use measure::hold::Footprint;
 
 mod drain;
 mod flood;
 mod frozen;
 mod opening;
 mod protocols;
+mod watched;
 
 const SECOND: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;

@@ -7,6 +7,7 @@ use std::thread;
 
 use engine::signal::Stop;
 use load::hold::{Plan, prepare};
+use load::{Progress, Unseen};
 
 use super::on_each_engine;
 
@@ -42,7 +43,7 @@ fn connections_stand_until_the_record_is_reported_and_are_closed_then() {
         (plan.duration_s, plan.heartbeat_s) = (1.0, 0.5);
         let stop = Stop::new();
         let hold = prepare(&plan, &stop).unwrap();
-        let stand = |record: load::hold::Record| {
+        let stand = |record: load::hold::Record, _: &mut Unseen<'_>| {
             let streams: Vec<TcpStream> = answered.try_iter().collect();
             for stream in &streams {
                 stream.set_nonblocking(true).unwrap();
@@ -51,7 +52,9 @@ fn connections_stand_until_the_record_is_reported_and_are_closed_then() {
             }
             (record, streams)
         };
-        let (record, streams) = hold.carry_out(&stop, &mut |_| {}, stand).unwrap();
+        let mut progress = |_: &Progress| ();
+        let seen = hold.carry_out(&stop, &mut Unseen(&mut progress), stand);
+        let (record, streams) = seen.unwrap();
         assert_eq!(record.connections.survived, 40, "{:?}", record.warnings);
         assert_eq!(record.memory.connections, 40);
         assert_eq!(streams.len(), 40, "{:?}", record.heartbeats);

@@ -68,6 +68,13 @@ impl Broadcasts {
         self.each.split_at(whole.min(self.each.len()))
     }
 
+    /// Forgets everything, keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.each.clear();
+        self.heard_after.clear();
+        self.again = 0;
+    }
+
     /// Adds what another worker counted of the same broadcasts.
     pub(super) fn merge(&mut self, other: &Broadcasts) {
         let most = self.each.len().max(other.each.len());

@@ -19,6 +19,8 @@
 //!   or while waiting for one that then failed.
 
 mod broadcasts;
+mod footprint;
+mod line;
 mod record;
 mod tally;
 
@@ -26,7 +28,9 @@ mod tally;
 mod tests;
 
 pub use broadcasts::{Broadcast, Broadcasts, Heard, One};
+pub use footprint::Footprint;
+pub use line::{Line, interval_schema_json};
 pub use record::{
     Connections, Facts, Heartbeats, Histograms, Memory, Record, Row, SCHEMA_VERSION, schema_json,
 };
-pub use tally::{Counts, Skipped, Tally};
+pub use tally::{Counted, Counts, Skipped, Tally};

@@ -412,7 +412,7 @@ fn rows(series: &Series<Counts>, resident: &[(f64, u64)]) -> Vec<Row> {
     row.collect()
 }
 
-fn by_name(errors: &Errors) -> BTreeMap<String, u64> {
+pub(super) fn by_name(errors: &Errors) -> BTreeMap<String, u64> {
     let counts = errors.iter();
     counts
         .map(|(kind, n)| (kind.name().to_owned(), n))

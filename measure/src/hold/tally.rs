@@ -1,14 +1,46 @@
 //! What one worker counted while it held its connections. Merging tallies gives that of the hold.
 
+use std::mem;
+use std::ops::{Deref, DerefMut};
+
 use super::broadcasts::Broadcasts;
 use crate::counters::{Closes, ErrorKind, Errors, Statuses};
 use crate::histogram::Histogram;
+use crate::interval::{Additive, Counter};
 use crate::series::{Gains, Series};
 use crate::time::Time;
 
-/// What one worker counted.
+/// What one worker counted: what it counted, and its course over time.
 #[derive(Clone, Debug)]
 pub struct Tally {
+    /// What was counted since it was last handed over ([`Counter::hand_over`]), or ever.
+    counted: Counted,
+    /// What had been handed over by then.
+    past: Past,
+    /// Connections that were open when the hold began and never lost.
+    pub survived: u64,
+    /// Connections open when the hold ended.
+    pub standing: u64,
+    /// For all connections together: from their first attempt to the end.
+    pub watched_ns: u128,
+    /// Heartbeats that the plan made due: one in each interval, on every connection from the end
+    /// of its first attempt to the end of the hold. Always `sent` + `skipped`.
+    pub due: u64,
+    /// What was counted over time.
+    pub series: Series<Counts>,
+}
+
+/// What was handed over, as far as it matters to what comes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Past {
+    counts: Counts,
+    bytes_received: u64,
+    bytes_sent: u64,
+}
+
+/// What was counted in some span of time: a second of a worker, or a whole hold.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
     /// From the start of an attempt until the connection can be used.
     pub set_up: Histogram,
     /// From the loss of a connection until it was open again.
@@ -31,21 +63,12 @@ pub struct Tally {
     pub broadcasts: Broadcasts,
     /// Connections that were given up after so many attempts in a row.
     pub given_up: u64,
-    /// Connections that were open when the hold began and never lost.
-    pub survived: u64,
-    /// Connections open when the hold ended.
-    pub standing: u64,
-    /// For all connections together: from their first attempt to the end.
-    pub watched_ns: u128,
     /// Heartbeats that were sent, or that could not be.
     pub sent: u64,
     /// Heartbeats with neither answer nor failure when everything was over.
     pub unfinished: u64,
     /// Samples of heartbeats that are only lower bounds.
     pub censored: u64,
-    /// Heartbeats that the plan made due: one in each interval, on every connection from the end
-    /// of its first attempt to the end of the hold. Always `sent` + `skipped`.
-    pub due: u64,
     /// Heartbeats that were due and were not sent.
     pub skipped: u64,
     /// Of those: the connection was down.
@@ -58,8 +81,45 @@ pub struct Tally {
     pub bytes_sent: u64,
     /// The counts that have a place in the rows.
     pub counts: Counts,
-    /// The same over time.
-    pub series: Series<Counts>,
+    /// How long answers were awaited when the hold was over.
+    pub drain_ns: u64,
+}
+
+impl Deref for Tally {
+    type Target = Counted;
+
+    fn deref(&self) -> &Counted {
+        &self.counted
+    }
+}
+
+impl DerefMut for Tally {
+    fn deref_mut(&mut self) -> &mut Counted {
+        &mut self.counted
+    }
+}
+
+impl Counter for Tally {
+    type Counted = Counted;
+
+    fn counted(&self) -> &Counted {
+        &self.counted
+    }
+
+    fn hand_over(&mut self, empty: &mut Counted) {
+        let counts = self.sums();
+        self.past = Past {
+            counts,
+            bytes_received: self.past.bytes_received + self.counted.bytes_received,
+            bytes_sent: self.past.bytes_sent + self.counted.bytes_sent,
+        };
+        mem::swap(&mut self.counted, empty);
+    }
+
+    fn take_back(&mut self, earlier: &Counted) {
+        self.past = Past::default();
+        self.counted.merge(earlier);
+    }
 }
 
 /// Why a heartbeat that was due was not sent.
@@ -133,36 +193,42 @@ impl Tally {
     /// An empty tally; all memory that counting takes is taken here.
     pub fn new() -> Tally {
         Tally {
-            set_up: Histogram::new(),
-            re_establish: Histogram::new(),
-            heartbeat: Histogram::new(),
-            lateness: Histogram::new(),
-            attempts: Errors::default(),
-            heartbeat_errors: Errors::default(),
-            statuses: Statuses::default(),
-            closes: Closes::default(),
-            broadcasts: Broadcasts::default(),
-            given_up: 0,
+            counted: Counted::default(),
+            past: Past::default(),
             survived: 0,
             standing: 0,
             watched_ns: 0,
-            sent: 0,
-            unfinished: 0,
-            censored: 0,
             due: 0,
-            skipped: 0,
-            skipped_down: 0,
-            skipped_in_vain: 0,
-            bytes_received: 0,
-            bytes_sent: 0,
-            counts: Counts::default(),
             series: Series::new(),
         }
     }
 
+    /// The counts of the rows in all, no matter what of them was handed over.
+    pub fn sums(&self) -> Counts {
+        let mut sums = self.past.counts;
+        sums.add(&self.counted.counts);
+        sums
+    }
+
+    /// Heartbeats that were answered and that failed, in all.
+    #[inline]
+    pub fn ended(&self) -> (u64, u64) {
+        (
+            self.past.counts.answered + self.counted.counts.answered,
+            self.past.counts.failed + self.counted.counts.failed,
+        )
+    }
+
+    /// So many bytes came in and went out, in all.
+    pub fn count_bytes(&mut self, received: u64, sent: u64) {
+        self.bytes_received = received.saturating_sub(self.past.bytes_received);
+        self.bytes_sent = sent.saturating_sub(self.past.bytes_sent);
+    }
+
     /// The rows begin at `now`, which all workers of a hold give alike.
     pub fn start(&mut self, now: Time) {
-        self.series.start(now, self.counts);
+        let sums = self.sums();
+        self.series.start(now, sums);
     }
 
     /// A connection stands after `set_up_ns`; `lost_ns` ago it had been lost, if it ever was.
@@ -233,7 +299,8 @@ impl Tally {
     /// Closes the rows that are over at `now`.
     pub fn tick(&mut self, now: Time) {
         if self.series.is_due(now) {
-            self.series.close_due(now, self.counts);
+            let sums = self.sums();
+            self.series.close_due(now, sums);
         }
     }
 
@@ -244,18 +311,17 @@ impl Tally {
 
     /// Nothing more will be counted.
     pub fn finish(&mut self, now: Time) {
-        self.series.finish(now, self.counts);
+        let sums = self.sums();
+        self.series.finish(now, sums);
     }
 
     /// Adds everything that `other` counted. Both are finished.
     pub fn merge(&mut self, other: &Tally) {
         merge_fields!(Tally, self, other,
-            merge [set_up, re_establish, heartbeat, lateness, attempts, heartbeat_errors, statuses,
-                closes, broadcasts, series],
-            add [given_up, survived, standing, watched_ns, sent, unfinished, censored, due,
-                skipped, skipped_down, skipped_in_vain, bytes_received, bytes_sent],
-            apart [counts]);
-        self.counts.add(&other.counts);
+            merge [counted, series],
+            add [survived, standing, watched_ns, due],
+            apart [past]);
+        self.past.counts.add(&other.past.counts);
         self.check();
     }
 
@@ -272,10 +338,10 @@ impl Tally {
             "more heartbeats were skipped for a reason than were skipped"
         );
         debug_assert!(
-            self.counts.reconnects <= self.counts.opened
-                && self.counts.lost() <= self.counts.opened,
+            self.sums().reconnects <= self.sums().opened
+                && self.sums().lost() <= self.sums().opened,
             "a connection was lost, or stood again, that never stood: {:?}",
-            self.counts
+            self.sums()
         );
     }
 

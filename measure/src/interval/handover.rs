@@ -10,8 +10,8 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use super::{Interval, Phase};
-use crate::tally::{Counted, Tally};
+use super::{Additive, Counter, Interval, Phase};
+use crate::tally::Counted;
 use crate::time::Time;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -20,8 +20,8 @@ const SPARE: usize = 2;
 
 /// What a worker hands over.
 #[derive(Debug)]
-struct Part {
-    counted: Counted,
+struct Part<C> {
+    counted: C,
     phase: Phase,
     from: Time,
     until: Time,
@@ -30,8 +30,8 @@ struct Part {
     connected: u64,
 }
 
-impl Part {
-    fn like(tally: &Counted) -> Box<Part> {
+impl<C: Additive> Part<C> {
+    fn like(tally: &C) -> Box<Part<C>> {
         Box::new(Part {
             counted: tally.like(),
             phase: Phase::Measure,
@@ -45,9 +45,9 @@ impl Part {
 
 /// A worker's side.
 #[derive(Debug)]
-pub struct Feed {
-    empty: Receiver<Box<Part>>,
-    full: SyncSender<Box<Part>>,
+pub struct Feed<C = Counted> {
+    empty: Receiver<Box<Part<C>>>,
+    full: SyncSender<Box<Part<C>>>,
     /// What is counted now began then; [`Time::NEVER`] before the window.
     from: Time,
     start: Time,
@@ -55,7 +55,7 @@ pub struct Feed {
     is_closed: bool,
 }
 
-impl Feed {
+impl<C: Additive> Feed<C> {
     /// The measured window begins at `start`.
     pub fn begin(&mut self, start: Time) {
         (self.start, self.from) = (start, start);
@@ -69,7 +69,12 @@ impl Feed {
 
     /// A second is over, or several are: hands over what was counted in them, if there's an empty
     /// buffer. Takes no memory and waits for nobody. Whether it did.
-    pub fn pass(&mut self, now: Time, tally: &mut Tally, connected: u64) -> bool {
+    pub fn pass(
+        &mut self,
+        now: Time,
+        tally: &mut impl Counter<Counted = C>,
+        connected: u64,
+    ) -> bool {
         if self.is_closed || now < self.next {
             return false;
         }
@@ -84,7 +89,7 @@ impl Feed {
     }
 
     /// The window is over at `end`: hands over the rest of it. From here on memory may be taken.
-    pub fn close(&mut self, end: Time, tally: &mut Tally, connected: u64) {
+    pub fn close(&mut self, end: Time, tally: &mut impl Counter<Counted = C>, connected: u64) {
         if self.is_closed {
             return;
         }
@@ -99,22 +104,22 @@ impl Feed {
     }
 
     /// All is over: hands over what the drain brought.
-    pub fn finish(&mut self, now: Time, tally: &mut Tally, connected: u64) {
+    pub fn finish(&mut self, now: Time, tally: &mut impl Counter<Counted = C>, connected: u64) {
         let part = self.buffer(tally);
         let until = now.max(self.from);
         self.hand_over(part, (Phase::Drain, until), tally, connected);
     }
 
-    fn buffer(&self, tally: &Tally) -> Box<Part> {
+    fn buffer(&self, tally: &impl Counter<Counted = C>) -> Box<Part<C>> {
         let empty = self.empty.try_recv();
         empty.unwrap_or_else(|_| Part::like(tally.counted()))
     }
 
     fn hand_over(
         &mut self,
-        mut part: Box<Part>,
+        mut part: Box<Part<C>>,
         (phase, until): (Phase, Time),
-        tally: &mut Tally,
+        tally: &mut impl Counter<Counted = C>,
         connected: u64,
     ) {
         tally.hand_over(&mut part.counted);
@@ -132,22 +137,22 @@ impl Feed {
 pub type Due = Box<dyn FnMut(u64) -> u64>;
 
 /// What is known of one worker.
-struct Side {
-    empty: SyncSender<Box<Part>>,
-    full: Receiver<Box<Part>>,
+struct Side<C> {
+    empty: SyncSender<Box<Part<C>>>,
+    full: Receiver<Box<Part<C>>>,
     /// What has come and is in no interval yet.
-    parts: VecDeque<Box<Part>>,
+    parts: VecDeque<Box<Part<C>>>,
     /// What has come in all.
-    whole: Counted,
+    whole: C,
     /// When its window ended.
     ended: Option<Time>,
-    drain: Option<Box<Part>>,
+    drain: Option<Box<Part<C>>>,
     connected: u64,
     due: Option<Due>,
 }
 
-impl Side {
-    fn new(whole: Counted, due: Option<Due>) -> (Side, Feed) {
+impl<C: Additive> Side<C> {
+    fn new(whole: C, due: Option<Due>) -> (Side<C>, Feed<C>) {
         let (give_empty, empty) = sync_channel(SPARE + 2);
         let (give_full, full) = sync_channel(SPARE + 4);
         for _ in 0..SPARE {
@@ -195,7 +200,7 @@ impl Side {
     }
 
     /// Adds what it counted before `time` to `sum`.
-    fn add_until(&mut self, time: Time, sum: &mut Counted) {
+    fn add_until(&mut self, time: Time, sum: &mut C) {
         while self.parts.front().is_some_and(|part| part.until <= time)
             && let Some(mut part) = self.parts.pop_front()
         {
@@ -208,8 +213,8 @@ impl Side {
 }
 
 /// The control thread's side.
-pub struct Collector {
-    sides: Vec<Side>,
+pub struct Collector<C = Counted> {
+    sides: Vec<Side<C>>,
     /// When the window began, and the last interval ended.
     start: Option<Time>,
     from: Time,
@@ -217,10 +222,10 @@ pub struct Collector {
     is_over: bool,
 }
 
-impl Collector {
+impl<C: Additive> Collector<C> {
     /// For as many workers as there are pairs of an empty buffer for all that it counts, and, in an
     /// open loop, of what falls due for it. Each gets one of the feeds, in this order.
-    pub fn new(workers: impl Iterator<Item = (Counted, Option<Due>)>) -> (Collector, Vec<Feed>) {
+    pub fn new(workers: impl Iterator<Item = (C, Option<Due>)>) -> (Collector<C>, Vec<Feed<C>>) {
         let (sides, feeds) = workers.map(|(empty, due)| Side::new(empty, due)).unzip();
         let collector = Collector {
             sides,
@@ -233,7 +238,7 @@ impl Collector {
     }
 
     /// Takes what has come, and gives away what is complete.
-    pub fn turn(&mut self, give: &mut dyn FnMut(Interval)) {
+    pub fn turn(&mut self, give: &mut dyn FnMut(Interval<C>)) {
         self.sides.iter_mut().for_each(Side::take);
         if self.start.is_none() {
             let firsts = self.sides.iter().filter_map(|side| side.parts.front());
@@ -262,9 +267,9 @@ impl Collector {
             .min()
     }
 
-    fn until(&mut self, until: Time) -> Interval {
+    fn until(&mut self, until: Time) -> Interval<C> {
         let start = self.start.unwrap_or(until);
-        let mut counted = Counted::default();
+        let mut counted = C::default();
         let mut offered = None;
         for side in &mut self.sides {
             side.add_until(until, &mut counted);
@@ -278,8 +283,8 @@ impl Collector {
         interval
     }
 
-    fn drain(&mut self) -> Interval {
-        let mut counted = Counted::default();
+    fn drain(&mut self) -> Interval<C> {
+        let mut counted = C::default();
         let mut offered = None;
         for side in &mut self.sides {
             offered = offered.or(side.due.as_ref().map(|_| 0));
@@ -288,17 +293,11 @@ impl Collector {
                 side.connected = part.connected;
             }
         }
-        let until = self.from.plus(counted.drain.nanoseconds);
+        let until = self.from.plus(counted.drained_ns());
         self.next(Phase::Drain, until, offered, counted)
     }
 
-    fn next(
-        &mut self,
-        phase: Phase,
-        until: Time,
-        offered: Option<u64>,
-        counted: Counted,
-    ) -> Interval {
+    fn next(&mut self, phase: Phase, until: Time, offered: Option<u64>, counted: C) -> Interval<C> {
         let start = self.start.unwrap_or(self.from);
         self.seq += 1;
         Interval {
@@ -315,7 +314,7 @@ impl Collector {
 
     /// All workers have ended: gives away what is left. What each of them handed over in all, in
     /// their order.
-    pub fn finish(mut self, give: &mut dyn FnMut(Interval)) -> Vec<Counted> {
+    pub fn finish(mut self, give: &mut dyn FnMut(Interval<C>)) -> Vec<C> {
         self.turn(give);
         self.sides.into_iter().map(|side| side.whole).collect()
     }

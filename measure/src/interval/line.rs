@@ -143,16 +143,6 @@ impl Line {
             histograms: style.histograms.then(|| IntervalHistograms::of(counted)),
         }
     }
-
-    /// The line itself, with its end.
-    ///
-    /// # Errors
-    /// Where a figure is no number that JSON has, which is a bug.
-    pub fn to_json(&self) -> Result<String, String> {
-        let json = serde_json::to_string(self);
-        json.map(|line| line + "\n")
-            .map_err(|why| format!("an interval can't be written as JSON: {why}"))
-    }
 }
 
 impl IntervalStep {

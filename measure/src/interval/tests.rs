@@ -55,7 +55,7 @@ fn joined_intervals_say_what_one_of_their_length_would_have_said() {
 fn a_line_is_one_line_of_json_with_the_histograms_where_asked() {
     let interval = interval(0, &[100, 300]);
     let plain = Line::of(&interval, &LineStyle::default());
-    let text = plain.to_json().unwrap();
+    let text = interval.to_json(&LineStyle::default()).unwrap();
     assert_eq!(
         (text.matches('\n').count(), text.ends_with('\n')),
         (1, true)

@@ -8,7 +8,7 @@ use lab::event::{Event, Observer};
 use lab::store::{Source, read_with};
 use load::check::evaluate;
 use load::hold::{self, Plan, Record, Threshold};
-use load::{LoadError, Progress, Stop};
+use load::{LoadError, Progress, Stop, Unseen};
 use measure::record::EndedBy;
 use supervisor::build::{self, Unbuilt};
 use supervisor::cache::Cache;
@@ -247,8 +247,11 @@ fn hold_on(
     plan.retries = asked.retries;
     plan.receive_buffer_bytes = asked.receive_buffer;
     plan.cpus = placement.generator.clone();
-    let record = hold::prepare(&plan, stop)
-        .and_then(|held| held.carry_out(stop, &mut |_: &Progress| (), |record| record));
+    let record = hold::prepare(&plan, stop).and_then(|held| {
+        held.carry_out(stop, &mut Unseen(&mut |_: &Progress| ()), |record, _| {
+            record
+        })
+    });
     match record {
         Ok(record) => Ok(Some(record)),
         Err(LoadError::Interrupted(_)) => Ok(None),

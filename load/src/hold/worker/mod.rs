@@ -21,7 +21,8 @@ use std::collections::VecDeque;
 use engine::signal::{Signal, Stop};
 use engine::{Broken, Close, Completions, Config, Driver, EngineCounters, Event, Template, Until};
 use measure::counters::ErrorKind;
-use measure::hold::{Skipped, Tally};
+use measure::hold::{Counted, Skipped, Tally};
+use measure::interval::Feed;
 use measure::process::{ThreadTime, own_time};
 use measure::time::Time;
 use proto::Violation;
@@ -46,7 +47,7 @@ const FAREWELL_NS: u64 = 1_000_000_000;
 const FAREWELLS: usize = 16;
 
 /// What one worker is to do: its share of a plan, resolved.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Assignment {
     pub worker: u32,
     pub workers: u32,
@@ -72,6 +73,8 @@ pub(crate) struct Assignment {
     pub back_off: BackOff,
     pub retries: u32,
     pub seed: u64,
+    /// Where what is counted goes while it goes on; none where nobody watches.
+    pub feed: Option<Feed<Counted>>,
 }
 
 /// What is sent to find out whether a connection stands.
@@ -207,7 +210,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         mut driver: D,
         gate: &'a Gate,
         stop: Stop,
-        assignment: Assignment,
+        mut assignment: Assignment,
     ) -> Result<Worker<'a, D>, Broken> {
         let template = match &assignment.route.speech {
             Speech::Http1 { request, .. } => Some(driver.register(request).map_err(|refused| {
@@ -221,6 +224,9 @@ impl<'a, D: Driver> Worker<'a, D> {
             .map(|interval_ns| Broadcasting::new(interval_ns, assignment.duration_ns, sessions));
         let mut tally = Tally::new();
         tally.start(assignment.origin);
+        if let Some(feed) = &mut assignment.feed {
+            feed.begin(assignment.origin);
+        }
         let core = Core::new(
             driver,
             assignment.sockets,
@@ -269,6 +275,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             }
             if !self.is_over() {
                 self.tally.tick(now);
+                self.pass_on(now);
             }
             for index in 0..completions.len() {
                 let completion = completions.get(index);
@@ -323,11 +330,9 @@ impl<'a, D: Driver> Worker<'a, D> {
             }
             Phase::Done => {}
         }
-        self.gate.live(self.assignment.worker).publish(
-            self.tally.counts.answered,
-            self.tally.counts.failed,
-            self.core.counts().connected,
-        );
+        let (answered, failed) = self.tally.ended();
+        let live = self.gate.live(self.assignment.worker);
+        live.publish(answered, failed, self.core.counts().connected);
     }
 
     fn step_opening(&mut self, announced: bool, now: Time) {
@@ -364,8 +369,26 @@ impl<'a, D: Driver> Worker<'a, D> {
         self.settle_heartbeats(end);
         self.tally.tick(end);
         self.tally.standing = self.core.counts().connected;
+        if let Some(feed) = &mut self.assignment.feed {
+            let counters = self.core.driver.counters();
+            self.tally
+                .count_bytes(counters.bytes_received, counters.bytes_sent);
+            feed.close(end, &mut self.tally, self.core.counts().connected);
+        }
         let until = now.plus(wait_ns);
         self.phase = Phase::Draining { until };
+    }
+
+    /// Hands over what was counted in the second that is over, where somebody watches.
+    fn pass_on(&mut self, now: Time) {
+        if let Some(feed) = &mut self.assignment.feed
+            && now >= feed.due()
+        {
+            let counters = self.core.driver.counters();
+            self.tally
+                .count_bytes(counters.bytes_received, counters.bytes_sent);
+            feed.pass(now, &mut self.tally, self.core.counts().connected);
+        }
     }
 
     /// Whether the hold is over: what happens now is none of its business, but for the answers to
@@ -378,7 +401,9 @@ impl<'a, D: Driver> Worker<'a, D> {
     fn next_wait(&self, now: Time) -> Until {
         let mut wake = self.core.next_deadline();
         if !self.is_over() {
-            wake = wake.min(self.tally.next_tick());
+            let feed = self.assignment.feed.as_ref();
+            let passes = feed.map_or(Time::NEVER, Feed::due);
+            wake = wake.min(self.tally.next_tick()).min(passes);
             if self.core.has_place() && !self.to_retry.is_empty() {
                 wake = wake.min(self.retry_at);
             }
@@ -491,9 +516,13 @@ impl<'a, D: Driver> Worker<'a, D> {
             self.tally.due += self.dues(index);
         }
         let counters = self.core.driver.counters();
-        self.tally.bytes_received = counters.bytes_received;
-        self.tally.bytes_sent = counters.bytes_sent;
+        self.tally
+            .count_bytes(counters.bytes_received, counters.bytes_sent);
         self.tally.finish(self.end);
+        if let Some(feed) = &mut self.assignment.feed {
+            self.tally.drain_ns = now.since(self.end);
+            feed.finish(now, &mut self.tally, self.core.counts().connected);
+        }
         Outcome {
             start: self.start,
             end: self.end,

@@ -1,16 +1,17 @@
 //! What holding costs this process in memory, looked at from time to time.
 
-use measure::hold::Memory;
-use measure::process;
-use measure::series::ROWS_MAX;
-use measure::time::Time;
+use super::Memory;
+use crate::process;
+use crate::series::ROWS_MAX;
+use crate::time::Time;
 
 /// How far apart two readings that are kept are at first.
 const EVERY_NS: u64 = 1_000_000_000;
 
 /// What was read of the memory of this process.
 #[derive(Clone, Debug)]
-pub(super) struct Footprint {
+pub struct Footprint {
+    /// Before, at most, and with how many connections.
     pub memory: Memory,
     /// The highest of each stretch, and when the stretch began.
     readings: Vec<(Time, u64)>,
@@ -19,7 +20,7 @@ pub(super) struct Footprint {
 
 impl Footprint {
     /// Of a process that holds nothing yet.
-    pub(super) fn before() -> Footprint {
+    pub fn before() -> Footprint {
         Footprint {
             memory: Memory {
                 before_bytes: process::own_resident_bytes(),
@@ -31,7 +32,7 @@ impl Footprint {
     }
 
     /// Looks while so many connections stand.
-    pub(super) fn look(&mut self, standing: u64, now: Time) {
+    pub fn look(&mut self, standing: u64, now: Time) {
         if let Some(bytes) = process::own_resident_bytes() {
             self.read(standing, bytes, now);
         }
@@ -66,7 +67,7 @@ impl Footprint {
     }
 
     /// The readings in seconds since `origin`, and bytes.
-    pub(super) fn over_time(&self, origin: Time) -> Vec<(f64, u64)> {
+    pub fn over_time(&self, origin: Time) -> Vec<(f64, u64)> {
         let readings = self.readings.iter();
         let seconds = |at: Time| at.since(origin) as f64 / 1e9;
         readings

@@ -1,0 +1,276 @@
+//! Who watches a load while it goes on, whichever verb sends it: the progress line, and whatever
+//! reads its intervals.
+
+use std::net::SocketAddr;
+
+use engine::signal::{Signal, Stop};
+use live::terminal::{self as screen, Body, HoldBody, RunBody, Screen};
+use live::{Course, Hub, Labels, Lines, Metrics, Reader};
+use load::{Phase, Plan, Progress, Watcher};
+use measure::hold;
+use measure::interval::{Interval, LineStyle};
+use measure::tally::Counted;
+use measure::time::{Time, unix_seconds, utc_stamp};
+use measure::units::{wrk_metric, wrk_time_us};
+
+use crate::args::watched::Watched;
+use crate::exit::Failure;
+use output::progress::Line;
+use output::terminal;
+
+/// See the module.
+pub(crate) struct Watching<C = Counted> {
+    line: Line,
+    screen: Option<Screen>,
+    tell: Tell,
+    /// The median and the 99th percentile of the last second, in microseconds.
+    last: Option<(f64, f64)>,
+    hub: Hub<C>,
+    lines: Option<Lines>,
+    metrics: Option<Metrics>,
+    given: u64,
+}
+
+/// Puts into words how far it is.
+type Tell = Box<dyn FnMut(&Progress) -> String>;
+
+/// What is seen, without secrets.
+pub(crate) struct Seen {
+    /// What is loaded.
+    title: String,
+    /// The names of the steps, where there are several.
+    steps: Vec<String>,
+    /// Connections that were asked for.
+    asked: u32,
+    tell: Tell,
+}
+
+impl Seen {
+    /// A run.
+    pub(crate) fn of_run(plan: &Plan) -> Seen {
+        let names = plan.workload.as_ref().map(|workload| workload.names().0);
+        let names = names.unwrap_or_default().into_iter();
+        let scrub = |text: &str| plan.redaction.scrub(text).into_owned();
+        let mut before = None;
+        Seen {
+            title: scrub(&plan.target.origin()),
+            steps: names.map(|name| scrub(&name)).collect(),
+            asked: plan.connections,
+            tell: Box::new(move |now| {
+                let text = progress_text(now, before);
+                before = Some(*now);
+                text
+            }),
+        }
+    }
+
+    /// A hold, which begins now.
+    pub(crate) fn of_hold(plan: &load::hold::Plan) -> Seen {
+        let (asked, began) = (plan.connections, Time::now());
+        Seen {
+            title: plan.redaction.scrub(&plan.target.origin()).into_owned(),
+            steps: Vec::new(),
+            asked,
+            tell: Box::new(move |now| {
+                let opening_s = (Time::now() - began).as_secs();
+                hold_progress_text(now, asked, opening_s)
+            }),
+        }
+    }
+}
+
+/// What is counted while somebody watches.
+pub(crate) trait Watchable: Course {
+    /// Whether the progress line says how long the last second's took.
+    const TIMES_IN_LINE: bool;
+
+    /// Shows it to whoever scrapes.
+    fn metrics(at: SocketAddr, labels: Labels, reader: Reader<Self>) -> Result<Metrics, String>;
+
+    /// How it is drawn.
+    fn body(seen: &Seen, reader: Reader<Self>) -> Box<dyn Body>;
+}
+
+impl Watchable for Counted {
+    const TIMES_IN_LINE: bool = true;
+
+    fn metrics(at: SocketAddr, labels: Labels, reader: Reader) -> Result<Metrics, String> {
+        Metrics::start(at, labels, reader)
+    }
+
+    fn body(seen: &Seen, reader: Reader) -> Box<dyn Body> {
+        Box::new(RunBody::new(seen.steps.clone(), reader))
+    }
+}
+
+impl Watchable for hold::Counted {
+    /// In most seconds of a hold there is little to say.
+    const TIMES_IN_LINE: bool = false;
+
+    fn metrics(at: SocketAddr, labels: Labels, reader: Reader<Self>) -> Result<Metrics, String> {
+        Metrics::of_hold(at, labels, reader)
+    }
+
+    fn body(seen: &Seen, reader: Reader<Self>) -> Box<dyn Body> {
+        Box::new(HoldBody::new(seen.asked, reader))
+    }
+}
+
+impl<C: Watchable> Watching<C> {
+    /// Starts what the arguments ask for.
+    pub(crate) fn start(
+        watched: &Watched,
+        seen: Seen,
+        stop: &Stop,
+    ) -> Result<Watching<C>, Failure> {
+        let mut hub = Hub::new();
+        let metrics = metrics(watched, &seen, &mut hub)?;
+        let style = LineStyle {
+            steps: seen.steps.clone(),
+            histograms: watched.interval_histograms,
+        };
+        let lines = (watched.intervals.is_some())
+            .then(|| Lines::start(watched.file(), style, hub.reader()));
+        let lines = lines.transpose().map_err(Failure::usage)?;
+        let line = Line::on_stderr();
+        // The last of all, since nothing else can be said from then on.
+        let screen = (watched.live && line.is_shown()).then(|| {
+            let body = C::body(&seen, hub.reader());
+            screen_of(seen.title.clone(), body, stop)
+        });
+        Ok(Watching {
+            line,
+            screen: screen.transpose()?,
+            tell: seen.tell,
+            last: None,
+            hub,
+            lines,
+            metrics,
+            given: 0,
+        })
+    }
+
+    /// How far another load is that belongs to this run.
+    pub(crate) fn show(&mut self, what: &str, now: &Progress, before: &mut Option<Progress>) {
+        let text = format!("{what}  {}", progress_text(now, *before));
+        self.say(&text);
+        *before = Some(*now);
+    }
+
+    fn say(&mut self, text: &str) {
+        match &self.screen {
+            Some(screen) => screen.say(text),
+            None => self.line.show(text),
+        }
+    }
+
+    /// It is over: what a reader didn't get, and the metrics, which are to be scraped once more
+    /// when the report is written. The terminal is as it was from here on.
+    pub(crate) fn finish(&mut self) -> (Result<(), String>, Option<Metrics>) {
+        self.line.clear();
+        self.screen = None;
+        self.hub.close();
+        let lines = self.lines.take();
+        let written = lines.map_or(Ok(()), |lines| lines.finish(self.given));
+        (written, self.metrics.take())
+    }
+}
+
+impl<C: Watchable> Watcher<C> for Watching<C> {
+    fn progress(&mut self, now: &Progress) {
+        let mut text = (self.tell)(now);
+        if let Some((p50_us, p99_us)) = self.last {
+            let (p50, p99) = (wrk_time_us(p50_us), wrk_time_us(p99_us));
+            text.push_str(&format!("  p50 {p50}  p99 {p99}"));
+        }
+        self.say(&text);
+    }
+
+    fn wants_intervals(&self) -> bool {
+        C::TIMES_IN_LINE && self.line.is_shown() || self.hub.has_readers()
+    }
+
+    fn interval(&mut self, interval: Interval<C>) {
+        let (_, _, times) = interval.counted.course();
+        let us = |q| times.quantile(q) as f64 / 1000.0;
+        let is_told = C::TIMES_IN_LINE && !times.is_empty();
+        self.last = is_told.then(|| (us(0.5), us(0.99)));
+        self.given += interval.joined;
+        self.hub.give(interval);
+    }
+}
+
+/// Gives the terminal back where the process ends in the middle of a run.
+pub(crate) fn give_back() {
+    screen::restore();
+}
+
+/// A screen on which somebody may ask for the end.
+fn screen_of(title: String, body: impl Body, stop: &Stop) -> Result<Screen, Failure> {
+    let stop = stop.clone();
+    let end = move || stop.request(Signal::Interrupt);
+    Screen::start(title, body, end).map_err(Failure::usage)
+}
+
+/// A place to scrape from, where one is asked for; says where it is.
+fn metrics<C: Watchable>(
+    watched: &Watched,
+    seen: &Seen,
+    hub: &mut Hub<C>,
+) -> Result<Option<Metrics>, Failure> {
+    let Some(address) = watched.metrics else {
+        return Ok(None);
+    };
+    let host = rustix::system::uname();
+    let labels = Labels {
+        run: (watched.run_name.clone()).unwrap_or_else(|| utc_stamp(unix_seconds())),
+        host: host.nodename().to_string_lossy().into_owned(),
+        steps: seen.steps.clone(),
+    };
+    let metrics = C::metrics(address, labels, hub.reader());
+    let metrics = metrics.map_err(|why| Failure::usage(format!("--metrics: {why}")))?;
+    let place = metrics.address();
+    terminal::say(&format!("metrics are at http://{place}/metrics"));
+    Ok(Some(metrics))
+}
+
+/// How far a run is; its rate is that since the line before.
+fn progress_text(now: &Progress, before: Option<Progress>) -> String {
+    let elapsed = format!("{:.0}s", now.elapsed_s.floor());
+    let time = match now.total_s {
+        Some(total) => format!("{elapsed} of {total:.0}s"),
+        None => elapsed,
+    };
+    let (start_s, start) = before.map_or((0.0, 0), |line| (line.elapsed_s, line.completed));
+    let seconds = now.elapsed_s - start_s;
+    let completed = now.completed.saturating_sub(start);
+    let rate = if seconds > 0.0 {
+        completed as f64 / seconds
+    } else {
+        0.0
+    };
+    format!(
+        "{time}  {} connections  {} answers  {} failed  {}/s",
+        now.connected,
+        now.completed,
+        now.failed,
+        wrk_metric(rate),
+    )
+}
+
+/// How far a hold is; `opening_s`: since when connections are being opened, if they still are.
+fn hold_progress_text(now: &Progress, asked: u32, opening_s: u64) -> String {
+    let beats = format!("{} heartbeats, {} failed", now.completed, now.failed);
+    match (now.phase, now.total_s) {
+        (Phase::WarmUp, _) => format!(
+            "opening for {opening_s}s  {} of {asked} open  {beats}",
+            now.connected
+        ),
+        (_, Some(total)) => format!(
+            "{:.0}s of {total:.0}s  {} of {asked} open  {beats}",
+            now.elapsed_s.floor(),
+            now.connected
+        ),
+        (_, None) => format!("{} of {asked} open  {beats}", now.connected),
+    }
+}

@@ -1,0 +1,337 @@
+//! A comparison: its subjects, filling round by round, and what could be said of each by now.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lab::judged::{Judged, Measured, judge};
+use lab::manifest::{Outcome, Role};
+use lab::verdict::{Kind, Metric};
+use lab::{Event, Kept};
+use measure::time::Time;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::Line;
+use statistics::format::{bytes, count, give_or_take, percent, ratio, time_us};
+use statistics::{Ratio, Spread};
+
+/// Reading and judging takes at most one part in so many of the time.
+const SHARE: u32 = 20;
+/// With fewer columns there's room for the main figure and the ratio alone.
+const WIDE: u16 = 72;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    folder: Option<PathBuf>,
+    rows: Vec<Row>,
+    rounds: u32,
+    /// What the figures are.
+    metric: Option<Metric>,
+    baseline: String,
+    /// Who is measured now.
+    current: Option<String>,
+    /// When it was read last, and how long that took.
+    read: Option<(Time, Duration)>,
+    /// Something was measured since.
+    is_old: bool,
+}
+
+/// A subject so far.
+#[derive(Debug)]
+struct Row {
+    name: String,
+    /// What it's there for, if it isn't compared.
+    role: &'static str,
+    rounds: usize,
+    figure: Option<Spread>,
+    ratio: Option<Ratio>,
+    kind: Kind,
+    /// What would be said of it if nothing more came.
+    says: String,
+    generator_busy: Option<f64>,
+    /// Rounds in which the generator was the limit, and that count for nothing.
+    bound: usize,
+    void: usize,
+    failed: Option<String>,
+}
+
+impl Table {
+    /// Something happened; rounds are read where one begins, when the one before is written.
+    pub(crate) fn take(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Begun { folder, .. } => {
+                *self = Table {
+                    folder: Some(folder.to_path_buf()),
+                    ..Table::default()
+                };
+            }
+            Event::Starting { subject }
+            | Event::Joining { subject }
+            | Event::WarmingUp { subject }
+            | Event::Measuring { subject, .. } => {
+                self.current = Some((*subject).to_owned());
+                self.renew();
+            }
+            Event::Measured { .. } => (self.is_old, self.current) = (true, None),
+            _ => {}
+        }
+    }
+
+    /// Reads what is kept, unless that was just done. What can't be written can't be read either.
+    fn renew(&mut self) {
+        let (began, is_first) = (Time::now(), self.rows.is_empty());
+        let is_due = match self.read {
+            Some((at, took)) => began - at >= took * SHARE,
+            None => true,
+        };
+        if !(self.is_old || is_first) || !is_due {
+            return;
+        }
+        let Some(Ok(kept)) = self.folder.as_deref().map(Kept::read) else {
+            return;
+        };
+        let setup = &kept.manifest.setup;
+        (self.rounds, self.metric) = (setup.rounds, Some(setup.metric));
+        self.baseline.clone_from(&setup.baseline);
+        let measured = Measured::all(&kept.manifest, &kept.rounds);
+        let judged = judge(&measured, &kept.manifest);
+        let rows = measured.iter().zip(judged);
+        self.rows = rows
+            .map(|(measured, judged)| Row::of(measured, judged, setup.metric))
+            .collect();
+        let now = Time::now();
+        (self.read, self.is_old) = (Some((now, now - began)), false);
+    }
+
+    /// The lines of a table as wide as `area`.
+    pub(crate) fn lines(&self, area: Rect) -> Vec<Line<'_>> {
+        let Some(metric) = self.metric else {
+            return vec![Line::from("nothing is measured yet")];
+        };
+        let is_wide = area.width >= WIDE;
+        let dim = Style::new().add_modifier(Modifier::DIM);
+        let width = usize::from(area.width);
+        let mut lines = vec![Line::styled(cut(&self.head(metric, is_wide), width), dim)];
+        for row in &self.rows {
+            let is_current = self.current.as_ref() == Some(&row.name);
+            let style = match is_current {
+                true => Style::new().add_modifier(Modifier::BOLD),
+                false => row.style(),
+            };
+            let line = row.line(self.rounds, metric, is_wide);
+            lines.push(Line::styled(cut(&line, width), style));
+        }
+        let compared = self.rows.iter().filter(|row| row.says_something());
+        let mut said = compared.peekable();
+        if said.peek().is_some() {
+            lines.push(Line::default());
+            lines.push(Line::styled("preliminary, as of the rounds so far:", dim));
+            lines.extend(said.map(|row| Line::from(&*row.says)));
+        }
+        lines.extend(self.rows.iter().filter_map(Row::trouble).map(Line::from));
+        lines
+    }
+
+    fn head(&self, metric: Metric, is_wide: bool) -> String {
+        let (name, baseline) = (metric.name(), &self.baseline);
+        match is_wide {
+            true => format!(
+                "{:<24}{:>8}  {name:<22}{:<24}{:>9}",
+                "subject",
+                "rounds",
+                cut(&format!("× {baseline}"), 23),
+                "generator"
+            ),
+            false => format!(
+                "{:<12}{:>6} {:<9}{}",
+                "subject",
+                "rounds",
+                cut(name, 8),
+                "×"
+            ),
+        }
+    }
+}
+
+impl Row {
+    fn of(measured: &Measured<'_>, judged: Judged, metric: Metric) -> Row {
+        let samples = &measured.samples;
+        let count = samples.iter().filter(|sample| sample.void().is_none());
+        let busy = samples.last().and_then(|sample| sample.generator_busy);
+        Row {
+            name: measured.facts.name.clone(),
+            role: match measured.facts.role {
+                Role::Subject => "",
+                Role::Again => "noise",
+                Role::Ceiling => "ceiling",
+            },
+            rounds: samples.len(),
+            figure: Spread::of(count.filter_map(|sample| metric.of(sample))),
+            ratio: judged.ratio,
+            kind: judged.verdict.kind,
+            says: judged.verdict.sentence(),
+            generator_busy: busy,
+            bound: samples.iter().filter(|one| one.bound().is_some()).count(),
+            void: samples.iter().filter(|one| one.void().is_some()).count(),
+            failed: match &measured.facts.outcome {
+                Outcome::Failed { what, .. } => Some(what.clone()),
+                Outcome::Missing { .. } => Some("is not installed".to_owned()),
+                Outcome::Measured | Outcome::NotReached => None,
+            },
+        }
+    }
+
+    fn line(&self, rounds: u32, metric: Metric, is_wide: bool) -> String {
+        let rounds = format!("{}/{rounds}", self.rounds);
+        let figure = self.figure.map_or("-".to_owned(), |spread| {
+            let median = written(metric, spread.median);
+            match is_wide {
+                true => format!("{median} {}", give_or_take(&spread)),
+                false => median,
+            }
+        });
+        let interval = self.ratio.map_or(self.role.to_owned(), |found| {
+            let (low, high) = (ratio(found.low), ratio(found.high));
+            match is_wide {
+                true => format!("{} ({low} to {high})", ratio(found.centre)),
+                false => format!("{low}..{high}"),
+            }
+        });
+        match is_wide {
+            true => format!(
+                "{:<24}{rounds:>8}  {figure:<22}{interval:<24}{:>9}",
+                cut(&self.name, 23),
+                self.generator_busy.map_or("-".to_owned(), percent)
+            ),
+            false => format!(
+                "{:<14}{rounds:>6} {figure:<9}{interval}",
+                cut(&self.name, 13)
+            ),
+        }
+    }
+
+    fn style(&self) -> Style {
+        match self.kind {
+            Kind::Higher | Kind::Lower | Kind::AtLeast | Kind::AtMost => {
+                Style::new().fg(Color::Green)
+            }
+            Kind::Void | Kind::NotMeasured if self.rounds > 0 => Style::new().fg(Color::Red),
+            _ => Style::new(),
+        }
+    }
+
+    /// Whether it's compared, and something can be said.
+    fn says_something(&self) -> bool {
+        self.rounds > 0
+            && self.ratio.is_some()
+            && !matches!(self.kind, Kind::Baseline | Kind::Noise | Kind::Ceiling)
+    }
+
+    /// What a reader should know of its rounds.
+    fn trouble(&self) -> Option<String> {
+        let name = &self.name;
+        match (&self.failed, self.void, self.bound) {
+            (Some(what), ..) => Some(format!("{name} {what}")),
+            (None, 0, 0) => None,
+            (None, 0, bound) => Some(format!("{name}: the generator was the limit in {bound}")),
+            (None, void, _) => Some(format!("{name}: {void} rounds count for nothing")),
+        }
+    }
+}
+
+fn cut(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
+}
+
+/// A figure with its unit.
+fn written(metric: Metric, figure: f64) -> String {
+    match metric {
+        Metric::RequestsPerSecond | Metric::RequestsDriven | Metric::Capacity => count(figure),
+        Metric::Seconds => time_us(figure * 1e6),
+        Metric::MemoryPeak => bytes(figure),
+        Metric::ResponseTimeP99
+        | Metric::ResponseTimeP95
+        | Metric::ResponseTimeP50
+        | Metric::ResponseTimeMean
+        | Metric::ServerCpuPerExchange
+        | Metric::GeneratorCpuPerExchange => time_us(figure),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use statistics::Method;
+
+    use super::*;
+
+    fn row(name: &str, ratio: Option<Ratio>, kind: Kind) -> Row {
+        Row {
+            name: name.to_owned(),
+            role: "",
+            rounds: 3,
+            figure: Spread::of([19_000.0, 20_000.0, 21_000.0]),
+            ratio,
+            kind,
+            says: format!("{name} handles 1.10× the requests"),
+            generator_busy: Some(0.71),
+            bound: 0,
+            void: 0,
+            failed: None,
+        }
+    }
+
+    fn table() -> Table {
+        let found = Some(Ratio {
+            centre: 1.1,
+            low: 1.08,
+            high: 1.12,
+            confidence: 0.95,
+            p_value: 0.001,
+            rounds: 3,
+            starts: 3,
+            method: Method::StudentT,
+        });
+        Table {
+            rows: vec![
+                row("ours", None, Kind::Baseline),
+                row("a-rather-long-name-of-a-subject", found, Kind::Higher),
+            ],
+            rounds: 30,
+            metric: Some(Metric::RequestsPerSecond),
+            baseline: "ours".to_owned(),
+            ..Table::default()
+        }
+    }
+
+    fn text(lines: &[Line<'_>]) -> String {
+        lines.iter().map(|line| format!("{line}\n")).collect()
+    }
+
+    #[test]
+    fn a_verdict_before_the_end_is_called_preliminary_and_fits_every_terminal() {
+        let table = table();
+        for width in [40, 80, 120] {
+            let lines = table.lines(Rect::new(0, 0, width, 30));
+            let shown = text(&lines);
+            for part in ["3/30", "20.0 k", "1.1", "preliminary"] {
+                assert!(shown.contains(part), "{part}, {width}\n{shown}");
+            }
+            let rows = &lines[..3];
+            let fits = rows.iter().all(|line| line.width() <= width.into());
+            assert!(fits, "{width}\n{shown}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_count_is_said_and_so_is_who_failed() {
+        let mut table = table();
+        (table.rows[0].void, table.rows[1].failed) = (2, Some("didn't start".to_owned()));
+        let shown = text(&table.lines(Rect::new(0, 0, 100, 30)));
+        for part in ["2 rounds count for nothing", "subject didn't start"] {
+            assert!(shown.contains(part), "{part}\n{shown}");
+        }
+        let nothing = Table::default();
+        let shown = text(&nothing.lines(Rect::new(0, 0, 100, 30)));
+        assert!(shown.contains("nothing is measured yet"));
+    }
+}

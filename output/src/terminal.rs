@@ -20,7 +20,7 @@ pub fn hide(redaction: &Redaction) {
 
 /// A text as it may be printed, or written to a file: without secrets, and without what would
 /// command a terminal, but for colours of our own.
-pub(super) fn fit(text: &str) -> String {
+pub fn fit(text: &str) -> String {
     let text = scrubbed(text);
     match text.starts_with(['{', '[']) {
         true => foreign::json(&text).into_owned(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use load::check::Threshold;
 
+use super::export::Export;
 use super::load::Load;
 use super::network::Network;
 use super::run::Arrivals;
@@ -99,6 +100,9 @@ pub(crate) struct Capacity {
     /// Directory for records and reports [default: a new one in ringside-out]
     #[arg(short, long, value_name = "DIR", help_heading = SEARCH)]
     pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) export: Export,
 
     #[command(flatten)]
     pub(crate) network: Network,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::export::Export;
 use super::network::Network;
 use super::secrets::Secrets;
 use super::servers::Servers;
@@ -137,6 +138,9 @@ pub(crate) struct Compare {
     /// runs
     #[arg(long)]
     pub(crate) quick: bool,
+
+    #[command(flatten)]
+    pub(crate) export: Export,
 
     #[command(flatten)]
     pub(crate) network: Network,

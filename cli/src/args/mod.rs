@@ -7,6 +7,7 @@ pub(crate) mod compare;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod export;
 pub(crate) mod fault_proxy;
 pub(crate) mod gate;
 pub(crate) mod history;

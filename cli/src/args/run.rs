@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use load::check::Threshold;
 
+use super::export::Export;
 use super::load::{LOAD, Load};
 use super::targets::Targets;
 use super::values;
@@ -40,7 +41,10 @@ by SIGINT or SIGTERM, with a report of what was measured.";
 
 /// Arguments of `ringside run`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    group = ArgGroup::new("watchers").args(["metrics", "otlp"]).multiple(true),
+)]
 pub(crate) struct Run {
     /// What to load: http://HOST[:PORT][/PATH], or grpc://HOST:PORT/package.Service/Method
     #[arg(required_unless_present = "targets")]
@@ -104,9 +108,12 @@ pub(crate) struct Run {
     #[arg(long, value_name = "ADDR", help_heading = OUTPUT)]
     pub(crate) metrics: Option<SocketAddr>,
 
-    /// With --metrics: the value of the label `run` [default: when the run began]
-    #[arg(long, value_name = "NAME", requires = "metrics", help_heading = OUTPUT)]
+    /// With --metrics or --otlp: the value of the label `run` [default: when the run began]
+    #[arg(long, value_name = "NAME", requires = "watchers", help_heading = OUTPUT)]
     pub(crate) run_name: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) export: Export,
 
     /// Exit with 99 unless this holds, such as 'p99<5ms' or 'errors<0.1%' (repeatable)
     #[arg(long = "threshold", value_name = "RULE", help_heading = OUTPUT)]

@@ -2,6 +2,7 @@
 
 pub(crate) mod addresses;
 mod control;
+mod exported;
 mod given;
 mod http2;
 mod message;
@@ -66,14 +67,15 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
             Err(why) => record.warnings.push(format!("there's no control: {why}")),
         }
     }
-    let (watched, metrics) = watching.finish();
+    let (watched, lasting) = watching.finish();
     record.thresholds = check::judge(&arguments.thresholds, &record);
     let paint = match destination {
         Destination::Stdout => Paint::for_stdout(no_color),
         _ => Paint::PLAIN,
     };
     let trouble = trouble(&record, interrupted);
-    let data = data(&record, trouble, arguments.format, arguments.latency, paint);
+    let shown = trouble.clone();
+    let data = data(&record, shown, arguments.format, arguments.latency, paint);
     let data = data.map_err(Failure::running)?;
     let written = destination.write(&data);
     let crossed = thresholds::say_crossed(&record.thresholds, Paint::for_stderr(no_color));
@@ -82,13 +84,17 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         Some(signal) => Exit::Stopped(signal),
         None => exit(&record, crossed).unwrap_or_else(|failure| failure.exit),
     };
+    if let Some(exported) = lasting.exported {
+        let origin = plan.target.origin();
+        exported.finish(lasting.given, &origin, &record, (own, trouble));
+    }
     let done = |finish: Finish| finish.done(&stop, own.code(), given_up);
     finish.map_or(Ok(()), done).map_err(Failure::running)?;
     let end = match interrupted {
         Some(signal) => Ok(Exit::Stopped(signal)),
         None => exit(&record, crossed),
     };
-    if let Some(metrics) = metrics {
+    if let Some(metrics) = lasting.metrics {
         metrics.linger(|| stop.requested().is_some());
     }
     Failure::unless_written(written.and(watched), end)

@@ -10,8 +10,10 @@ use measure::interval::{Interval, LineStyle};
 use measure::time::{unix_seconds, utc_stamp};
 use measure::units::{wrk_metric, wrk_time_us};
 
+use super::exported::Exported;
 use crate::args::run::{Format, Run};
 use crate::exit::Failure;
+use crate::export::this_host;
 use output::progress::Line;
 use output::terminal;
 
@@ -28,7 +30,18 @@ pub(super) struct Watching {
     hub: Hub,
     lines: Option<Lines>,
     metrics: Option<Metrics>,
+    exported: Option<Exported>,
     given: u64,
+}
+
+/// Who still has something to do when the run is over.
+pub(super) struct Lasting {
+    /// They are to be scraped once more.
+    pub(super) metrics: Option<Metrics>,
+    /// The span of the run is to be sent.
+    pub(super) exported: Option<Exported>,
+    /// How many intervals there were.
+    pub(super) given: u64,
 }
 
 impl Watching {
@@ -39,10 +52,7 @@ impl Watching {
         let metrics = arguments.metrics.map(|address| {
             let labels = Labels {
                 run: (arguments.run_name.clone()).unwrap_or_else(|| utc_stamp(unix_seconds())),
-                host: rustix::system::uname()
-                    .nodename()
-                    .to_string_lossy()
-                    .into_owned(),
+                host: this_host(),
                 steps: steps.clone(),
             };
             Metrics::start(address, labels, hub.reader())
@@ -56,6 +66,7 @@ impl Watching {
                 metrics.address()
             ));
         }
+        let exported = Exported::start(arguments, &steps, &mut hub)?;
         let style = LineStyle {
             steps: steps.clone(),
             histograms: arguments.interval_histograms,
@@ -81,6 +92,7 @@ impl Watching {
             hub,
             lines,
             metrics,
+            exported,
             given: 0,
         })
     }
@@ -99,14 +111,19 @@ impl Watching {
         }
     }
 
-    /// The run is over: what a reader didn't get, and the metrics, which are to be scraped once
-    /// more when the report is written.
-    pub(super) fn finish(mut self) -> (Result<(), String>, Option<Metrics>) {
+    /// The run is over: what a reader didn't get, and those who aren't done before the report is
+    /// written.
+    pub(super) fn finish(mut self) -> (Result<(), String>, Lasting) {
         self.line.clear();
         self.screen = None;
         self.hub.close();
         let written = self.lines.map_or(Ok(()), |lines| lines.finish(self.given));
-        (written, self.metrics)
+        let lasting = Lasting {
+            metrics: self.metrics,
+            exported: self.exported,
+            given: self.given,
+        };
+        (written, lasting)
     }
 }
 

@@ -42,7 +42,8 @@ struct Accounts {
 
 /// All is over: the spans, encoded, and until when they may be sent.
 struct Ending {
-    spans: Vec<u8>,
+    /// None once there's nothing more to do about them.
+    spans: Option<Vec<u8>>,
     deadline: Time,
 }
 
@@ -85,7 +86,7 @@ impl Exporter {
     /// `given`: how many intervals there were. What didn't arrive, in sentences.
     pub fn finish(self, given: u64, spans: &Trace) -> Vec<String> {
         let ending = Ending {
-            spans: spans.encoded(&self.resource, &self.scope),
+            spans: Some(spans.encoded(&self.resource, &self.scope)),
             deadline: Time::now() + PATIENCE,
         };
         // Where the thread is gone, nothing arrives, which is said below. Nothing is ever sent in
@@ -123,7 +124,7 @@ pub fn deliver(receiver: Receiver, message: Vec<u8>) -> Vec<String> {
     let account: Arc<Mutex<Accounts>> = Arc::default();
     let (ending, endings) = channel();
     let _ = ending.send(Ending {
-        spans: message,
+        spans: Some(message),
         deadline: Time::now() + PATIENCE,
     });
     let courier = Courier {
@@ -205,39 +206,40 @@ impl Courier {
     /// Nothing more is counted: sends what hasn't arrived, then the spans, until the deadline.
     fn end(mut self, endings: &Words<Ending>) {
         self.sending.hurry();
-        let mut spans: Option<Vec<u8>> = None;
-        let mut deadline = Time::NEVER;
+        let mut ending: Option<Ending> = None;
         loop {
+            ending = ending.or_else(|| endings.try_recv().ok());
+            let deadline = ending
+                .as_ref()
+                .map_or(Time::NEVER, |ending| ending.deadline);
             let now = Time::now();
-            let is_told = deadline != Time::NEVER;
-            if now >= deadline || (is_told && !self.is_pending && spans.is_none()) {
+            if now >= deadline {
                 return;
             }
             if now >= self.sending.next() {
                 if self.is_pending {
                     self.push(deadline);
                 }
-                spans = spans.filter(|spans| !self.send_spans(spans, deadline));
-            }
-            let is_idle = !self.is_pending && spans.is_none();
-            let next = if is_idle {
-                Time::NEVER
-            } else {
-                self.sending.next()
-            };
-            if is_told {
-                // Behind the deadline there is nothing to wake for.
-                sleep_until(if is_idle { now } else { next.min(deadline) });
-                continue;
-            }
-            match heard(endings, next) {
-                Ok(Some(ending)) => {
-                    spans = Some(ending.spans);
-                    deadline = ending.deadline;
+                if let Some(ending) = &mut ending {
+                    ending.spans = ending
+                        .spans
+                        .take()
+                        .filter(|spans| !self.send_spans(spans, deadline));
                 }
-                Ok(None) => {}
-                // The run broke: nobody waits.
-                Err(()) => return,
+            }
+            let has_spans = ending.as_ref().is_some_and(|ending| ending.spans.is_some());
+            let next = match self.is_pending || has_spans {
+                true => self.sending.next(),
+                false => Time::NEVER,
+            };
+            match ending {
+                Some(_) if next == Time::NEVER => return,
+                Some(_) => sleep_until(next.min(deadline)),
+                None => match heard(endings, next) {
+                    Ok(heard) => ending = heard,
+                    // The run broke: nobody waits.
+                    Err(()) => return,
+                },
             }
         }
     }

@@ -178,6 +178,14 @@ impl Receiver {
         self
     }
 
+    /// Whether it can be spoken to at all.
+    ///
+    /// # Errors
+    /// The file of certificates can't be used: why, and what to do.
+    pub fn check(&self) -> Result<(), String> {
+        self.tls().map(drop)
+    }
+
     /// Its base endpoint.
     pub fn url(&self) -> String {
         let scheme = if self.is_secure { "https" } else { "http" };

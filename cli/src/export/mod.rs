@@ -23,8 +23,10 @@ pub(crate) fn receiver(arguments: &Export) -> Result<Option<Receiver>, Failure> 
         Some("env") => Receiver::of_environment(|name| env::var(name).ok()),
         Some(url) => Receiver::at(url),
     };
-    let receiver = receiver.map_err(wrong)?;
-    let mut receiver = receiver.trusting(arguments.otlp_cacert.clone());
+    let mut receiver = receiver
+        .map_err(wrong)?
+        .trusting(arguments.otlp_cacert.clone());
+    receiver.check().map_err(wrong)?;
     for header in &arguments.otlp_header {
         let with = receiver.with_line(header);
         receiver = with.map_err(|why| Failure::usage(format!("--otlp-header: {why}")))?;

@@ -30,6 +30,7 @@ mod interop;
 mod master;
 mod network;
 mod origins;
+mod otlp;
 mod output;
 mod pack;
 #[path = "../../../tests/patterns.rs"]

@@ -46,7 +46,7 @@ pub(crate) fn point(histogram: &Histogram) -> HistogramPoint {
     }
 }
 
-/// The number of the bucket that holds `value`, which is above 0: that of (base^n, base^(n+1)] is n.
+/// The number of the bucket that holds `value`, above 0. That of (base^n, base^(n+1)] is n.
 fn bucket_of(value: f64) -> i32 {
     (value.log2() * f64::from(1 << SCALE)).ceil() as i32 - 1
 }

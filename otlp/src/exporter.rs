@@ -113,8 +113,12 @@ impl Exporter {
     }
 }
 
-/// Sends a message that [`Trace::message`] has made, for [`PATIENCE`] at most. What didn't arrive, in
-/// sentences.
+/// The message with spans that [`deliver`] sends.
+pub fn sealed(spans: &Trace, about: &About) -> Vec<u8> {
+    spans.encoded(&about.resource(), &about.scope())
+}
+
+/// Sends a message that was [`sealed`], for [`PATIENCE`] at most. What didn't arrive, in sentences.
 pub fn deliver(receiver: Receiver, message: Vec<u8>) -> Vec<String> {
     let url = receiver.url();
     let sending = match Sending::new(receiver) {

@@ -1,8 +1,8 @@
 //! The figures of a run so far, as metrics.
 //!
 //! Everything is cumulative from the start of the measured window: Prometheus takes nothing else
-//! without a processor that adds it up, and whoever misses a request misses only how fine the course
-//! over time is. With Prometheus' usual translation, which appends units and `_total`, the names are
+//! without a processor that adds it up, and whoever misses a request misses only some of the course
+//! over time. With Prometheus' usual translation, which appends units and `_total`, the names are
 //! those of `--metrics`.
 
 use measure::histogram::Histogram;

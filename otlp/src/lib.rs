@@ -25,7 +25,7 @@ mod run;
 mod sending;
 mod span;
 
-pub use exporter::{Exporter, deliver};
+pub use exporter::{Exporter, deliver, sealed};
 pub use receiver::Receiver;
 pub use resource::About;
 pub use run::figures_of_a_run;

@@ -8,7 +8,6 @@ use crate::messages::{
     Any, AnyValue, ERROR, EventMessage, INTERNAL, KeyValue, OK, Resource, ResourceSpans, Scope,
     ScopeSpans, SpanMessage, StatusMessage, TraceRequest,
 };
-use crate::resource::About;
 
 /// A name with its value.
 pub type Attribute = (String, Value);
@@ -127,11 +126,6 @@ impl Trace {
         id[8..].copy_from_slice(&random());
         let spans = Vec::new();
         Trace { id, spans }
-    }
-
-    /// The message that [`deliver`](crate::deliver) sends, from `about`.
-    pub fn message(&self, about: &About) -> Vec<u8> {
-        self.encoded(&about.resource(), &about.scope())
     }
 
     pub(crate) fn encoded(&self, resource: &Resource, scope: &Scope) -> Vec<u8> {

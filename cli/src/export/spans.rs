@@ -81,7 +81,7 @@ impl Spans {
         trace.spans = heard.parts;
         trace.spans.push(whole);
         let about = about(heard.run.as_deref(), Vec::new());
-        let message = trace.message(&about);
+        let message = otlp::sealed(&trace, &about);
         for line in super::outside::send(heard.receiver, message) {
             terminal::say(&line);
         }

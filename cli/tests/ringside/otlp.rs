@@ -224,6 +224,16 @@ fn a_collector_has_what_the_record_has_to_the_last_request() {
             agree(points[0], times, name);
         }
     }
+    counts_agree(&metrics, &record);
+    let resource = metrics.resource();
+    assert_eq!(resource["service.name"], "ringside");
+    assert_eq!(resource["service.version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(resource["ringside.run"], "nightly");
+    assert!(!resource["host.name"].is_empty() && resource["service.instance.id"].len() == 36);
+}
+
+/// Holds errors by kind, answers by status, bytes and connections to those of a record.
+fn counts_agree(metrics: &Metrics, record: &Value) {
     for (metric, tag, of_record) in [
         ("ringside.errors", "kind", "errors"),
         ("ringside.answers", "status", "status"),
@@ -251,11 +261,6 @@ fn a_collector_has_what_the_record_has_to_the_last_request() {
         Some(metrics.sum("ringside.connections_opened", &[])),
         opened
     );
-    let resource = metrics.resource();
-    assert_eq!(resource["service.name"], "ringside");
-    assert_eq!(resource["service.version"], env!("CARGO_PKG_VERSION"));
-    assert_eq!(resource["ringside.run"], "nightly");
-    assert!(!resource["host.name"].is_empty() && resource["service.instance.id"].len() == 36);
 }
 
 /// Holds a point of an exponential histogram to the times of a record.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use proto::http1::{is_field_value, is_host, is_token};
-use tls::{ClientSettings, ClientTls, Trust};
+use tls::{Alpn, ClientSettings, ClientTls, Trust};
 
 /// The variables of OpenTelemetry's SDKs that [`Receiver::of_environment`] reads.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
@@ -242,7 +242,7 @@ impl Receiver {
         }
         let settings = ClientSettings {
             server_name: self.host.clone(),
-            alpn: vec![engine::secured::Alpn::Http11],
+            alpn: vec![Alpn::Http11],
             trust: match &self.authority {
                 Some(file) => Trust::File(file.clone()),
                 None => Trust::System,

@@ -4,6 +4,9 @@ use measure::record::{Record, Times};
 
 use crate::span::{Attribute, Value};
 
+/// Reads one figure of a distribution.
+type Figure = fn(&Times) -> Option<f64>;
+
 /// The figures of a record, each by its name there. Those that the generator's own lateness has
 /// spoiled are left out.
 pub fn figures_of_a_run<P>(record: &Record<P>) -> Vec<Attribute> {
@@ -23,7 +26,7 @@ pub fn figures_of_a_run<P>(record: &Record<P>) -> Vec<Attribute> {
             .offered_rate
             .map(|rate| ("offered_rate", rate.into())),
     );
-    let times: [(&str, fn(&Times) -> Option<f64>); 7] = [
+    let times: [(&str, Figure); 7] = [
         ("min", |times| times.min),
         ("mean", |times| times.mean),
         ("p50", |times| times.p50),

@@ -187,7 +187,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "otlp",
         holds: "what is measured, to an OpenTelemetry receiver: metrics of a run, spans; blocks",
-        imports: &["engine", "live", "measure", "names", "proto", "tls"],
+        imports: &["live", "measure", "names", "proto", "tls"],
         test_imports: &[],
     },
     Crate {

@@ -9,6 +9,7 @@ use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use super::child::{
@@ -75,10 +76,10 @@ impl Collector {
         let mut last = None;
         until("the collector has every request", || {
             let messages = self.messages();
-            let resources = messages
+            let mut resources = messages
                 .iter()
                 .filter_map(|one| one.pointer("/resourceMetrics/0"));
-            last = resources.last().cloned().map(Metrics);
+            last = resources.next_back().cloned().map(Metrics);
             last.as_ref()
                 .is_some_and(|last| last.requests() == requests)
         });
@@ -390,6 +391,70 @@ fn rounds_are_spans_under_that_of_their_comparison() {
         rounds.push(number);
     }
     assert_eq!(rounds, [1, 2, 3]);
+}
+
+#[test]
+fn probes_are_spans_under_that_of_their_search() {
+    if !is_there() {
+        return;
+    }
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let collector = Collector::start(&folder, free_port(), "");
+    let (out, url) = (folder.path("out"), server.at("/"));
+    let mut words = vec!["capacity", &url, "-o", &out, "-c", "4", "-d", "200ms"];
+    words.extend(["--arrivals", "constant", "--from", "50", "--to", "100"]);
+    words.extend([
+        "--repeats",
+        "1",
+        "--confirmations",
+        "1",
+        "--slo",
+        "errors<5%",
+    ]);
+    let otlp = collector.url();
+    words.extend(["--otlp", &otlp]);
+    let ended = ringside(&words);
+    assert!(!ended.stderr.contains("--otlp"), "{}", ended.stderr);
+    let spans = collector.spans(2);
+    let search = spans
+        .iter()
+        .find(|span| span["name"] == "ringside capacity");
+    let search = search.unwrap_or_else(|| panic!("{spans:?}"));
+    let code = ended.code.map(|code| code.to_string());
+    assert_eq!(attributes(search).get("ringside.exit_code"), code.as_ref());
+    let probes = spans.iter().filter(|span| span["name"] == "probe target");
+    let mut rates = Vec::new();
+    for probe in probes {
+        assert_eq!(probe["parentSpanId"], search["spanId"], "{probe}");
+        rates.push(attributes(probe)["ringside.offered_rate"].clone());
+    }
+    assert_eq!(rates.len(), spans.len() - 1, "{spans:?}");
+    assert_eq!(rates[0], "50");
+}
+
+#[test]
+fn what_was_counted_until_ctrl_c_arrives() {
+    if !is_there() {
+        return;
+    }
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let collector = Collector::start(&folder, free_port(), "");
+    let record = folder.path("record.json");
+    let mut run = command(&[
+        "run", "-R", "100", "-d", "1h", "--format", "json", "-o", &record,
+    ]);
+    run.args(["--otlp", &collector.url(), &server.at("/")]);
+    let run = start(&mut run);
+    until("something has arrived", || !collector.messages().is_empty());
+    run.signal(Signal::INT);
+    let stopped = run.end();
+    assert_eq!(stopped.code, Some(130), "{}", stopped.stderr);
+    assert!(!stopped.stderr.contains("--otlp"), "{}", stopped.stderr);
+    let record = read(&record);
+    collector.metrics(ended(&record));
+    let spans = collector.spans(1);
+    assert_eq!(attributes(&spans[0])["ringside.exit_code"], "130");
+    assert_says(&spans[0]["status"]["message"].to_string(), "interrupted");
 }
 
 /// What a misbehaving receiver does with a connection, by its number, when a request has come.

@@ -96,7 +96,7 @@ impl Heard {
                 self.whole.attributes.push(text("folder", &folder));
             }
             Event::Measuring { subject, round, .. } => {
-                self.open(&format!("round {subject}"), subject);
+                self.open("ringside round", subject);
                 self.say("round", u64::from(*round));
             }
             Event::Measured { sample, .. } => {
@@ -109,7 +109,7 @@ impl Heard {
                 rate,
                 ..
             } => {
-                self.open(&format!("probe {subject}"), subject);
+                self.open("ringside probe", subject);
                 self.say("probe", u64::from(*probe));
                 self.say("offered_rate", *rate);
             }

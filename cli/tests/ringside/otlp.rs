@@ -378,12 +378,13 @@ fn rounds_are_spans_under_that_of_their_comparison() {
     let time = |span: &Value, name: &str| whole(&span[name]);
     let (begin, end) = ("startTimeUnixNano", "endTimeUnixNano");
     let mut rounds = Vec::new();
-    for span in spans.iter().filter(|span| span["name"] == "round ours") {
+    for span in spans.iter().filter(|span| span["name"] == "ringside round") {
         assert_eq!(span["traceId"], whole_of["traceId"]);
         assert_eq!(span["parentSpanId"], whole_of["spanId"]);
         assert!(time(whole_of, begin) <= time(span, begin) && time(span, begin) < time(span, end));
         assert!(time(span, end) <= time(whole_of, end));
         let said = attributes(span);
+        assert_eq!(said["ringside.subject"], "ours");
         let number: u32 = said["ringside.round"].parse().unwrap();
         let kept = read(&format!("{out}/rounds/ours/{number:03}.json"));
         let completed = kept["sample"]["completed"].to_string();
@@ -422,7 +423,7 @@ fn probes_are_spans_under_that_of_their_search() {
     let search = search.unwrap_or_else(|| panic!("{spans:?}"));
     let code = ended.code.map(|code| code.to_string());
     assert_eq!(attributes(search).get("ringside.exit_code"), code.as_ref());
-    let probes = spans.iter().filter(|span| span["name"] == "probe target");
+    let probes = spans.iter().filter(|span| span["name"] == "ringside probe");
     let mut rates = Vec::new();
     for probe in probes {
         assert_eq!(probe["parentSpanId"], search["spanId"], "{probe}");

@@ -12,6 +12,7 @@ use load::{Plan, Redaction};
 use crate::args::capacity::Capacity;
 use crate::compare::{Talk, keep, look};
 use crate::exit::{Exit, Failure};
+use crate::export::Spans;
 use crate::network;
 use crate::run::{plan, targets};
 use crate::this_program;
@@ -22,6 +23,8 @@ const ANY: &str = "http://localhost/";
 
 /// Searches, and reports.
 pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure> {
+    let file = (!is_target(arguments)).then(|| whose(arguments).to_owned());
+    let mut spans = Spans::of("capacity", file, None, &arguments.export)?;
     // A target is wherever it is; the rows of a comparison are started here.
     if !is_target(arguments)
         && let Some(end) = network::privately(in_host(arguments))?
@@ -34,11 +37,26 @@ pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure>
     if let Whose::Target { plan, .. } = &mut options.whose {
         plan::call(&arguments.load, plan, &stop)?;
     }
+    let outcome = search(arguments, &options, &stop, no_color, &mut spans);
+    spans.send(&outcome);
+    outcome
+}
+
+fn search(
+    arguments: &Capacity,
+    options: &Options,
+    stop: &Stop,
+    no_color: bool,
+    spans: &mut Spans,
+) -> Result<Exit, Failure> {
     let mut talk = match arguments.live {
-        true => Talk::live(no_color, &title(&options), &stop)?,
+        true => Talk::live(no_color, &title(options), stop)?,
         false => Talk::new(no_color),
     };
-    let outcome = capacity::capacity(&options, &stop, &mut |event: &Event<'_>| talk.tell(event));
+    let outcome = capacity::capacity(options, stop, &mut |event: &Event<'_>| {
+        spans.hear(event);
+        talk.tell(event);
+    });
     drop(talk);
     let outcome = outcome?;
     let text = capacity::formats::terminal(&outcome.found, look(Paint::for_stdout(no_color)));

@@ -21,6 +21,7 @@ use studies::{Swept, trials};
 use crate::args::compare::Compare;
 use crate::args::servers::{Servers, Typed};
 use crate::exit::{Exit, Failure};
+use crate::export::Spans;
 use crate::network;
 use crate::run::route::secure;
 use crate::this_program;
@@ -42,13 +43,19 @@ const WIDTH: usize = 100;
 
 /// Compares, and reports.
 pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> {
+    let file = arguments
+        .file
+        .as_deref()
+        .map(|file| file.display().to_string());
+    let mut spans = Spans::of("compare", file, None, &arguments.export)?;
     if let Some(end) = network::privately(in_host(arguments))? {
         return Ok(end);
     }
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     let mut options = options(arguments, &stop)?;
     options.made = made(arguments, &options, &stop, no_color)?;
-    let outcome = run_with(arguments, &options, &stop, no_color);
+    let outcome = run_with(arguments, &options, &stop, no_color, &mut spans);
+    spans.send(&outcome);
     if outcome
         .as_ref()
         .is_err_and(|failure| failure.exit == Exit::Usage)
@@ -91,22 +98,28 @@ fn run_with(
     options: &Options,
     stop: &Stop,
     no_color: bool,
+    spans: &mut Spans,
 ) -> Result<Exit, Failure> {
     let mut talk = match arguments.live {
         true => Talk::live(no_color, &title(arguments), stop)?,
         false => Talk::new(no_color),
     };
     if let Some(wanted) = wanted(arguments) {
-        return try_often(options, &wanted, stop, talk);
+        return try_often(options, &wanted, stop, talk, spans);
     }
-    let swept = studies::sweep(options, stop, &mut |event: &Event<'_>| talk.tell(event));
+    let mut tell = |event: &Event<'_>| {
+        spans.hear(event);
+        talk.tell(event);
+    };
+    let swept = studies::sweep(options, stop, &mut tell);
     if let Some(swept) = swept? {
         drop(talk);
         return tell_sweep(&swept, no_color);
     }
-    let outcome = studies::compare(options, stop, &mut |event: &Event<'_>| talk.tell(event));
+    let outcome = studies::compare(options, stop, &mut tell);
     drop(talk);
     let outcome = outcome?;
+    spans.found(&outcome.report.ranking);
     let text = report::terminal(&outcome.report, look(Paint::for_stdout(no_color)));
     let printed = terminal::print(&text)
         .map_err(|error| Failure::running(format!("can't write to standard output: {error}")));
@@ -346,8 +359,10 @@ fn try_often(
     wanted: &trials::Wanted,
     stop: &Stop,
     mut talk: Talk,
+    spans: &mut Spans,
 ) -> Result<Exit, Failure> {
     let outcome = trials::trials(options, wanted, stop, &mut |event: &Event<'_>| {
+        spans.hear(event);
         talk.tell(event);
     });
     drop(talk);

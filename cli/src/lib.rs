@@ -14,6 +14,7 @@ mod diff;
 mod doctor;
 mod exit;
 mod explain;
+mod export;
 mod fault_proxy;
 mod gate;
 mod history;
@@ -45,6 +46,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(arguments) => arguments,
         Err(end) => return end,
     };
+    if let Some(end) = export::begin(&arguments) {
+        return end;
+    }
     match args::parse(arguments) {
         Parsed::Do(arguments) => {
             let no_color = arguments.no_color;

@@ -15,6 +15,7 @@ use measure::units::{wrk_metric, wrk_time_us};
 
 use crate::args::watched::Watched;
 use crate::exit::Failure;
+use crate::export::this_host;
 use output::progress::Line;
 use output::terminal;
 
@@ -39,7 +40,7 @@ pub(crate) struct Seen {
     /// What is loaded.
     title: String,
     /// The names of the steps, where there are several.
-    steps: Vec<String>,
+    pub(crate) steps: Vec<String>,
     /// Connections that were asked for.
     asked: u32,
     tell: Tell,
@@ -117,12 +118,13 @@ impl Watchable for hold::Counted {
 }
 
 impl<C: Watchable> Watching<C> {
-    /// Starts what the arguments ask for.
-    pub(crate) fn start(
+    /// Starts what the arguments ask for, and `others` who read the same.
+    pub(crate) fn start<T>(
         watched: &Watched,
         seen: Seen,
         stop: &Stop,
-    ) -> Result<Watching<C>, Failure> {
+        others: impl FnOnce(&Seen, &mut Hub<C>) -> Result<T, Failure>,
+    ) -> Result<(Watching<C>, T), Failure> {
         let mut hub = Hub::new();
         let metrics = metrics(watched, &seen, &mut hub)?;
         let style = LineStyle {
@@ -132,13 +134,14 @@ impl<C: Watchable> Watching<C> {
         let lines = (watched.intervals.is_some())
             .then(|| Lines::start(watched.file(), style, hub.reader()));
         let lines = lines.transpose().map_err(Failure::usage)?;
+        let others = others(&seen, &mut hub)?;
         let line = Line::on_stderr();
         // The last of all, since nothing else can be said from then on.
         let screen = (watched.live && line.is_shown()).then(|| {
             let body = C::body(&seen, hub.reader());
             screen_of(seen.title.clone(), body, stop)
         });
-        Ok(Watching {
+        let watching = Watching {
             line,
             screen: screen.transpose()?,
             tell: seen.tell,
@@ -147,7 +150,13 @@ impl<C: Watchable> Watching<C> {
             lines,
             metrics,
             given: 0,
-        })
+        };
+        Ok((watching, others))
+    }
+
+    /// How many intervals there were.
+    pub(crate) fn given(&self) -> u64 {
+        self.given
     }
 
     /// How far another load is that belongs to this run.
@@ -221,10 +230,9 @@ fn metrics<C: Watchable>(
     let Some(address) = watched.metrics else {
         return Ok(None);
     };
-    let host = rustix::system::uname();
     let labels = Labels {
         run: (watched.run_name.clone()).unwrap_or_else(|| utc_stamp(unix_seconds())),
-        host: host.nodename().to_string_lossy().into_owned(),
+        host: this_host(),
         steps: seen.steps.clone(),
     };
     let metrics = C::metrics(address, labels, hub.reader());

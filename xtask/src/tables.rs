@@ -192,6 +192,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "otlp",
+        holds: "what is measured, to an OpenTelemetry receiver: metrics of a run, spans; blocks",
+        imports: &["live", "measure", "names", "proto", "tls"],
+        test_imports: &[],
+    },
+    Crate {
         name: "statistics",
         holds: "what a few rounds allow to say: pure functions of numbers",
         imports: &["measure"],
@@ -324,6 +330,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "load",
             "master",
             "measure",
+            "otlp",
             "output",
             "overview",
             "report",

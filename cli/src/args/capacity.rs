@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use load::check::Threshold;
 
+use super::export::Export;
 use super::load::Load;
 use super::network::Network;
 use super::run::Arrivals;
@@ -103,6 +104,9 @@ pub(crate) struct Capacity {
     /// Draw what is found so far in the terminal, between measurements; q ends it, as Ctrl-C does
     #[arg(long, help_heading = SEARCH)]
     pub(crate) live: bool,
+
+    #[command(flatten)]
+    pub(crate) export: Export,
 
     #[command(flatten)]
     pub(crate) network: Network,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::export::Export;
 use super::network::Network;
 use super::secrets::Secrets;
 use super::servers::Servers;
@@ -141,6 +142,9 @@ pub(crate) struct Compare {
     /// Draw what is found so far in the terminal, between measurements; q ends it, as Ctrl-C does
     #[arg(long)]
     pub(crate) live: bool,
+
+    #[command(flatten)]
+    pub(crate) export: Export,
 
     #[command(flatten)]
     pub(crate) network: Network,

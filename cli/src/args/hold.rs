@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use load::hold::{BackOff, Threshold};
 
 use super::machine::{MACHINE, Machine};
@@ -35,7 +35,7 @@ threshold was crossed; 130, 143 stopped by SIGINT or SIGTERM, with a report of w
 
 /// Arguments of `ringside hold`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, group = ArgGroup::new("watchers").args(["metrics"]))]
 pub(crate) struct Hold {
     /// What to connect to: http://HOST[:PORT][/PATH], https://, ws://, wss://, grpc://, grpcs://
     pub(crate) url: String,

@@ -7,6 +7,7 @@ pub(crate) mod compare;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod export;
 pub(crate) mod fault_proxy;
 pub(crate) mod gate;
 pub(crate) mod history;
@@ -84,7 +85,7 @@ pub(crate) enum Verb {
     /// Pass TCP connections on to a server and break them: delays, cuts, stalls, resets
     FaultProxy(fault_proxy::FaultProxy),
     /// Compare servers side by side, in interleaved rounds
-    Compare(compare::Compare),
+    Compare(Box<compare::Compare>),
     /// Find the highest rate at which a server meets your objectives
     Capacity(Box<capacity::Capacity>),
     /// Check whether a revision of a server is slower than another, measuring both in turns

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use load::check::Threshold;
 
+use super::export::Export;
 use super::load::{LOAD, Load};
 use super::targets::Targets;
 use super::values;
@@ -40,7 +41,10 @@ by SIGINT or SIGTERM, with a report of what was measured.";
 
 /// Arguments of `ringside run`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    group = ArgGroup::new("watchers").args(["metrics", "otlp"]).multiple(true),
+)]
 pub(crate) struct Run {
     /// What to load: http://HOST[:PORT][/PATH], or grpc://HOST:PORT/package.Service/Method
     #[arg(required_unless_present = "targets")]
@@ -87,6 +91,9 @@ pub(crate) struct Run {
 
     #[command(flatten)]
     pub(crate) watched: Watched,
+
+    #[command(flatten)]
+    pub(crate) export: Export,
 
     /// Exit with 99 unless this holds, such as 'p99<5ms' or 'errors<0.1%' (repeatable)
     #[arg(long = "threshold", value_name = "RULE", help_heading = OUTPUT)]

@@ -31,8 +31,8 @@ pub(crate) struct Watched {
     #[arg(long, value_name = "ADDR", help_heading = OUTPUT)]
     pub(crate) metrics: Option<SocketAddr>,
 
-    /// With --metrics: the value of the label `run` [default: when it began]
-    #[arg(long, value_name = "NAME", requires = "metrics", help_heading = OUTPUT)]
+    /// The value of the label `run` in metrics [default: when it began]
+    #[arg(long, value_name = "NAME", requires = "watchers", help_heading = OUTPUT)]
     pub(crate) run_name: Option<String>,
 }
 

@@ -31,7 +31,10 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
     for sentence in hold.says() {
         terminal::say(sentence);
     }
-    let mut watching = Watching::<Counted>::start(&arguments.watched, Seen::of_hold(&plan), &stop)?;
+    let (mut watching, ()) =
+        Watching::<Counted>::start(&arguments.watched, Seen::of_hold(&plan), &stop, |_, _| {
+            Ok(())
+        })?;
     let reported = hold.carry_out(&stop, &mut watching, |record, watching| {
         let (watched, metrics) = watching.finish();
         let end = report(record, arguments, destination, watched, no_color);

@@ -2,12 +2,14 @@
 
 pub(crate) mod addresses;
 mod control;
+mod exported;
 mod given;
 mod http2;
 mod message;
 pub(crate) mod plan;
 pub(crate) mod route;
 pub(crate) mod targets;
+mod watching;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,16 +17,16 @@ use engine::signal::{Signal, Stop};
 use load::check;
 use load::{Finish, Hang, Plan, Record};
 use measure::record::EndedBy;
-use measure::tally::Counted;
 use report::benchmark;
 use report::single::Single;
 
 use crate::args::run::{Format, Run};
 use crate::exit::{Exit, Failure};
-use crate::watching::{self, Seen, Watching};
+use crate::watching::give_back;
 use output::destination::Destination;
 use output::terminal::{self, Paint};
 use output::{counts, csv, text, thresholds};
+use watching::Watching;
 
 /// Loads, and reports.
 pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
@@ -42,7 +44,7 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     let destination = destination.map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     plan::call(&arguments.load, &mut plan, &stop)?;
-    let mut watching = Watching::<Counted>::start(&arguments.watched, Seen::of_run(&plan), &stop)?;
+    let mut watching = Watching::start(arguments, &plan, &stop)?;
     let destination = Arc::new(Mutex::new(Some(destination)));
     let hung = broken_off(Arc::clone(&destination), arguments);
     let ran = load::run_watched(&plan, &stop, &mut watching, hung);
@@ -66,14 +68,15 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
             Err(why) => record.warnings.push(format!("there's no control: {why}")),
         }
     }
-    let (watched, metrics) = watching.finish();
+    let (watched, mut lasting) = watching.finish();
     record.thresholds = check::judge(&arguments.thresholds, &record);
     let paint = match destination {
         Destination::Stdout => Paint::for_stdout(no_color),
         _ => Paint::PLAIN,
     };
     let trouble = trouble(&record, interrupted);
-    let data = data(&record, trouble, arguments.format, arguments.latency, paint);
+    let shown = trouble.clone();
+    let data = data(&record, shown, arguments.format, arguments.latency, paint);
     let data = data.map_err(Failure::running)?;
     let written = destination.write(&data);
     let crossed = thresholds::say_crossed(&record.thresholds, Paint::for_stderr(no_color));
@@ -82,15 +85,14 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         Some(signal) => Exit::Stopped(signal),
         None => exit(&record, crossed).unwrap_or_else(|failure| failure.exit),
     };
+    lasting.export(&plan.target.origin(), &record, (own, trouble));
     let done = |finish: Finish| finish.done(&stop, own.code(), given_up);
     finish.map_or(Ok(()), done).map_err(Failure::running)?;
     let end = match interrupted {
         Some(signal) => Ok(Exit::Stopped(signal)),
         None => exit(&record, crossed),
     };
-    if let Some(metrics) = metrics {
-        metrics.linger(|| stop.requested().is_some());
-    }
+    lasting.leave(&stop);
     Failure::unless_written(written.and(watched), end)
 }
 
@@ -115,7 +117,7 @@ fn broken_off(
     let (format, is_live) = (arguments.format, arguments.watched.live);
     move |record| {
         if is_live {
-            watching::give_back();
+            give_back();
         }
         let told = record.warnings.join("; ");
         let data = match format {

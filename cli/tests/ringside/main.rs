@@ -31,6 +31,7 @@ mod live;
 mod master;
 mod network;
 mod origins;
+mod otlp;
 mod output;
 mod pack;
 #[path = "../../../tests/patterns.rs"]

@@ -12,7 +12,7 @@ use super::peers::{installed, peer, ready};
 use super::ports::free_port;
 
 /// An authority and certificates that it has signed, made by openssl.
-struct Certificates {
+pub(crate) struct Certificates {
     folder: Folder,
 }
 
@@ -27,7 +27,7 @@ const KEY: [&str; 5] = [
 
 impl Certificates {
     /// None where openssl is not installed.
-    fn new() -> Option<Certificates> {
+    pub(crate) fn new() -> Option<Certificates> {
         if !installed("openssl", "version") {
             return None;
         }
@@ -38,7 +38,7 @@ impl Certificates {
         Some(made)
     }
 
-    fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         self.folder.path(name)
     }
 
@@ -53,7 +53,7 @@ impl Certificates {
     }
 
     /// Makes NAME.pem and NAME.key for these names, signed by the authority.
-    fn sign(&self, name: &str, names: &str, days: &str) {
+    pub(crate) fn sign(&self, name: &str, names: &str, days: &str) {
         let (key, request) = (format!("{name}.key"), format!("{name}.csr"));
         let extension = format!("subjectAltName={names}");
         let mut words = vec!["req"];
@@ -113,7 +113,7 @@ impl Certificates {
     }
 }
 
-const LOCAL: &str = "DNS:localhost,IP:127.0.0.1";
+pub(crate) const LOCAL: &str = "DNS:localhost,IP:127.0.0.1";
 
 fn port_of(server: &Server) -> String {
     let (_, port) = server.url.rsplit_once(':').unwrap();

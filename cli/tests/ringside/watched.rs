@@ -13,8 +13,9 @@ use serde_json::Value;
 use super::child::{Folder, Server, command, ringside};
 
 /// Requests of several kinds, of which some fail and some time out.
-const MIX: &str = "# @name quick\nGET {{url}}/\n\n###\n# @name gone\nGET {{url}}/status/503\n\n\
-                   ###\n# @name cut\nGET {{url}}/reset\n\n###\n# @name slow\nGET {{url}}/stall\n";
+pub(crate) const MIX: &str = "# @name quick\nGET {{url}}/\n\n###\n# @name gone\nGET \
+                              {{url}}/status/503\n\n###\n# @name cut\nGET {{url}}/reset\n\n\
+                              ###\n# @name slow\nGET {{url}}/stall\n";
 
 /// A run of the mix that says where its metrics are, if it has any.
 struct Run {

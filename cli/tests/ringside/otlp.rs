@@ -526,13 +526,13 @@ fn what_a_receiver_refuses_is_said_and_the_run_ends_as_it_would_have() {
                  close\r\n\r\n<html>";
     let partial = b"HTTP/1.1 200 x\r\nContent-Type: application/x-protobuf\r\nContent-Length: 13\
                     \r\nConnection: close\r\n\r\n\x0a\x0b\x08\x07\x12\x07too old";
-    for (answer, says_it) in [
+    let cases: [(&[u8], &[&str]); 8] = [
         (
-            &refusal[..],
+            refusal,
             &[
                 "intervals didn't reach",
                 "it answered 400: no tenant for …!",
-            ][..],
+            ],
         ),
         (busy, &["all of ", "503", "3600 s of rest"]),
         (moved, &["it answered 307 and redirects aren't followed"]),
@@ -550,14 +550,20 @@ fn what_a_receiver_refuses_is_said_and_the_run_ends_as_it_would_have() {
             b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n",
             &["before its answer was complete"],
         ),
-    ] {
-        let (url, _heads) = receiver(says(answer));
-        let header = "Authorization: Bearer hidden-secret";
-        let (ended, _) = run_into(&["--otlp", &url, "--otlp-header", header], &[]);
-        for part in says_it {
-            assert_says(&ended.stderr, part);
+    ];
+    // All at once, since some are waited for.
+    thread::scope(|scope| {
+        for (answer, says_it) in cases {
+            scope.spawn(move || {
+                let (url, _heads) = receiver(says(answer));
+                let header = "Authorization: Bearer hidden-secret";
+                let (ended, _) = run_into(&["--otlp", &url, "--otlp-header", header], &[]);
+                for part in says_it {
+                    assert_says(&ended.stderr, part);
+                }
+            });
         }
-    }
+    });
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Percentiles can't be averaged, so a point keeps its distribution, and where there are too many
 //! points, neighbours are joined: every point is then twice as long, as rows of a record are.
 
-use measure::histogram::Sparse;
+use measure::histogram::{Histogram, Sparse};
 use measure::interval::{Interval, Phase};
 
 /// An hour of seconds.
@@ -28,6 +28,41 @@ pub struct Point {
     pub connected: u64,
     /// Response times.
     pub response: Sparse,
+    /// How late requests were sent.
+    pub lateness: Lateness,
+}
+
+/// How late requests were sent that were sent by a schedule. Without its distribution, which would
+/// take as much room as that of the response times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lateness {
+    /// How many were sent; none in a closed loop.
+    pub sent: u64,
+    /// The sum of their lateness.
+    pub sum_ns: u128,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+impl Lateness {
+    fn of(histogram: &Histogram) -> Lateness {
+        Lateness {
+            sent: histogram.count(),
+            sum_ns: histogram.sum(),
+            max_ns: histogram.max(),
+        }
+    }
+
+    fn join(&mut self, next: Lateness) {
+        self.sent += next.sent;
+        self.sum_ns += next.sum_ns;
+        self.max_ns = self.max_ns.max(next.max_ns);
+    }
+
+    /// The mean of it, in nanoseconds.
+    pub fn mean_ns(&self) -> Option<f64> {
+        (self.sent > 0).then(|| self.sum_ns as f64 / self.sent as f64)
+    }
 }
 
 impl Point {
@@ -40,6 +75,7 @@ impl Point {
             failed: interval.counted.failed,
             connected: interval.connected,
             response: Sparse::of(&interval.counted.response),
+            lateness: Lateness::of(&interval.counted.lateness),
         }
     }
 
@@ -63,6 +99,7 @@ impl Point {
         self.failed += next.failed;
         self.connected = next.connected;
         self.response.merge(&next.response);
+        self.lateness.join(next.lateness);
     }
 }
 
@@ -115,6 +152,12 @@ impl History {
         }
     }
 
+    /// How many seconds a point is long. Where this grows, all points are others; otherwise only
+    /// the last one changes, and more come.
+    pub fn each_s(&self) -> u64 {
+        self.each_s
+    }
+
     /// The points, in order.
     pub fn points(&self) -> &[Point] {
         &self.points
@@ -124,7 +167,6 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::histogram::Histogram;
     use measure::tally::Counted;
 
     fn interval(second: u64) -> Interval {
@@ -132,6 +174,7 @@ mod tests {
         counted.completed = 1 + second % 5;
         for n in 0..counted.completed {
             counted.response.record(1_000_000 + second * 1_000 + n);
+            counted.lateness.record(second + n);
         }
         Interval {
             seq: second,
@@ -167,6 +210,10 @@ mod tests {
         }
         assert_eq!(at, HOURS_S * 1_000_000_000);
         assert_eq!(all, Sparse::of(&whole));
+        let sent = points.iter().map(|point| point.lateness.sent).sum::<u64>();
+        assert_eq!(sent, whole.count());
+        let late = points.iter().map(|point| point.lateness.max_ns).max();
+        assert_eq!(late, Some(HOURS_S - 1 + (HOURS_S - 1) % 5));
         let offered = points.iter().filter_map(|point| point.offered).sum::<u64>();
         assert_eq!(offered, 5 * HOURS_S);
     }

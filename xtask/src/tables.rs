@@ -179,15 +179,21 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &["engine", "tls"],
     },
     Crate {
-        name: "live",
-        holds: "whoever watches a run while it goes on: lines, metrics; reads intervals alone",
-        imports: &["measure", "server"],
-        test_imports: &[],
-    },
-    Crate {
         name: "statistics",
         holds: "what a few rounds allow to say: pure functions of numbers",
         imports: &["measure"],
+        test_imports: &[],
+    },
+    Crate {
+        name: "chart",
+        holds: "what pages are made of: the frame, tables, plots, one style; knows no figures",
+        imports: &["measure"],
+        test_imports: &[],
+    },
+    Crate {
+        name: "live",
+        holds: "whoever watches a run while it goes on: lines, metrics, a page; intervals alone",
+        imports: &["chart", "measure", "server", "statistics"],
         test_imports: &[],
     },
     Crate {
@@ -212,6 +218,7 @@ pub(crate) const CRATES: &[Crate] = &[
         name: "report",
         holds: "what a comparison found: one model, and each format that writes it down",
         imports: &[
+            "chart",
             "faults",
             "lab",
             "load",

@@ -5,6 +5,7 @@ mod control;
 mod given;
 mod http2;
 mod message;
+mod page;
 pub(crate) mod plan;
 pub(crate) mod route;
 pub(crate) mod targets;
@@ -20,6 +21,7 @@ use report::benchmark;
 use report::single::Single;
 
 use crate::args::run::{Format, Run};
+use crate::args::values::Live;
 use crate::exit::{Exit, Failure};
 use output::destination::Destination;
 use output::terminal::{self, Paint};
@@ -66,14 +68,20 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
             Err(why) => record.warnings.push(format!("there's no control: {why}")),
         }
     }
-    let (watched, metrics) = watching.finish();
+    let (watched, onlookers) = watching.finish();
     record.thresholds = check::judge(&arguments.thresholds, &record);
     let paint = match destination {
         Destination::Stdout => Paint::for_stdout(no_color),
         _ => Paint::PLAIN,
     };
     let trouble = trouble(&record, interrupted);
-    let data = data(&record, trouble, arguments.format, arguments.latency, paint);
+    let data = data(
+        &record,
+        trouble.clone(),
+        arguments.format,
+        arguments.latency,
+        paint,
+    );
     let data = data.map_err(Failure::running)?;
     let written = destination.write(&data);
     let crossed = thresholds::say_crossed(&record.thresholds, Paint::for_stderr(no_color));
@@ -88,9 +96,7 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         Some(signal) => Ok(Exit::Stopped(signal)),
         None => exit(&record, crossed),
     };
-    if let Some(metrics) = metrics {
-        metrics.linger(|| stop.requested().is_some());
-    }
+    onlookers.leave(|| page::end(&record, trouble.as_deref()), &stop);
     Failure::unless_written(written.and(watched), end)
 }
 
@@ -112,7 +118,7 @@ fn broken_off(
     destination: Arc<Mutex<Option<Destination>>>,
     arguments: &Run,
 ) -> impl FnOnce(Record) + Send + 'static {
-    let (format, is_live) = (arguments.format, arguments.live);
+    let (format, is_live) = (arguments.format, arguments.live == Some(Live::Terminal));
     move |record| {
         if is_live {
             watching::give_back();

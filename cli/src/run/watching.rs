@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use engine::signal::{Signal, Stop};
+use live::page::{End, Page};
 use live::terminal::{self as screen, Screen, Title};
 use live::{Hub, Labels, Lines, Metrics};
 use load::{Plan, Progress, Watcher};
@@ -10,7 +11,9 @@ use measure::interval::{Interval, LineStyle};
 use measure::time::{unix_seconds, utc_stamp};
 use measure::units::{wrk_metric, wrk_time_us};
 
+use super::page;
 use crate::args::run::{Format, Run};
+use crate::args::values::Live;
 use crate::exit::Failure;
 use output::progress::Line;
 use output::terminal;
@@ -22,6 +25,7 @@ const STDOUT: &str = "-";
 pub(super) struct Watching {
     line: Line,
     screen: Option<Screen>,
+    page: Option<Page>,
     before: Option<Progress>,
     /// The median and the 99th percentile of the last second, in microseconds.
     last: Option<(f64, f64)>,
@@ -66,16 +70,23 @@ impl Watching {
             .map(|path| Lines::start(file(path).as_deref(), style, hub.reader()));
         let lines = lines.transpose().map_err(Failure::usage)?;
         let line = Line::on_stderr();
+        let text = plan.redaction.scrub(&plan.target.origin()).into_owned();
+        let title = Title { text, steps };
+        let page = match arguments.live {
+            Some(Live::Page(address)) => Some(page::start(address, &title, hub.reader(), stop)?),
+            _ => None,
+        };
         // The last of all, since nothing else can be said from then on.
-        let screen = (arguments.live && line.is_shown()).then(|| {
-            let text = plan.redaction.scrub(&plan.target.origin()).into_owned();
-            let (title, stop) = (Title { text, steps }, stop.clone());
+        let is_drawn = arguments.live == Some(Live::Terminal) && line.is_shown();
+        let screen = is_drawn.then(|| {
+            let stop = stop.clone();
             let end = move || stop.request(Signal::Interrupt);
             Screen::start(title, hub.reader(), end)
         });
         Ok(Watching {
             line,
             screen: screen.transpose().map_err(Failure::usage)?,
+            page,
             before: None,
             last: None,
             hub,
@@ -86,7 +97,15 @@ impl Watching {
     }
 
     /// How far another load is that belongs to this run.
-    pub(super) fn show(&mut self, what: &str, now: &Progress, before: &mut Option<Progress>) {
+    pub(super) fn show(
+        &mut self,
+        what: &'static str,
+        now: &Progress,
+        before: &mut Option<Progress>,
+    ) {
+        if let Some(page) = &self.page {
+            page::show(page, what, now);
+        }
         let text = format!("{what}  {}", progress_text(now, *before));
         self.say(&text);
         *before = Some(*now);
@@ -99,19 +118,46 @@ impl Watching {
         }
     }
 
-    /// The run is over: what a reader didn't get, and the metrics, which are to be scraped once
-    /// more when the report is written.
-    pub(super) fn finish(mut self) -> (Result<(), String>, Option<Metrics>) {
+    /// The run is over: what a reader didn't get, and those who may want to know how it ended.
+    pub(super) fn finish(mut self) -> (Result<(), String>, Onlookers) {
         self.line.clear();
         self.screen = None;
         self.hub.close();
         let written = self.lines.map_or(Ok(()), |lines| lines.finish(self.given));
-        (written, self.metrics)
+        let onlookers = Onlookers {
+            metrics: self.metrics,
+            page: self.page,
+        };
+        (written, onlookers)
+    }
+}
+
+/// Who looks on from elsewhere, and goes when the report is written.
+pub(super) struct Onlookers {
+    metrics: Option<Metrics>,
+    page: Option<Page>,
+}
+
+impl Onlookers {
+    /// Waits a moment until they know how it ended, or somebody wants it to `stop`.
+    pub(super) fn leave(self, end: impl FnOnce() -> End, stop: &Stop) {
+        // What ended the run doesn't end this, too.
+        let before = stop.requested();
+        let is_enough = || stop.requested() != before;
+        if let Some(page) = self.page {
+            page.finish(end(), is_enough);
+        }
+        if let Some(metrics) = self.metrics {
+            metrics.linger(|| stop.requested().is_some());
+        }
     }
 }
 
 impl Watcher for Watching {
     fn progress(&mut self, now: &Progress) {
+        if let Some(page) = &self.page {
+            page::show(page, "", now);
+        }
         let mut text = progress_text(now, self.before);
         if let Some((p50_us, p99_us)) = self.last {
             let (p50, p99) = (wrk_time_us(p50_us), wrk_time_us(p99_us));

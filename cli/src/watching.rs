@@ -38,7 +38,7 @@ type Tell = Box<dyn FnMut(&Progress) -> String>;
 /// What is seen, without secrets.
 pub(crate) struct Seen {
     /// What is loaded.
-    title: String,
+    pub(crate) title: String,
     /// The names of the steps, where there are several.
     pub(crate) steps: Vec<String>,
     /// Connections that were asked for.
@@ -118,9 +118,9 @@ impl Watchable for hold::Counted {
 }
 
 impl<C: Watchable> Watching<C> {
-    /// Starts what the arguments ask for, and `others` who read the same.
+    /// Starts what the arguments ask for, a screen among it if `is_live`, and `others` who read the same.
     pub(crate) fn start<T>(
-        watched: &Watched,
+        (watched, is_live): (&Watched, bool),
         seen: Seen,
         stop: &Stop,
         others: impl FnOnce(&Seen, &mut Hub<C>) -> Result<T, Failure>,
@@ -137,7 +137,7 @@ impl<C: Watchable> Watching<C> {
         let others = others(&seen, &mut hub)?;
         let line = Line::on_stderr();
         // The last of all, since nothing else can be said from then on.
-        let screen = (watched.live && line.is_shown()).then(|| {
+        let screen = (is_live && line.is_shown()).then(|| {
             let body = C::body(&seen, hub.reader());
             screen_of(seen.title.clone(), body, stop)
         });

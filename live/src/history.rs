@@ -30,23 +30,69 @@ pub struct Point {
     pub connected: u64,
     /// Their times.
     pub times: Sparse,
+    /// How late requests were sent.
+    pub lateness: Lateness,
+}
+
+/// How late requests were sent that were sent by a schedule. Without its distribution, which would
+/// take as much room as that of the response times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lateness {
+    /// How many were sent; none in a closed loop.
+    pub sent: u64,
+    /// The sum of their lateness.
+    pub sum_ns: u128,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+impl Lateness {
+    fn of(histogram: &Histogram) -> Lateness {
+        Lateness {
+            sent: histogram.count(),
+            sum_ns: histogram.sum(),
+            max_ns: histogram.max(),
+        }
+    }
+
+    fn join(&mut self, next: Lateness) {
+        self.sent += next.sent;
+        self.sum_ns += next.sum_ns;
+        self.max_ns = self.max_ns.max(next.max_ns);
+    }
+
+    /// The mean of it, in nanoseconds.
+    pub fn mean_ns(&self) -> Option<f64> {
+        (self.sent > 0).then(|| self.sum_ns as f64 / self.sent as f64)
+    }
 }
 
 /// What has a course over time.
 pub trait Course: Additive {
     /// Exchanges or heartbeats that were completed and that failed, and how long they took.
     fn course(&self) -> (u64, u64, &Histogram);
+
+    /// How late they were sent.
+    fn lateness(&self) -> Lateness;
 }
 
 impl Course for Counted {
     fn course(&self) -> (u64, u64, &Histogram) {
         (self.completed, self.failed, &self.response)
     }
+
+    fn lateness(&self) -> Lateness {
+        Lateness::of(&self.lateness)
+    }
 }
 
 impl Course for hold::Counted {
     fn course(&self) -> (u64, u64, &Histogram) {
         (self.counts.answered, self.counts.failed, &self.heartbeat)
+    }
+
+    fn lateness(&self) -> Lateness {
+        Lateness::of(&self.lateness)
     }
 }
 
@@ -61,6 +107,7 @@ impl Point {
             failed,
             connected: interval.connected,
             times: Sparse::of(times),
+            lateness: interval.counted.lateness(),
         }
     }
 
@@ -84,6 +131,7 @@ impl Point {
         self.failed += next.failed;
         self.connected = next.connected;
         self.times.merge(&next.times);
+        self.lateness.join(next.lateness);
     }
 }
 
@@ -136,6 +184,12 @@ impl History {
         }
     }
 
+    /// How many seconds a point is long. Where this grows, all points are others; otherwise only
+    /// the last one changes, and more come.
+    pub fn each_s(&self) -> u64 {
+        self.each_s
+    }
+
     /// The points, in order.
     pub fn points(&self) -> &[Point] {
         &self.points
@@ -151,6 +205,7 @@ mod tests {
         counted.completed = 1 + second % 5;
         for n in 0..counted.completed {
             counted.response.record(1_000_000 + second * 1_000 + n);
+            counted.lateness.record(second + n);
         }
         Interval {
             seq: second,
@@ -186,6 +241,10 @@ mod tests {
         }
         assert_eq!(at, HOURS_S * 1_000_000_000);
         assert_eq!(all, Sparse::of(&whole));
+        let sent = points.iter().map(|point| point.lateness.sent).sum::<u64>();
+        assert_eq!(sent, whole.count());
+        let late = points.iter().map(|point| point.lateness.max_ns).max();
+        assert_eq!(late, Some(HOURS_S - 1 + (HOURS_S - 1) % 5));
         let offered = points.iter().filter_map(|point| point.offered).sum::<u64>();
         assert_eq!(offered, 5 * HOURS_S);
     }

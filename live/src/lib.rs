@@ -1,4 +1,5 @@
-//! Whoever watches a run while it goes on: a stream of lines, a place to scrape metrics from.
+//! Whoever watches a run while it goes on: a stream of lines, a place to scrape metrics from, a
+//! page in a browser, a screen in the terminal.
 //!
 //! They read [`Interval`]s, of a run or of a hold, and know no worker, no plan and no record.
 //! [`Hub::give`] is called by the thread that tends the load and waits for nobody: each reader has a
@@ -11,6 +12,7 @@ mod history;
 mod lines;
 mod mailbox;
 mod metrics;
+pub mod page;
 pub mod terminal;
 
 use std::sync::Arc;

@@ -14,6 +14,12 @@ pub fn say_crossed(thresholds: &[Judged], paint: Paint) -> bool {
         .any(|judged| judged.outcome == Met::Crossed)
 }
 
+/// The same as sentences, for elsewhere than a terminal.
+pub fn sentences(thresholds: &[Judged]) -> Vec<String> {
+    let each = thresholds.iter();
+    each.map(|judged| sentence(judged, Paint::PLAIN)).collect()
+}
+
 /// Whether one could not be judged.
 pub fn some_not_judged(thresholds: &[Judged]) -> bool {
     thresholds

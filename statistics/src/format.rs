@@ -28,15 +28,23 @@ pub fn per_second(rate: f64) -> String {
     if rate < 1000.0 {
         return format!("{}/s", (rate * 100.0).round() / 100.0);
     }
-    let digits = format!("{rate:.0}");
+    in_threes(&format!("{rate:.0}")) + "/s"
+}
+
+/// A count to its last digit: `1,234,567`.
+pub fn whole(count: u64) -> String {
+    in_threes(&count.to_string())
+}
+
+fn in_threes(digits: &str) -> String {
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
     }
-    text + "/s"
+    text
 }
 
 /// A time in microseconds: `380 µs`, `1.52 ms`, `2.10 s`.

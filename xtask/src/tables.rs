@@ -186,21 +186,27 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &["engine", "tls"],
     },
     Crate {
+        name: "statistics",
+        holds: "what a few rounds allow to say: pure functions of numbers",
+        imports: &["measure"],
+        test_imports: &[],
+    },
+    Crate {
+        name: "chart",
+        holds: "what pages are made of: the frame, tables, plots, one style; knows no figures",
+        imports: &["measure"],
+        test_imports: &[],
+    },
+    Crate {
         name: "live",
-        holds: "whoever watches a run while it goes on: lines, metrics; reads intervals alone",
-        imports: &["exposition", "measure", "server"],
+        holds: "whoever watches a run while it goes on: lines, metrics, a page; intervals alone",
+        imports: &["chart", "measure", "server", "statistics"],
         test_imports: &[],
     },
     Crate {
         name: "otlp",
         holds: "what is measured, to an OpenTelemetry receiver: metrics of a run, spans; blocks",
         imports: &["live", "measure", "names", "proto", "tls"],
-        test_imports: &[],
-    },
-    Crate {
-        name: "statistics",
-        holds: "what a few rounds allow to say: pure functions of numbers",
-        imports: &["measure"],
         test_imports: &[],
     },
     Crate {
@@ -225,6 +231,7 @@ pub(crate) const CRATES: &[Crate] = &[
         name: "report",
         holds: "what a comparison found: one model, and each format that writes it down",
         imports: &[
+            "chart",
             "faults",
             "lab",
             "load",

@@ -126,6 +126,10 @@ pub(crate) struct Hold {
     #[command(flatten)]
     pub(crate) secrets: Secrets,
 
+    /// Draw rates, times and errors in the terminal as it goes on; q ends it, as Ctrl-C does
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) live: bool,
+
     #[command(flatten)]
     pub(crate) watched: Watched,
 

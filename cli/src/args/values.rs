@@ -1,5 +1,6 @@
 //! Words that stand for values: how each is read, and the sentence for one that cannot be.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -101,6 +102,37 @@ pub(crate) fn fields(flag: &str, given: &[Header]) -> Result<Vec<(String, String
         field.as_ref().cloned().map_err(complain)
     });
     fields.collect()
+}
+
+/// Where a run is drawn while it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Live {
+    /// On standard error.
+    Terminal,
+    /// On a page that is served there.
+    Page(SocketAddr),
+}
+
+/// The word for the terminal.
+pub(super) const TERMINAL: &str = "terminal";
+
+/// `8090`, `:8090`, `localhost:8090` and `127.0.0.1:8090`: a page, for this machine alone;
+/// `[::]:8090`, `10.0.0.7:8090`: for others, too.
+pub(super) fn live(text: &str) -> Result<Live, String> {
+    if text == TERMINAL {
+        return Ok(Live::Terminal);
+    }
+    let port = ["localhost:", ":"]
+        .iter()
+        .find_map(|own| text.strip_prefix(own));
+    let own = port.unwrap_or(text).parse::<u16>();
+    let own = own.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    let address = own.ok().or_else(|| text.parse().ok());
+    address.map(Live::Page).ok_or_else(|| {
+        "give a port such as 8090, or an IP address with a port such as 127.0.0.1:8090 or \
+         [::]:8090"
+            .to_owned()
+    })
 }
 
 /// `100ms..30s`: the first wait and the longest.

@@ -13,10 +13,6 @@ const STDOUT: &str = "-";
 /// Arguments of whoever watches.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Watched {
-    /// Draw rates, times and errors in the terminal as it goes on; q ends it, as Ctrl-C does
-    #[arg(long, help_heading = OUTPUT)]
-    pub(crate) live: bool,
-
     /// Write what each second brought to FILE, a line of JSON each, as it goes on; - is standard
     /// output, and the report then goes to standard error
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]

@@ -31,10 +31,9 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
     for sentence in hold.says() {
         terminal::say(sentence);
     }
-    let (mut watching, ()) =
-        Watching::<Counted>::start(&arguments.watched, Seen::of_hold(&plan), &stop, |_, _| {
-            Ok(())
-        })?;
+    let asked = (&arguments.watched, arguments.live);
+    let seen = Seen::of_hold(&plan);
+    let (mut watching, ()) = Watching::<Counted>::start(asked, seen, &stop, |_, _| Ok(()))?;
     let reported = hold.carry_out(&stop, &mut watching, |record, watching| {
         let (watched, metrics) = watching.finish();
         let end = report(record, arguments, destination, watched, no_color);

@@ -6,6 +6,7 @@ mod exported;
 mod given;
 mod http2;
 mod message;
+mod page;
 pub(crate) mod plan;
 pub(crate) mod route;
 pub(crate) mod targets;
@@ -21,6 +22,7 @@ use report::benchmark;
 use report::single::Single;
 
 use crate::args::run::{Format, Run};
+use crate::args::values::Live;
 use crate::exit::{Exit, Failure};
 use crate::watching::give_back;
 use output::destination::Destination;
@@ -68,7 +70,7 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
             Err(why) => record.warnings.push(format!("there's no control: {why}")),
         }
     }
-    let (watched, mut lasting) = watching.finish();
+    let (watched, mut onlookers) = watching.finish();
     record.thresholds = check::judge(&arguments.thresholds, &record);
     let paint = match destination {
         Destination::Stdout => Paint::for_stdout(no_color),
@@ -85,14 +87,14 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         Some(signal) => Exit::Stopped(signal),
         None => exit(&record, crossed).unwrap_or_else(|failure| failure.exit),
     };
-    lasting.export(&plan.target.origin(), &record, (own, trouble));
+    onlookers.export(&plan.target.origin(), &record, (own, trouble.clone()));
     let done = |finish: Finish| finish.done(&stop, own.code(), given_up);
     finish.map_or(Ok(()), done).map_err(Failure::running)?;
     let end = match interrupted {
         Some(signal) => Ok(Exit::Stopped(signal)),
         None => exit(&record, crossed),
     };
-    lasting.leave(&stop);
+    onlookers.leave(|| page::end(&record, trouble.as_deref()), &stop);
     Failure::unless_written(written.and(watched), end)
 }
 
@@ -114,7 +116,7 @@ fn broken_off(
     destination: Arc<Mutex<Option<Destination>>>,
     arguments: &Run,
 ) -> impl FnOnce(Record) + Send + 'static {
-    let (format, is_live) = (arguments.format, arguments.watched.live);
+    let (format, is_live) = (arguments.format, arguments.live == Some(Live::Terminal));
     move |record| {
         if is_live {
             give_back();

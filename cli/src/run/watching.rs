@@ -2,52 +2,76 @@
 
 use engine::signal::Stop;
 use live::Metrics;
+use live::page::{End, Page};
 use load::{Plan, Progress, Record, Watcher};
 use measure::interval::Interval;
 use measure::tally::Counted;
 
 use super::exported::Exported;
+use super::page;
 use crate::args::run::Run;
+use crate::args::values::Live;
 use crate::exit::{Exit, Failure};
 use crate::watching::{self, Seen};
 
 /// See the module.
 pub(super) struct Watching {
     all: watching::Watching,
+    page: Option<Page>,
     exported: Option<Exported>,
 }
 
 impl Watching {
     /// Starts what the arguments ask for.
     pub(super) fn start(arguments: &Run, plan: &Plan, stop: &Stop) -> Result<Watching, Failure> {
-        let watched = &arguments.watched;
-        let (all, exported) =
-            watching::Watching::start(watched, Seen::of_run(plan), stop, |seen, hub| {
-                Exported::start(arguments, seen, hub)
+        let is_live = arguments.live == Some(Live::Terminal);
+        let asked = (&arguments.watched, is_live);
+        let (all, (page, exported)) =
+            watching::Watching::start(asked, Seen::of_run(plan), stop, |seen, hub| {
+                let page = match arguments.live {
+                    Some(Live::Page(at)) => Some(page::start(at, seen, hub.reader(), stop)?),
+                    _ => None,
+                };
+                Ok((page, Exported::start(arguments, seen, hub)?))
             })?;
-        Ok(Watching { all, exported })
+        Ok(Watching {
+            all,
+            page,
+            exported,
+        })
     }
 
     /// How far another load is that belongs to this run.
-    pub(super) fn show(&mut self, what: &str, now: &Progress, before: &mut Option<Progress>) {
+    pub(super) fn show(
+        &mut self,
+        what: &'static str,
+        now: &Progress,
+        before: &mut Option<Progress>,
+    ) {
+        if let Some(page) = &self.page {
+            page::show(page, what, now);
+        }
         self.all.show(what, now, before);
     }
 
-    /// The run is over: what a reader didn't get, and those who aren't done before the report is
-    /// written.
-    pub(super) fn finish(mut self) -> (Result<(), String>, Lasting) {
+    /// The run is over: what a reader didn't get, and those who may want to know how it ended.
+    pub(super) fn finish(mut self) -> (Result<(), String>, Onlookers) {
         let (written, metrics) = self.all.finish();
-        let lasting = Lasting {
+        let onlookers = Onlookers {
             metrics,
+            page: self.page,
             exported: self.exported,
             given: self.all.given(),
         };
-        (written, lasting)
+        (written, onlookers)
     }
 }
 
 impl Watcher for Watching {
     fn progress(&mut self, now: &Progress) {
+        if let Some(page) = &self.page {
+            page::show(page, "", now);
+        }
         self.all.progress(now);
     }
 
@@ -60,15 +84,16 @@ impl Watcher for Watching {
     }
 }
 
-/// Who still has something to do when the run is over.
-pub(super) struct Lasting {
+/// Who looks on from elsewhere, and goes when the report is written.
+pub(super) struct Onlookers {
     metrics: Option<Metrics>,
+    page: Option<Page>,
     exported: Option<Exported>,
     /// How many intervals there were.
     given: u64,
 }
 
-impl Lasting {
+impl Onlookers {
     /// Sends what is to be sent of the run that loaded `origin`.
     pub(super) fn export(&mut self, origin: &str, record: &Record, end: (Exit, Option<String>)) {
         if let Some(exported) = self.exported.take() {
@@ -77,7 +102,13 @@ impl Lasting {
     }
 
     /// Waits a moment until they know how it ended, or somebody wants it to `stop`.
-    pub(super) fn leave(self, stop: &Stop) {
+    pub(super) fn leave(self, end: impl FnOnce() -> End, stop: &Stop) {
+        // What ended the run doesn't end this, too.
+        let before = stop.requested();
+        let is_enough = || stop.requested() != before;
+        if let Some(page) = self.page {
+            page.finish(end(), is_enough);
+        }
         if let Some(metrics) = self.metrics {
             metrics.linger(|| stop.requested().is_some());
         }

@@ -2,6 +2,8 @@
 //! behave, misbehave or are not there.
 
 // Its longest test takes half as long as all others: tests begin in the order of their names.
+#[path = "../../../tests/browser.rs"]
+mod browser;
 mod built_subjects;
 mod calls;
 mod capacity;
@@ -34,6 +36,7 @@ mod origins;
 mod otlp;
 mod output;
 mod pack;
+mod page;
 #[path = "../../../tests/patterns.rs"]
 mod patterns;
 mod peers;

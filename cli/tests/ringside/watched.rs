@@ -345,8 +345,11 @@ fn places_that_cannot_be_had_are_refused_before_anything_is_sent() {
     let (server, folder) = (Server::start(&[]), Folder::new());
     let taken = server.authority().to_owned();
     let nowhere = folder.path("no/such/folder");
+    let page = format!("--live={taken}");
     for (words, told) in [
         (vec!["--metrics", &*taken], "in use"),
+        (vec![&*page], "in use"),
+        (vec!["--live=nonsense"], "give a port such as 8090"),
         (vec!["--metrics", "nonsense"], "invalid"),
         (vec!["--intervals", &*nowhere], "can't write intervals to"),
         (vec!["--intervals", "-", "--format", "json"], "-o"),

@@ -18,7 +18,7 @@ use super::plot::{
 };
 use super::ratio::{range, ratio_cell};
 use super::requests::requests;
-use super::style::swatch;
+use super::swatch;
 use super::trust::{resources, trust, trust_in_short};
 use crate::course::middle;
 use crate::environment::{command, machine, procedure};

@@ -6,7 +6,7 @@ use load::hold::Record;
 use maud::{Markup, html};
 use measure::hold::Row;
 use measure::record::{EndedBy, Met, Times};
-use statistics::format::{bytes, count, digits, per_second, percent, time_us};
+use statistics::format::{bytes, count, digits, per_second, percent, time_us, whole};
 
 use super::page::{
     Cell, Checked, Column, Found, Section, State, Tone, checks, facts, kicker, page, sentences,
@@ -64,19 +64,6 @@ fn paced(record: &Record) -> String {
         0 => String::new(),
         _ => record.plan.pacing(),
     }
-}
-
-/// A count to its last digit.
-fn whole(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 fn heartbeat(record: &Record) -> String {

@@ -8,7 +8,7 @@ use statistics::format::{count, give_or_take, time_us};
 use super::page::{Cell, Column as Stand, Section, Tone, badge, details, table};
 use super::plot::{Axis, Scale, Series, percentiles};
 use super::ratio::ratio_cell;
-use super::style::swatch;
+use super::swatch;
 use crate::Report;
 use crate::steps::{InRows, StepFigures, TIMES, by_request, explained, heading};
 

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::axis::{Axis, Ruler};
 use super::frame::across;
-use crate::html::style;
+use crate::style;
 
 /// The height of a row and of the row of numbers, in pixels.
 const HEIGHT: f64 = 38.0;

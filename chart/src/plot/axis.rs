@@ -84,6 +84,11 @@ impl Ruler {
         })
     }
 
+    /// The values at its ends.
+    pub(super) fn ends(&self) -> (f64, f64) {
+        (self.low, self.high)
+    }
+
     /// Where a value lies, from 0 at the low end to 1 at the high end; what is beyond lies on it.
     pub(super) fn share(&self, value: f64) -> f64 {
         let place = |value: f64| match self.scale {

@@ -1,11 +1,11 @@
 //! A page that stands by itself: one file, no script, nothing fetched, readable on a phone, on
 //! paper, in light and in dark. It knows nothing of what it shows; whoever writes a page says what
-//! its parts mean.
+//! its parts mean. A page that goes on ([`scripted`]) looks the same and has a script besides.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use measure::foreign::document;
 
-use super::style::{self, SHEET};
+use crate::style::{self, SHEET};
 
 /// What the browser may do with a page: apply its style sheet and show pictures that are in it.
 /// A page that somebody else's words got into could not run or fetch anything either.
@@ -79,6 +79,44 @@ pub fn page(title: &str, lead: Markup, sections: &[Section]) -> String {
 
 /// The same in another language, by its code.
 pub fn page_in(language: &str, title: &str, lead: Markup, sections: &[Section]) -> String {
+    let head = html! {
+        meta http-equiv="Content-Security-Policy" content=(POLICY);
+        title { (title) }
+        style { (PreEscaped(SHEET)) }
+    };
+    let foot = html! {
+        "Written by ringside " (env!("CARGO_PKG_VERSION"))
+        ". This page runs no script and fetches nothing."
+    };
+    whole(language, head, lead, sections, foot)
+}
+
+/// What a page has that changes while somebody looks at it. What it may do is not said in it: its
+/// server says that in `Content-Security-Policy`.
+#[derive(Clone, Copy, Debug)]
+pub struct Script<'a> {
+    /// Its styles, besides those of all pages.
+    pub sheet: &'a str,
+    /// The program.
+    pub text: &'a str,
+    /// What stands at the end of the page.
+    pub foot: &'a str,
+}
+
+/// A page with a script.
+pub fn scripted(title: &str, lead: Markup, sections: &[Section], script: &Script<'_>) -> String {
+    let head = html! {
+        title { (title) }
+        style { (PreEscaped(SHEET)) (PreEscaped(script.sheet)) }
+    };
+    let foot = html! {
+        (script.foot)
+        script { (PreEscaped(script.text)) }
+    };
+    whole("en", head, lead, sections, foot)
+}
+
+fn whole(language: &str, head: Markup, lead: Markup, sections: &[Section], foot: Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang=(language) {
@@ -86,9 +124,7 @@ pub fn page_in(language: &str, title: &str, lead: Markup, sections: &[Section]) 
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                title { (title) }
-                style { (PreEscaped(SHEET)) }
+                (head)
             }
             body {
                 (style::shapes())
@@ -104,10 +140,7 @@ pub fn page_in(language: &str, title: &str, lead: Markup, sections: &[Section]) 
                             div.body { (section.body) }
                         }
                     }
-                    footer {
-                        "Written by ringside " (env!("CARGO_PKG_VERSION"))
-                        ". This page runs no script and fetches nothing."
-                    }
+                    footer { (foot) }
                 }
             }
         }

@@ -4,14 +4,14 @@ use maud::{Markup, html};
 
 use super::axis::{Axis, Ruler, Scale, tick};
 use super::frame::Frame;
-use crate::html::style;
+use crate::style;
 
 /// The height of a plot, of one of many, and of a spark, in pixels.
-const HEIGHT: f64 = 300.0;
+pub(super) const HEIGHT: f64 = 300.0;
 const HEIGHT_SMALL: f64 = 96.0;
 const HEIGHT_SPARK: f64 = 22.0;
 /// The room under a plot for its numbers, in pixels.
-const NUMBERS: f64 = 26.0;
+pub(super) const NUMBERS: f64 = 26.0;
 /// A curve with more points than this has a shape at some of them only.
 const SHAPES_MAX: usize = 24;
 
@@ -139,9 +139,9 @@ pub fn multiples(
 }
 
 /// What stands between the axes of a figure, and above them.
-struct Drawn {
-    legend: Markup,
-    chart: Markup,
+pub(super) struct Drawn {
+    pub(super) legend: Markup,
+    pub(super) chart: Markup,
 }
 
 /// A figure with its title and the names of its axes, around what is drawn in a frame that is
@@ -157,14 +157,23 @@ fn figure(
     let Some(frame) = fit((x, y), series, height) else {
         return html! {};
     };
-    let Drawn { legend, chart } = draw(&frame);
+    framed(title, more, (&x.name, &y.name), draw(&frame))
+}
+
+/// What is drawn, under its title and beside the names of its axes.
+pub(super) fn framed(
+    title: &str,
+    more: &str,
+    (x, y): (&str, &str),
+    Drawn { legend, chart }: Drawn,
+) -> Markup {
     html! {
         figure.plot {
             figcaption { (title) @if !more.is_empty() { small { (more) } } }
             (legend)
-            p.upwards { "↑ " (y.name) }
+            p.upwards { "↑ " (y) }
             (chart)
-            p.along { (x.name) " →" }
+            p.along { (x) " →" }
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Plots as SVG inside a page: lines, distributions, intervals, small multiples, sparks.
+//! Plots as SVG inside a page: lines, distributions, intervals, small multiples, sparks, and plots
+//! that a script fills.
 //!
 //! The curves are stretched to the width that there is, text and shapes are not: x is written in
 //! percent and y in pixels, and only what is drawn inside [`frame::stretched`] has a coordinate
@@ -8,10 +9,12 @@
 //! of a [`page`](super::page::page()).
 
 mod axis;
+mod blank;
 mod frame;
 mod intervals;
 mod lines;
 
 pub use axis::{Axis, Scale};
+pub use blank::{Blank, Fitted, fitted};
 pub use intervals::{Interval, Reference, intervals};
 pub use lines::{Curve, Line, Series, lines, multiples, percentiles, spark};

@@ -5,7 +5,7 @@ use std::fs;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::child::{Folder, Server, assert_says, comparison_of_ours, ringside};
+use super::child::{Folder, Server, assert_says, comparison_of_ours, ringside, until};
 use super::pty::InTerminal;
 
 const SMALL: (u16, u16) = (40, 10);
@@ -38,6 +38,7 @@ fn another_size_is_drawn_anew_while_the_run_goes_on() {
     let mut run = InTerminal::start(LARGE, &words);
     run.until_it_shows(&["response time", CORNER, "p99 "]);
     run.resize(SMALL);
+    until("the charts are gone", || !run.screen().contains(CORNER));
     run.until_it_shows(&["p99 ", "errors "]);
     run.resize(LARGE);
     run.until_it_shows(&["response time", CORNER]);

@@ -35,6 +35,7 @@ mod pack;
 #[path = "../../../tests/patterns.rs"]
 mod patterns;
 mod peers;
+mod pipelines;
 #[path = "../../../tests/ports.rs"]
 mod ports;
 mod processes;

@@ -2,10 +2,13 @@
 //!
 //! Knows nothing of how checks are made or of what a verdict makes of them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a finding does to the figures it is about. Ordered from mild to severe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// A reader has to know it; the figures stand.
@@ -17,7 +20,9 @@ pub enum Severity {
 }
 
 /// What was looked at. In the order in which checks are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Check {
     /// Whether exchanges completed, and how many failed.
@@ -89,7 +94,7 @@ pub enum Check {
 }
 
 /// Something that was found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// What was looked at.
     pub check: Check,
@@ -101,8 +106,6 @@ pub struct Finding {
 
 /// The first sentence of that severity.
 pub fn first(findings: &[Finding], severity: Severity) -> Option<&str> {
-    findings
-        .iter()
-        .find(|finding| finding.severity == severity)
-        .map(|finding| finding.sentence.as_str())
+    let found = findings.iter().find(|one| one.severity == severity);
+    found.map(|finding| finding.sentence.as_str())
 }

@@ -16,7 +16,7 @@ use super::start::{SERVES, program};
 
 /// A server that waits before each answer. It lies outside of the subject's folder, so that nothing
 /// but the revision tells its builds apart.
-const SERVER: &str = r#"
+pub(crate) const SERVER: &str = r#"
 import http.server, sys, time
 class Answers(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -43,7 +43,7 @@ body = "ok"
 const BUILD: &str = "echo building $RINGSIDE_REVISION\ncp ../server.py $1/\n";
 
 /// As short as it can be.
-const GATE: &str = r#"
+pub(crate) const GATE: &str = r#"
 [gate]
 figures = ["rate"]
 rounds_max = 6

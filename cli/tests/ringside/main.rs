@@ -48,6 +48,7 @@ mod scripts;
 mod secrets;
 mod serve;
 mod signals;
+mod skill;
 #[path = "../../../tests/skip.rs"]
 mod skip;
 mod start;

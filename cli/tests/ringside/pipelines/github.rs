@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::api::{Api, OWN, TOKEN};
 use super::expressions::{filled, holds};
-use super::{WICKED, has_tools, on_path, read, root, sha, upstream};
+use super::{ATTEMPTS, WICKED, has_tools, on_path, read, root, sha, upstream};
 use crate::child::{Ended, Folder, assert_says, start};
 use crate::gate::git;
 
@@ -173,6 +173,18 @@ impl<'a> Job<'a> {
         ])
     }
 
+    /// The same, until it's decided: on a machine that is busy otherwise, nothing may be judged.
+    fn run_until_judged(&mut self) -> (Vec<Done>, i32) {
+        let mut ran = self.run();
+        for _ in 1..ATTEMPTS {
+            if self.output("verdict") != "void" {
+                break;
+            }
+            ran = self.run();
+        }
+        ran
+    }
+
     /// What the last step wrote into the file of outputs.
     fn outputs(&self) -> Map<String, Value> {
         let text = fs::read_to_string(self.folder.path("temp/output")).unwrap();
@@ -250,14 +262,11 @@ fn a_pull_request_that_is_slower_fails_with_a_summary_records_and_one_comment() 
         base: &old,
     };
     let mut job = Job::new(&upstream, &api, &event, json!({}));
-    let (done, code) = job.run();
+    let (done, code) = job.run_until_judged();
     assert_eq!(code, 99, "{}", told(&done));
     assert_says(said(&done, "Judge"), "::error::A regression is proven.");
     let summary = job.summary();
-    assert!(
-        summary.starts_with("### Performance: regression\n"),
-        "{summary}"
-    );
+    assert_says(&summary, "### Performance: regression\n");
     assert_says(&summary, &sha(&upstream, "main"));
     let report = job.output("report");
     for file in ["gate.json", "gate.md", "report.html", "comparison.json"] {
@@ -280,7 +289,7 @@ fn a_pull_request_that_is_slower_fails_with_a_summary_records_and_one_comment() 
     // The next push is quicker: the comment is another one then, and those of others aren't.
     let inputs = json!({"base": WICKED, "head": "main"});
     let mut job = Job::new(&upstream, &api, &event, inputs);
-    let (done, code) = job.run();
+    let (done, code) = job.run_until_judged();
     assert_eq!(code, 0, "{}", told(&done));
     assert_eq!(job.output("verdict"), "no_regression");
     let comments = api.by(OWN);

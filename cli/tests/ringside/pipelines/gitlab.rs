@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::{WICKED, has_tools, on_path, read, sha, upstream};
+use super::{ATTEMPTS, WICKED, has_tools, on_path, read, sha, upstream};
 use crate::child::{Ended, Folder, assert_says, start};
 use crate::gate::git;
 
@@ -70,7 +70,14 @@ fn run(shell: &str, upstream: &Folder, head: &str, given: &[(&str, &str)]) -> (F
         .env("PATH", on_path(&folder))
         .env("HOME", folder.path("home"))
         .env("RUNNER_SCRIPT", lines.join("\n"));
-    let ended = start(&mut command).end();
+    let mut ended = start(&mut command).end();
+    for _ in 1..ATTEMPTS {
+        // On a machine that is busy otherwise, nothing may be judged.
+        if ended.code != Some(4) {
+            break;
+        }
+        ended = start(&mut command).end();
+    }
     (folder, ended)
 }
 

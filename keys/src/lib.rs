@@ -1,10 +1,10 @@
 //! The keys of the TOML files, as JSON Schemas: for editors, which complete and check what is
 //! written, and for programs that write such files.
 //!
-//! They are made of the tables of the reference (`docs/src/reference/`), so an editor shows what the
-//! book says. That the book says what the readers take is held by the tests of `studies`, and that
-//! the schemas do by those of `cli`. A schema never refuses what a reader takes; what depends on
-//! several keys, the readers alone say. Knows no reader and no file but those pages.
+//! They are made of the tables of the reference (`docs/src/reference/`), so an editor shows what
+//! the book says. That the book says what the readers take is held by the tests of `studies`, and
+//! that the schemas do by those of `cli`. A schema never refuses what a reader takes; what depends
+//! on several keys, the readers alone say. Knows no reader and no file but those pages.
 #![forbid(unsafe_code)]
 
 mod page;

@@ -27,7 +27,10 @@ pub(crate) const WORDS: [(&str, &str, &[&str]); 14] = [
 const PROTOCOLS: &[&str] = &["http1", "http2", "grpc", "websocket"];
 const FIGURES: &[&str] = &["rate", "cpu", "p50", "p95", "p99", "mean", "memory"];
 const READS: &[&str] = &["wrk", "h2load", "ghz", "k6", "ringside"];
-const SIGNALS: &[&str] = &["HUP", "QUIT", "TERM", "USR1", "USR2", "WINCH"];
+const SIGNALS: &[&str] = &[
+    "HUP", "SIGHUP", "QUIT", "SIGQUIT", "TERM", "SIGTERM", "USR1", "SIGUSR1", "USR2", "SIGUSR2",
+    "WINCH", "SIGWINCH",
+];
 const FAULTS: &[&str] = &[
     "kill",
     "companion-kill",

@@ -26,7 +26,9 @@ fn every_type_of_the_reference_is_known_and_every_word_stands_there() {
         let found = all.any(|table| table.rows.iter().any(|row| row.key == key));
         assert!(found, "{heading} has no {key}");
         for word in words {
-            let stands = PAGES.iter().any(|page| page.contains(word));
+            let stands = PAGES
+                .iter()
+                .any(|page| page.contains(word.trim_start_matches("SIG")));
             assert!(stands, "{heading}, {key}: {word}");
         }
     }

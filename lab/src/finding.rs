@@ -2,14 +2,12 @@
 //!
 //! Knows nothing of how checks are made or of what a verdict makes of them.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a finding does to the figures it is about. Ordered from mild to severe.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(schemars::JsonSchema)]
 pub enum Severity {
     /// A reader has to know it; the figures stand.
     Caution,
@@ -20,10 +18,9 @@ pub enum Severity {
 }
 
 /// What was looked at. In the order in which checks are shown.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(schemars::JsonSchema)]
 pub enum Check {
     /// Whether exchanges completed, and how many failed.
     Errors,
@@ -94,7 +91,7 @@ pub enum Check {
 }
 
 /// Something that was found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Finding {
     /// What was looked at.
     pub check: Check,

@@ -63,8 +63,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A repository of a server: `main` and the older `quick` answer at once, a branch with a wicked name
-/// waits before each answer, `merged` is what comes of both, and `broken` can't be built.
+/// A repository of a server: `main` and the older `quick` answer at once, a branch with a wicked
+/// name waits before each answer, `merged` is what comes of both, and `broken` can't be built.
 fn upstream() -> Folder {
     let folder = repository();
     for words in [

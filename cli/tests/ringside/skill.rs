@@ -15,8 +15,8 @@ use super::gate::{git, repository};
 use super::start::{SERVES, program};
 
 /// A command of the page, and how it is made short: what stands there instead of what, and what is
-/// said besides. Then the exit codes that the page has for it: a busy machine may make figures void,
-/// or cross a threshold of time, but nothing else.
+/// said besides. Then the exit codes that the page has for it: a busy machine may make figures
+/// void, or cross a threshold of time, but nothing else.
 struct Told {
     command: &'static str,
     instead: &'static [(&'static str, &'static str)],
@@ -142,6 +142,9 @@ fn place() -> Folder {
     }
     git(&folder, &["add", "--all"]);
     git(&folder, &["commit", "--quiet", "--message=x"]);
+    // What commands write here is no change of the server.
+    let written = "/.scratch\n/capacity\n/compared\n/pack.tar.xz\n/run.json\n/sessions\n";
+    folder.write(".git/info/exclude", written);
     super::history::sessions(&folder, 12, 5);
     folder
 }
@@ -246,84 +249,86 @@ fn every_exit_code_of_the_page_comes_when_the_page_says() {
     assert_eq!(untried.len(), 9);
     let (folder, server) = (Folder::new(), Server::start(&[]));
     let sessions = super::history::sessions(&folder, 12, 5);
+    let (good, bad) = (server.at("/"), server.at("/status/500"));
+    broken(&folder);
     for (code, line) in [
         (
             0,
-            format!(
-                "ringside run -n 20 --threshold 'errors<=0%' {}",
-                server.at("/")
-            ),
+            format!("ringside run -n 20 --threshold 'errors<=0%' {good}"),
         ),
         (
             99,
-            format!(
-                "ringside run -n 20 --threshold 'errors<0.1%' {}",
-                server.at("/status/500")
-            ),
+            format!("ringside run -n 20 --threshold 'errors<0.1%' {bad}"),
         ),
-        (
-            4,
-            format!("ringside run -n 3 --threshold 'p99<1h' {}", server.at("/")),
-        ),
+        (4, format!("ringside run -n 3 --threshold 'p99<1h' {good}")),
         (
             5,
             format!("ringside diff {sessions}/day-00 {sessions}/day-01"),
         ),
         (1, format!("ringside run -n 1 http://{}", nobody())),
         (2, "ringside run --nonsense".to_owned()),
+        (3, "ringside compare test.toml -o compared".to_owned()),
     ] {
-        let ended = typed(&folder, &line);
-        assert_eq!(
-            ended.code,
-            Some(code),
-            "{line}\n{}\n{}",
-            ended.stdout,
-            ended.stderr
-        );
+        let mut ended = typed(&folder, &line);
+        // On a machine that is busy otherwise, any figure may be void.
+        for _ in 1..20 {
+            if code != 0 || ended.code != Some(4) {
+                break;
+            }
+            ended = typed(&folder, &line);
+        }
+        let said = format!("{line}\n{}\n{}", ended.stdout, ended.stderr);
+        assert_eq!(ended.code, Some(code), "{said}");
         untried.remove(&code);
     }
+    assert!(fs::exists(folder.path("compared/rounds/ours/001.json")).unwrap());
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let lines = folder.path("intervals");
-        let url = server.at("/");
-        let words = [
-            "run",
-            "-d",
-            "10m",
-            "--format",
-            "json",
-            "--intervals",
-            &lines,
-            &url,
-        ];
-        let running = start(&mut command(&words));
-        until("a second is told", || {
-            fs::read_to_string(&lines).is_ok_and(|text| text.lines().count() > 1)
-        });
-        running.signal(signal);
-        let ended = running.end();
+        let ended = stopped(&folder, &good, signal);
         assert_eq!(ended.code, Some(code), "{}", ended.stderr);
         assert!(ended.record()["exchanges"]["completed"].as_u64() > Some(0));
-        fs::remove_file(&lines).unwrap();
         untried.remove(&code);
     }
-    let file = comparison_of_ours(&folder, "", SOME_ROWS_FAIL);
-    fs::create_dir(folder.path("subjects/broken")).unwrap();
-    let broken = fs::read_to_string(folder.path("subjects/ours/subject.toml")).unwrap();
-    folder.write(
-        "subjects/broken/subject.toml",
-        &broken.replace("exec", "exit 7;"),
-    );
-    let text = fs::read_to_string(&file).unwrap();
-    fs::write(&file, text.replace("[\"ours\"]", "[\"ours\", \"broken\"]")).unwrap();
-    let ended = typed(&folder, "ringside compare test.toml -o compared");
-    assert_eq!(ended.code, Some(3), "{}\n{}", ended.stdout, ended.stderr);
-    assert!(fs::exists(folder.path("compared/rounds/ours/001.json")).unwrap());
-    untried.remove(&3);
     assert_eq!(untried, BTreeSet::new());
 }
 
+/// Writes a comparison of a server with one that doesn't start.
+fn broken(folder: &Folder) {
+    let file = comparison_of_ours(folder, "", NEXT_TO_NOTHING);
+    let ours = fs::read_to_string(folder.path("subjects/ours/subject.toml")).unwrap();
+    fs::create_dir(folder.path("subjects/broken")).unwrap();
+    folder.write(
+        "subjects/broken/subject.toml",
+        &ours.replace("exec", "exit 7;"),
+    );
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("[\"ours\"]", "[\"ours\", \"broken\"]")).unwrap();
+}
+
+/// A run that a signal stops when something was measured.
+fn stopped(folder: &Folder, url: &str, signal: Signal) -> Ended {
+    let lines = folder.path("intervals");
+    let words = [
+        "run",
+        "-d",
+        "10m",
+        "--format",
+        "json",
+        "--intervals",
+        &lines,
+        url,
+    ];
+    let running = start(&mut command(&words));
+    until("a second is told", || {
+        fs::read_to_string(&lines).is_ok_and(|text| text.lines().count() > 1)
+    });
+    running.signal(signal);
+    let ended = running.end();
+    fs::remove_file(&lines).unwrap();
+    ended
+}
+
 /// A comparison that measures next to nothing.
-const SOME_ROWS_FAIL: &str = "rounds = 1\naa = false\nceiling = false\n[workload]\n\
+const NEXT_TO_NOTHING: &str = "rounds = 1\naa = false\nceiling = false\n[workload]\n\
                               connections = 1\nwindow = \"20ms\"\nsettle = \"1ms\"\n\
                               warm_up = \"1ms\"\n";
 

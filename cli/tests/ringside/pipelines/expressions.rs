@@ -1,6 +1,6 @@
 //! The part of GitHub's expressions that the action is written in: names in contexts, texts,
-//! `==`, `!=`, `&&`, `||`, `format('…', …)`. Whatever else stands there is refused, and so is a name
-//! that leads nowhere, which GitHub would take for an empty text.
+//! `==`, `!=`, `&&`, `||`, `format('…', …)`. Whatever else stands there is refused, and so is a
+//! name that leads nowhere, which GitHub would take for an empty text.
 
 use std::iter::Peekable;
 use std::vec::IntoIter;

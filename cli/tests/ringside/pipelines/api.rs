@@ -109,7 +109,7 @@ fn done(request: &str, body: &Value, comments: &mut Vec<Value>, writes: bool) ->
         }
         (Some("PATCH"), None, Some(id), Some(text)) => {
             let mut all = comments.iter_mut();
-            match all.find(|comment| comment["id"].to_string() == id) {
+            match all.find(|comment| comment["id"].as_u64() == id.parse().ok()) {
                 Some(comment) => {
                     comment["body"] = Value::from(text);
                     (200, json!({}))

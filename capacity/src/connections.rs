@@ -8,6 +8,7 @@
 //! twice as many are tried once, at the edge, only to know whether the answer is the subject's or
 //! that of so few connections.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The search adds no connections beyond this many.
@@ -21,7 +22,7 @@ const SOONER: f64 = 0.8;
 const TRIES_MAX: u32 = 3;
 
 /// That the number of connections, and not the subject, was the limit.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limited {
     /// The connections of the search.
     pub connections: u32,

@@ -6,6 +6,7 @@ use lab::sample::Sample;
 use load::Record;
 use measure::host::Host;
 use measure::time::utc_stamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statistics::Spread;
 use statistics::format::per_second;
@@ -31,7 +32,7 @@ pub use steps::StepFound;
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The capacities of one target, or of the rows of a comparison.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Capacities {
     /// The version of this structure.
     pub schema_version: u32,
@@ -87,7 +88,7 @@ pub struct Capacities {
 }
 
 /// Something that can be concluded.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Conclusion {
     /// In a sentence.
     pub says: String,
@@ -96,7 +97,7 @@ pub struct Conclusion {
 }
 
 /// The capacity of one subject.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RowCapacity {
     /// Its name, or its URL.
     pub name: String,
@@ -136,7 +137,7 @@ pub struct RowCapacity {
 }
 
 /// One probe.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// Its number, from 1; its record is `rounds/<row>/<number>.json`.
     pub number: u32,
@@ -181,7 +182,7 @@ pub struct Point {
 }
 
 /// All probes of one rate.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CurvePoint {
     /// Exchanges per second that were asked for.
     pub rate: f64,
@@ -204,7 +205,7 @@ pub struct CurvePoint {
 }
 
 /// Where a curve bends most.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Knee {
     /// The rate, exchanges per second.
     pub rate: f64,
@@ -213,7 +214,7 @@ pub struct Knee {
 }
 
 /// A capacity as a multiple of the baseline's, from the ends of both intervals.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ratio {
     /// Whose.
     pub name: String,

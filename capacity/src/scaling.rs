@@ -5,6 +5,7 @@
 //! drift of the machine is not mistaken for the law. A run in which the generator was the limit
 //! says nothing about the subject and is left out of the fit.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statistics::usl::{self, Usl};
 
@@ -14,7 +15,7 @@ use super::Goal;
 pub(super) const ROUNDS: u32 = 3;
 
 /// Throughput over connections.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scaling {
     /// What was measured, in the order of measuring.
     pub points: Vec<ScalingPoint>,
@@ -28,7 +29,7 @@ pub struct Scaling {
 }
 
 /// One run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScalingPoint {
     /// Over so many connections.
     pub connections: u32,

@@ -25,6 +25,7 @@
 //! are then confirmed anew, once. If neither gives way the search ends as *contradicted*, and what
 //! held below is a lower bound.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
@@ -49,7 +50,7 @@ const CURVE_BELOW: [f64; 4] = [0.25, 0.5, 0.8, 0.9];
 const CURVE_ABOVE: [f64; 1] = [1.2];
 
 /// What bounds a search.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
     /// The rate that is tried first, exchanges per second.
     pub from: f64,
@@ -68,7 +69,7 @@ pub struct Limits {
 }
 
 /// What a probe is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// The rate is doubled, or halved, until the bracket has two ends.
@@ -100,7 +101,7 @@ pub struct Probe {
 }
 
 /// What a probe came to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The rate held.
@@ -121,7 +122,7 @@ pub enum Step {
 }
 
 /// What a search has found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Found {
     /// The highest rate that held, below the lowest that did not.
     pub held: Option<Edge>,
@@ -140,7 +141,7 @@ pub struct Found {
 }
 
 /// An end of the bracket.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Edge {
     /// Exchanges per second.
     pub rate: f64,
@@ -153,7 +154,7 @@ pub struct Edge {
 }
 
 /// How a search ended, which says what its result is worth.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// The capacity lies between the two ends.

@@ -1,7 +1,9 @@
-//! `ringside schema`: the JSON Schema of what the program writes for other programs.
+//! `ringside schema`: the JSON Schema of what the program writes for other programs, and of the
+//! files that people write for it.
 
 use explain::nearest;
 use measure::foreign::Foreign;
+use report::schema_of;
 
 use crate::args::schema::Schema as Arguments;
 use crate::exit::{Exit, Failure};
@@ -20,7 +22,7 @@ pub struct Schema {
 }
 
 /// All of them.
-pub(crate) static SCHEMAS: [Schema; 5] = [
+pub(crate) static SCHEMAS: [Schema; 14] = [
     Schema {
         name: "record",
         about: "what run --format json prints, and rounds keep as `record`",
@@ -45,6 +47,51 @@ pub(crate) static SCHEMAS: [Schema; 5] = [
         name: "doctor",
         about: "what doctor --format json prints",
         text: doctor::schema,
+    },
+    Schema {
+        name: "report",
+        about: "a comparison's report.json, which report --format json prints",
+        text: schema_of::<report::Report>,
+    },
+    Schema {
+        name: "capacity",
+        about: "the same of capacity: capacity.json",
+        text: schema_of::<capacity::Capacities>,
+    },
+    Schema {
+        name: "sweep",
+        about: "the same of a comparison with [sweep]: sweep.json",
+        text: schema_of::<studies::sweep::Sweep>,
+    },
+    Schema {
+        name: "trials",
+        about: "the same of compare --trials: trials.json",
+        text: schema_of::<studies::trials::Trials>,
+    },
+    Schema {
+        name: "gate",
+        about: "what gate --format json prints, gate.json",
+        text: schema_of::<gate::Found>,
+    },
+    Schema {
+        name: "history",
+        about: "what history --format json prints",
+        text: schema_of::<history::History>,
+    },
+    Schema {
+        name: "comparison-file",
+        about: "a comparison's TOML file, for editors",
+        text: keys::comparison,
+    },
+    Schema {
+        name: "subject-file",
+        about: "a subject.toml, for editors",
+        text: keys::subject,
+    },
+    Schema {
+        name: "gate-file",
+        about: "a gate.toml, for editors",
+        text: keys::gate,
     },
 ];
 

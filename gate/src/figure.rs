@@ -2,11 +2,14 @@
 
 use lab::judging::at_equal_rate;
 use lab::verdict::Metric;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statistics::format::{bytes, per_second, time_us};
 
 /// A figure, by the name that it has in `[judge]` of a comparison, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
     /// Requests a second, in a closed loop.

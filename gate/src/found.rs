@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use lab::manifest::{Manifest, Outcome, RowFacts};
 use lab::round::Round;
 use load::Signal;
+use schemars::JsonSchema;
 use serde::Serialize;
 use statistics::format;
 
@@ -16,7 +17,7 @@ use crate::sides::{BASE, HEAD, Revision};
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// What came of it, as a word for programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The head is worse, by as much as counts.
@@ -38,7 +39,7 @@ pub enum Verdict {
 }
 
 /// One side.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Side {
     /// How sentences call it.
     pub label: String,
@@ -47,7 +48,7 @@ pub struct Side {
 }
 
 /// A figure of both sides.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FigureFound {
     /// The median of the base's rounds, in the unit of the figure: 1/s, µs or bytes.
     pub base: Option<f64>,
@@ -59,7 +60,7 @@ pub struct FigureFound {
 }
 
 /// What a gate found.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Found {
     /// The version of this structure.
     pub schema_version: u32,

@@ -8,6 +8,7 @@
 //! error of 5 %, whatever is looked at first. Pure functions of samples.
 
 use lab::verdict::{self, Basis, Kind, Side};
+use schemars::JsonSchema;
 use serde::Serialize;
 use statistics::sequential::Looks;
 use statistics::{ALPHA, Pair, ROUNDS_MIN, Ratio, holm};
@@ -27,7 +28,7 @@ pub(crate) struct Asked<'a> {
 }
 
 /// What can be said of a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// The head is worse, by as much as counts.
@@ -43,7 +44,7 @@ pub enum State {
 }
 
 /// A figure, judged.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Judged {
     /// The figure.
     pub figure: Figure,

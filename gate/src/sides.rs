@@ -7,6 +7,7 @@ use lab::event::Observer;
 use lab::given::{self, Given, Server};
 use lab::scaffold::Refused;
 use load::Stop;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::Error;
@@ -50,7 +51,7 @@ pub enum Asked {
 }
 
 /// Which commit a side is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Revision {
     /// The commit.
     pub commit: String,

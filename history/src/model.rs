@@ -1,6 +1,7 @@
 //! What a history says, as programs read it.
 
 use lab::verdict::Metric;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statistics::change::Course;
 use supervisor::document::indented;
@@ -9,7 +10,7 @@ use supervisor::document::indented;
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// Sessions over time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct History {
     /// The version of this structure in JSON.
     pub schema_version: u32,
@@ -20,7 +21,7 @@ pub struct History {
 }
 
 /// Something that was left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
     /// A file or a folder.
     pub what: String,
@@ -29,7 +30,7 @@ pub struct LeftOut {
 }
 
 /// Sessions that measured the same on the same host.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     /// The comparison's name, or what a run loaded.
     pub name: String,
@@ -50,7 +51,7 @@ pub struct Group {
 }
 
 /// A session, whatever it measured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionFacts {
     /// Where its records are.
     pub place: String,
@@ -65,7 +66,7 @@ pub struct SessionFacts {
 }
 
 /// A row's figure in each session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
     /// The row.
     pub row: String,
@@ -88,7 +89,7 @@ pub struct Figure {
 }
 
 /// A figure in one session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// Which session of the group, from 0.
     pub session: usize,
@@ -103,7 +104,7 @@ pub struct Point {
 }
 
 /// A figure by itself, with all that the host did in it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Absolute {
     /// The median of the rounds.
     pub median: f64,
@@ -114,7 +115,7 @@ pub struct Absolute {
 }
 
 /// A change that is proven.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// Whether it came at once or little by little.
     pub course: Course,
@@ -143,7 +144,7 @@ pub struct Change {
 }
 
 /// Whether a row is the same program in two sessions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "is", content = "why", rename_all = "snake_case")]
 pub enum Program {
     /// It is: something else changed the figure.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// What a finding does to the figures it is about. Ordered from mild to severe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(schemars::JsonSchema)]
 pub enum Severity {
     /// A reader has to know it; the figures stand.
     Caution,
@@ -19,6 +20,7 @@ pub enum Severity {
 /// What was looked at. In the order in which checks are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(schemars::JsonSchema)]
 pub enum Check {
     /// Whether exchanges completed, and how many failed.
     Errors,
@@ -89,7 +91,7 @@ pub enum Check {
 }
 
 /// Something that was found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Finding {
     /// What was looked at.
     pub check: Check,
@@ -101,8 +103,6 @@ pub struct Finding {
 
 /// The first sentence of that severity.
 pub fn first(findings: &[Finding], severity: Severity) -> Option<&str> {
-    findings
-        .iter()
-        .find(|finding| finding.severity == severity)
-        .map(|finding| finding.sentence.as_str())
+    let found = findings.iter().find(|one| one.severity == severity);
+    found.map(|finding| finding.sentence.as_str())
 }

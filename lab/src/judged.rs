@@ -219,7 +219,7 @@ fn further(setup: &Setup) -> Vec<Metric> {
 }
 
 /// What the baseline seems to differ from itself by in one figure, as a share.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Floor {
     /// The figure.
     pub metric: Metric,

@@ -57,7 +57,7 @@ pub struct Manifest {
 }
 
 /// What was asked for besides the file: a comparison is resumed with the same.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Asked {
     /// Rounds in place of the file's.
     pub rounds: Option<u32>,
@@ -122,7 +122,7 @@ impl Manifest {
 }
 
 /// How the measuring was set up: everything needed to do it again.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Setup {
     /// The comparison's name.
     pub name: String,
@@ -185,7 +185,7 @@ pub struct Setup {
 }
 
 /// What is known of a row besides its rounds.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RowFacts {
     /// Its name.
     pub name: String,
@@ -240,7 +240,7 @@ pub struct RowFacts {
 }
 
 /// A warm-up that was cut short.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Cold {
     /// Seconds that its subject needs.
     pub needed_s: f64,
@@ -249,7 +249,7 @@ pub struct Cold {
 }
 
 /// The first process of a server that ran before it was measured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ProcessFacts {
     /// Its number.
     pub pid: u32,
@@ -271,7 +271,7 @@ impl ProcessFacts {
 }
 
 /// Where a server is that ran before it was measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RanBefore {
     /// On this host.
@@ -281,7 +281,7 @@ pub enum RanBefore {
 }
 
 /// What is known of a generator that is compared besides its rounds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GeneratorFacts {
     /// How it is started, before placeholders are filled in.
     pub command: String,
@@ -290,7 +290,7 @@ pub struct GeneratorFacts {
 }
 
 /// What was seen of a subject under load besides its rounds.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Profile {
     /// The flame graph, in the comparison's folder; its stacks are beside it, folded.
     pub flame_graph: Option<PathBuf>,
@@ -307,6 +307,7 @@ pub struct Profile {
 /// What a row is there for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(schemars::JsonSchema)]
 pub enum Role {
     /// It is compared.
     #[default]
@@ -342,7 +343,7 @@ impl Role {
 }
 
 /// How it went for a row.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Outcome {
     /// It was measured.

@@ -12,7 +12,7 @@ use toml::Spanned;
 const POINTS_MAX: usize = 64;
 
 /// The setting that a sweep changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Key {
     /// How many connections there are.

@@ -11,7 +11,7 @@ use supervisor::watch::subject::SubjectUse;
 use crate::finding::{Finding, Severity, first};
 
 /// One round of one subject.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Sample {
     /// The round, from 1.
     pub round: u32,
@@ -67,7 +67,7 @@ pub struct Sample {
 }
 
 /// One round of a generator that is compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Generating {
     /// Its processor time for each exchange that the server counted, in microseconds.
     pub cpu_us_per_exchange: Option<f64>,

@@ -3,11 +3,12 @@
 
 use lab::round::Round;
 use lab::verdict::Metric;
+use schemars::JsonSchema;
 use serde::Serialize;
 use statistics::Spread;
 
 /// One round of a row on the time of the whole comparison.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Lap {
     /// The round, from 1.
     pub round: u32,

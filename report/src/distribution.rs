@@ -2,6 +2,7 @@
 //! histograms merged, never their percentiles averaged.
 
 use measure::histogram::Histogram;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Points for each nine of a percentile.
@@ -13,7 +14,7 @@ const NINES_MAX: u32 = 7;
 const BEYOND_MIN: f64 = 3.0;
 
 /// The distribution of a row's response times.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Distribution {
     /// How many exchanges it is of.
     pub exchanges: u64,
@@ -22,7 +23,7 @@ pub struct Distribution {
 }
 
 /// A quantile of the response time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Quantile {
     /// The share of exchanges, from 0 to below 1.
     pub share: f64,

@@ -3,6 +3,7 @@
 use faults::{Injected, cost::Cost};
 use lab::round::Round;
 use load::Record;
+use schemars::JsonSchema;
 use serde::Serialize;
 use statistics::Spread;
 use statistics::format::{count, digits, percent, time_us};
@@ -10,7 +11,7 @@ use statistics::format::{count, digits, percent, time_us};
 use super::Row;
 
 /// A fault and what it cost a row: medians of the rounds, with the lowest and the highest.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FaultFound {
     /// The phase in which it came; null where a round is one window.
     pub phase: Option<String>,
@@ -54,7 +55,7 @@ pub struct FaultFound {
 }
 
 /// A second of a row's rounds: medians.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Second {
     /// Seconds from the beginning of the window to its middle.
     pub at_s: f64,

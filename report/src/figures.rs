@@ -8,6 +8,7 @@ use lab::manifest::Setup;
 use lab::sample::{Generating, Sample};
 use lab::verdict::Metric;
 use measure::record::Lost;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statistics::Spread;
 use statistics::format::{bytes, count, digits, per_second, percent, time_us};
@@ -15,7 +16,7 @@ use statistics::format::{bytes, count, digits, per_second, percent, time_us};
 use super::Row;
 
 /// A row's rounds put together.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
     /// How many rounds.
     pub rounds: usize,
@@ -57,7 +58,7 @@ pub struct Figures {
 }
 
 /// The rounds of a generator that is compared put together.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GeneratingFigures {
     /// Its processor time for each exchange that the server counted, in microseconds.
     pub cpu_us_per_exchange: Option<Spread>,

@@ -48,6 +48,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use measure::host::Host;
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 pub use course::Lap;
@@ -57,7 +58,7 @@ pub use faulted::{FaultFound, Second};
 pub use figures::Figures;
 pub use files::{files, for_pipelines};
 pub use html::{Enclosed, html};
-pub use json::json;
+pub use json::{json, schema_of};
 pub use markdown::markdown;
 pub use phases::{Condition, PhaseFound};
 pub use resources::Resources;
@@ -88,7 +89,7 @@ const WAITED_MAX: f64 = 0.10;
 const OTHERS_BUSY_MAX: f64 = 0.02;
 
 /// What a comparison found.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Report {
     /// The version of this structure in JSON.
     pub schema_version: u32,
@@ -124,7 +125,7 @@ pub struct Report {
 }
 
 /// A subject's part of the report.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Row {
     /// What is known of it besides its rounds; in JSON its fields stand among these.
     #[serde(flatten)]
@@ -140,6 +141,7 @@ pub struct Row {
     /// The same by further metrics, such as the processor time of each exchange.
     pub further: Vec<Judgement>,
     /// What a reader of its figures must know.
+    #[schemars(with = "Vec<String>")]
     pub notes: Vec<Note>,
     /// What its processes used; null where none was measured.
     pub resources: Option<Resources>,

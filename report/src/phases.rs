@@ -2,6 +2,7 @@
 
 use lab::round::{PhaseRun, Round};
 use lab::sample::Sample;
+use schemars::JsonSchema;
 use serde::Serialize;
 use statistics::Spread;
 use statistics::format::{count, percent, time_us};
@@ -9,7 +10,7 @@ use statistics::format::{count, percent, time_us};
 use super::Figures;
 
 /// A phase of a row.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PhaseFound {
     /// The phase's name.
     pub name: String,
@@ -28,7 +29,7 @@ pub struct PhaseFound {
 }
 
 /// A condition of a phase over all rounds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Condition {
     /// As it was written.
     pub wanted: String,

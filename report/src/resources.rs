@@ -3,6 +3,7 @@
 
 use lab::manifest::Profile;
 use lab::round::Round;
+use schemars::JsonSchema;
 use serde::Serialize;
 use statistics::Spread;
 use statistics::format::{bytes, count, digits, give_or_take, percent, time_us};
@@ -17,7 +18,7 @@ const CALLS_NAMED_MAX: usize = 4;
 const CALLS_EACH_MIN: f64 = 0.01;
 
 /// What a row's processes used. Null where it could not be seen in every round.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Resources {
     /// Processor time in user mode per exchange, in microseconds.
     pub user_us_per_exchange: Option<Spread>,

@@ -9,6 +9,7 @@ use lab::round::Round;
 use lab::sample::Sample;
 use lab::steps::{self, StepRounds};
 use lab::verdict::{Judgement, Metric};
+use schemars::JsonSchema;
 use serde::Serialize;
 use statistics::Spread;
 
@@ -19,7 +20,7 @@ use super::{Distribution, Report, Row, standing};
 pub(crate) const TIMES: [Metric; 2] = [Metric::ResponseTimeP50, Metric::ResponseTimeP99];
 
 /// One request of a mix in a row's rounds.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StepFigures {
     /// What the workload calls it; `(others)` for all beyond the first 64 names.
     pub name: String,

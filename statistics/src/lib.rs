@@ -23,6 +23,7 @@ mod units;
 mod unpaired;
 pub mod usl;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use random::Random;
@@ -39,7 +40,7 @@ pub const ROUNDS_MIN: usize = 3;
 pub const RESAMPLES: usize = 10_000;
 
 /// The median of the rounds with the lowest and the highest of them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
     /// The middle of the rounds; the mean of the two middle ones where their number is even.
     pub median: f64,

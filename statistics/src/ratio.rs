@@ -16,6 +16,7 @@
 //! would lie among the last few resamples because the confidence is high, it is Student's. Tests
 //! simulate the coverage of both.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::distribution::{normal_above, normal_below, student_quantile, student_tails};
@@ -41,7 +42,7 @@ pub struct Pair {
 }
 
 /// How many times as large one subject's figure is as another's.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ratio {
     /// The geometric mean of the ratios.
     pub centre: f64,
@@ -63,7 +64,7 @@ pub struct Ratio {
 }
 
 /// How an interval was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// Expanded bootstrap percentile interval of the mean log-ratio.

@@ -14,6 +14,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::distribution::student_quantile;
@@ -30,7 +31,7 @@ const BEYOND_MAX: f64 = 2.0;
 const RESAMPLES: usize = 2_000;
 
 /// A figure with its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// The best value.
     pub value: f64,
@@ -41,7 +42,7 @@ pub struct Estimate {
 }
 
 /// The law as it fits what was measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usl {
     /// Throughput of one, in the unit of what was measured.
     pub lambda: Estimate,

@@ -20,6 +20,7 @@ use load::{Signal, Stop};
 use measure::time::{Time, unix_seconds, utc_stamp};
 use report::pages::{File, Page};
 use report::{Report, Row, for_pipelines};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statistics::{Ratio, Spread};
 use supervisor::document;
@@ -47,7 +48,7 @@ pub struct Wanted {
 }
 
 /// What came of trials.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trials {
     /// The version of this structure.
     pub schema_version: u32,
@@ -70,7 +71,7 @@ pub struct Trials {
 }
 
 /// One comparison.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
     /// Its number, from 1.
     pub number: u32,
@@ -81,7 +82,7 @@ pub struct Trial {
 }
 
 /// What a comparison said of a subject.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// The subject.
     pub subject: String,
@@ -100,7 +101,7 @@ pub struct Finding {
 }
 
 /// What trials came to.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// How many comparisons ended.
     pub trials: usize,

@@ -21,7 +21,7 @@ const BINARIES_MAX: usize = 32;
 const CHUNK_BYTES: usize = 1 << 16;
 
 /// An executable file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Binary {
     /// Where it is: inside the build, or anywhere.
     pub path: PathBuf,

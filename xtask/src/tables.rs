@@ -316,6 +316,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "keys",
+        holds: "the keys of the TOML files as JSON Schemas, made of tables of the reference",
+        imports: &[],
+        test_imports: &[],
+    },
+    Crate {
         name: "output",
         holds: "what is printed: records as text and CSV, the terminal, where a report goes",
         imports: &["load", "measure", "report"],
@@ -332,6 +338,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "faultproxy",
             "gate",
             "history",
+            "keys",
             "lab",
             "live",
             "load",

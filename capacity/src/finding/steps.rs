@@ -3,13 +3,14 @@
 use lab::sample::Sample;
 use lab::steps::of_record;
 use load::Record;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statistics::Spread;
 
 use super::{Kind, Point, RowCapacity};
 
 /// One request of a mix.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepFound {
     /// What the workload calls it; `(others)` for all beyond the first 64 names.
     pub name: String,

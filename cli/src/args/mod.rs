@@ -106,7 +106,7 @@ pub(crate) enum Verb {
     Subjects(subjects::Subjects),
     /// Say what a check, a verdict, an error or an exit code means, and what to do
     Explain(explain::Explain),
-    /// Print the JSON Schema of what ringside writes for programs
+    /// Print the JSON Schema of what ringside writes for programs, or of its files
     Schema(schema::Schema),
 }
 

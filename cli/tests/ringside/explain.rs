@@ -122,6 +122,11 @@ fn printed() -> Vec<String> {
     words.extend(Feature::ALL.map(|feature| feature.name().to_owned()));
     words.extend(outcomes_of_checks());
     words.extend(words_of_claims());
+    words.extend(of_schema("gate", "Verdict"));
+    words.extend(of_schema("gate", "State"));
+    words.extend(of_schema("history", "Course"));
+    words.extend(of_schema("history", "Program"));
+    words.extend(of_schema("doctor", "State"));
     words.extend(findings_of_doctor());
     words
 }
@@ -137,6 +142,26 @@ fn variants<T: DeserializeOwned>(none_of_them: &str) -> Vec<String> {
     let quoted = known.split('`').skip(1).step_by(2);
     let names: Vec<String> = quoted.map(str::to_owned).collect();
     assert!(names.len() >= 3, "{refused}");
+    names
+}
+
+/// The names of what is only written and never read: those that its schema has.
+fn of_schema(schema: &str, name: &str) -> Vec<String> {
+    let mut schema = ringside(&["schema", schema]).record();
+    let variants = schema["$defs"][name]["oneOf"].take();
+    let of_one = |variant: &Value| {
+        let tagged = variant["properties"]["is"]["const"].as_str();
+        let listed = variant["enum"].as_array().into_iter().flatten();
+        let words = listed.chain(variant.get("const")).filter_map(Value::as_str);
+        words.chain(tagged).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let names: Vec<String> = variants
+        .as_array()
+        .expect(name)
+        .iter()
+        .flat_map(of_one)
+        .collect();
+    assert!(names.len() >= 2, "{name}: {variants}");
     names
 }
 

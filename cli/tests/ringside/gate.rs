@@ -16,7 +16,7 @@ use super::start::{SERVES, program};
 
 /// A server that waits before each answer. It lies outside of the subject's folder, so that nothing
 /// but the revision tells its builds apart.
-const SERVER: &str = r#"
+pub(crate) const SERVER: &str = r#"
 import http.server, sys, time
 class Answers(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -43,7 +43,7 @@ body = "ok"
 const BUILD: &str = "echo building $RINGSIDE_REVISION\ncp ../server.py $1/\n";
 
 /// As short as it can be.
-const GATE: &str = r#"
+pub(crate) const GATE: &str = r#"
 [gate]
 figures = ["rate"]
 rounds_max = 6
@@ -55,7 +55,7 @@ settle = "10ms"
 warm_up = "10ms"
 "#;
 
-fn git(folder: &Folder, words: &[&str]) -> String {
+pub(crate) fn git(folder: &Folder, words: &[&str]) -> String {
     let mut command = Command::new("git");
     command.args(["-c", "user.name=x", "-c", "user.email=x@example.com"]);
     command.args(words).current_dir(folder.path("."));
@@ -68,17 +68,17 @@ fn git(folder: &Folder, words: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn serve(folder: &Folder, delay: &str) {
+pub(crate) fn serve(folder: &Folder, delay: &str) {
     folder.write("server.py", &SERVER.replace("DELAY", delay));
 }
 
-fn commit(folder: &Folder) {
+pub(crate) fn commit(folder: &Folder) {
     git(folder, &["add", "--all"]);
     git(folder, &["commit", "--quiet", "--message=x"]);
 }
 
 /// A repository whose only commit is a server that answers at once.
-fn repository() -> Folder {
+pub(crate) fn repository() -> Folder {
     let folder = Folder::new();
     git(&folder, &["init", "--quiet", "--initial-branch=main"]);
     fs::create_dir(folder.path("server")).unwrap();

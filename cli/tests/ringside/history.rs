@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::child::{Folder, assert_says, ringside};
 
 /// Copies of a committed session, one a day; nginx answers half as much in the last of them.
-fn sessions(folder: &Folder, count: usize, slower: usize) -> String {
+pub(crate) fn sessions(folder: &Folder, count: usize, slower: usize) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../records");
     let file = root.join("2026-11-22-2core-kvm-6.18/lab/hello.tar.xz");
     let records = Records::open(&file, &load::Stop::new()).unwrap();

@@ -40,6 +40,7 @@ mod page;
 #[path = "../../../tests/patterns.rs"]
 mod patterns;
 mod peers;
+mod pipelines;
 #[path = "../../../tests/ports.rs"]
 mod ports;
 mod processes;
@@ -54,6 +55,7 @@ mod scripts;
 mod secrets;
 mod serve;
 mod signals;
+mod skill;
 #[path = "../../../tests/skip.rs"]
 mod skip;
 mod start;

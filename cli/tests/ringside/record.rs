@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::child::{Server, ringside};
@@ -107,6 +108,12 @@ pub(crate) fn faults(root: &Value, schema: &Value, value: &Value, place: &str) -
                 found.push(format!("{place}: {value} is not one of {rule}"));
             }
             "const" | "enum" => {}
+            "pattern" => {
+                let pattern = Regex::new(rule.as_str().unwrap()).unwrap();
+                if value.as_str().is_some_and(|text| !pattern.is_match(text)) {
+                    found.push(format!("{place}: {value} is not like {rule}"));
+                }
+            }
             "anyOf" | "oneOf" => {
                 let branches = rule.as_array().unwrap().iter();
                 let fit = branches.filter(|one| faults(root, one, value, place).is_empty());
@@ -134,11 +141,13 @@ fn nested_faults(
         ("required" | "properties" | "additionalProperties", Value::Object(members)) => {
             faults_of_members(root, keyword, rule, schema, members, place)
         }
-        ("items" | "prefixItems" | "minItems" | "maxItems", Value::Array(elements)) => {
-            faults_of_elements(root, keyword, rule, schema, elements, place)
-        }
         (
-            "required"
+            "items" | "prefixItems" | "minItems" | "maxItems" | "uniqueItems",
+            Value::Array(elements),
+        ) => faults_of_elements(root, keyword, rule, schema, elements, place),
+        (
+            "uniqueItems"
+            | "required"
             | "properties"
             | "additionalProperties"
             | "items"
@@ -214,6 +223,11 @@ fn faults_of_elements(
         }
         "maxItems" if length > rule.as_u64().unwrap() => {
             found.push(format!("{place}: more than {rule} items"));
+        }
+        "uniqueItems"
+            if (1..elements.len()).any(|at| elements[at..].contains(&elements[at - 1])) =>
+        {
+            found.push(format!("{place}: an item stands there twice"));
         }
         "items" => {
             let first = schema["prefixItems"].as_array().map_or(0, Vec::len);

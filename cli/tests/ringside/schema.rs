@@ -1,6 +1,9 @@
 //! `ringside schema`: what it prints is the committed schema, and what the program writes keeps to
 //! it.
 
+mod files;
+mod models;
+
 use std::fs::{self, File};
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};

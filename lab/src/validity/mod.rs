@@ -35,7 +35,7 @@ const PRESSURE_MAX: f64 = 0.10;
 const LOOPBACK_MTU: u32 = 65_536;
 
 /// What a check came to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "outcome", content = "what", rename_all = "snake_case")]
 pub enum Looked {
     /// All is well; the text is what was seen, in a few words.
@@ -112,7 +112,7 @@ impl Check {
 }
 
 /// One check of one row, over all its rounds; or of the host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Line {
     /// What was looked at.
     pub check: Check,

@@ -26,7 +26,7 @@ pub use words::times;
 use words::{percent_range, signed_range, times_range, trimmed};
 
 /// What is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// Requests a second, in a closed loop: more is better.
@@ -122,7 +122,7 @@ impl Metric {
 }
 
 /// What can be said, as a word for programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// This is the subject that the others are compared with.
@@ -170,15 +170,16 @@ impl Kind {
     }
 }
 
-/// What can be said about a subject beside the baseline. It is written with its kind and its whole
-/// sentence.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What can be said about a subject beside the baseline. It's written with its whole sentence.
+#[derive(Clone, Debug, PartialEq, Eq, schemars::JsonSchema)]
 pub struct Verdict {
     /// As a word for programs.
     pub kind: Kind,
     /// In words for people, without a full stop.
+    #[schemars(rename = "sentence")]
     pub says: String,
     /// What that rests on, where it rests on a ratio: rounds, starts, noise.
+    #[schemars(skip)]
     pub rests_on: Option<String>,
 }
 
@@ -194,10 +195,8 @@ impl Verdict {
 
     /// All of it as a sentence, with what it rests on in brackets.
     pub fn sentence(&self) -> String {
-        match &self.rests_on {
-            Some(rests_on) => format!("{} ({rests_on})", self.says),
-            None => self.says.clone(),
-        }
+        let rests_on = self.rests_on.as_ref().map(|what| format!(" ({what})"));
+        format!("{}{}", self.says, rests_on.unwrap_or_default())
     }
 }
 
@@ -280,7 +279,7 @@ impl Basis<'_> {
 }
 
 /// What can be said of one subject and one metric.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Judgement {
     /// What was compared.
     pub metric: Metric,

@@ -1,9 +1,10 @@
 //! What of a load came to nothing: the one account of it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What of the load came to nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Lost {
     /// Exchanges that failed, and those that were never answered.
     pub failed: u64,

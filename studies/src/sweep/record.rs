@@ -4,6 +4,7 @@
 use lab::manifest::Role;
 use lab::verdict::{Kind, Metric};
 use report::{Figures, Report, StepFigures};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statistics::format;
 use statistics::usl::{self, Usl};
@@ -16,7 +17,7 @@ use super::Key;
 pub(super) const SCHEMA_VERSION: u32 = 1;
 
 /// What a sweep found.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Sweep {
     /// The version of this structure.
     pub schema_version: u32,
@@ -47,7 +48,7 @@ pub struct Sweep {
 }
 
 /// One point of a sweep.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PointFound {
     /// The setting's value.
     pub value: f64,
@@ -58,7 +59,7 @@ pub struct PointFound {
 }
 
 /// One row at one point.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RowFound {
     /// Its name.
     pub name: String,
@@ -80,7 +81,7 @@ pub struct RowFound {
 }
 
 /// One request of a mix in a row at one point, its rounds put together.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct StepFound {
     /// What the workload calls it; `(others)` for all beyond the first 64 names.
     pub name: String,
@@ -110,7 +111,7 @@ impl StepFound {
 }
 
 /// How a row's throughput grows with the setting (the Universal Scalability Law).
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Law {
     /// The row's name.
     pub row: String,

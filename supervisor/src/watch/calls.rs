@@ -41,7 +41,7 @@ const NAMES: [&str; 26] = [
 ];
 
 /// The system calls of a subject under load.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Calls {
     /// All of them, for each exchange that completed.
     pub per_exchange: f64,

@@ -20,7 +20,7 @@ const NAME_BYTES_MAX: usize = 300;
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How a metric of the subject moved in a round.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Change {
     /// Its value before the load.
     pub before: f64,

@@ -15,7 +15,9 @@ use super::cgroup::GroupUse;
 const THREADS_ASKED_MAX: u32 = 64;
 
 /// How memory counts a page that several processes have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum SharedPages {
     /// In each of them: resident memory (VmRSS).

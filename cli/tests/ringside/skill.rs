@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -13,6 +14,9 @@ use serde_json::Value;
 use super::child::{Ended, Folder, Server, assert_says, command, comparison_of_ours, start, until};
 use super::gate::{git, repository};
 use super::start::{SERVES, program};
+
+/// For a search on a machine that does much else.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A command of the page, and how it is made short: what stands there instead of what, and what is
 /// said besides. Then the exit codes that the page has for it: a busy machine may make figures
@@ -158,7 +162,7 @@ fn typed(folder: &Folder, line: &str) -> Ended {
     let own = program.parent().expect("a folder").display();
     shell.env("PATH", format!("{own}:{path}"));
     shell.env("XDG_CACHE_HOME", folder.path(".scratch/cache"));
-    start(&mut shell).end()
+    start(&mut shell).end_within(PATIENCE)
 }
 
 #[test]

@@ -10,6 +10,10 @@ use crate::{Family, SCHEMA, Samples, Tags, Times};
 pub(super) const CONTENT_TYPE: &str = "application/vnd.google.protobuf; \
      proto=io.prometheus.client.MetricFamily; encoding=delimited";
 
+/// What is no longer counts as zero: 2^-128 s, as Prometheus' own libraries have it. Older versions
+/// take a histogram that is empty for a native one only if this is more than nothing.
+const ZERO_THRESHOLD: f64 = f64::from_bits(0x37f0_0000_0000_0000);
+
 /// Whether somebody who sends this in `Accept` wants it. The formats come in order of preference
 /// (RFC 9110 §12.5.1), and Prometheus sends this one only where native histograms are switched on.
 pub(super) fn is_wanted(accept: &[u8]) -> bool {
@@ -175,7 +179,7 @@ impl NativeHistogram {
             sample_sum: Some(times.sum_s),
             bucket: classic.collect(),
             schema: is_native.then_some(SCHEMA),
-            zero_threshold: is_native.then_some(0.0),
+            zero_threshold: is_native.then_some(ZERO_THRESHOLD),
             zero_count: is_native.then_some(times.zeros),
             positive_span,
             positive_delta,
@@ -224,6 +228,11 @@ mod tests {
         assert_eq!(deltas, [3, 4, -5]);
         let (none, _) = super::spans(&[]);
         assert_eq!((none[0].offset, none[0].length), (Some(0), Some(0)));
+    }
+
+    #[test]
+    fn the_zero_threshold_is_a_power_of_two() {
+        assert_eq!(ZERO_THRESHOLD, 2f64.powi(-128));
     }
 
     #[test]

@@ -95,7 +95,7 @@ fn prometheus_has_the_figures_of_servers_and_every_request_of_their_client() {
     if !tools.iter().all(|tool| installed(tool, "--version")) {
         return;
     }
-    let (server, folder) = (Server::start(&["--threads", "2"]), Folder::new());
+    let (server, folder) = (Server::start(&[]), Folder::new());
     let gateway = Gateway::start(&[&server.url], "");
     let ports = [server.port(), gateway.admin];
     let (_prometheus, port) = prometheus(&folder, &ports, "");
@@ -182,7 +182,7 @@ fn agrees(port: u16, (name, labels): (&str, &str), text: &str, record: &Value) {
 #[test]
 fn each_answer_of_each_protocol_is_recorded_once() {
     for engine in ["auto", "epoll"] {
-        let server = Server::start(&["--engine", engine, "--threads", "2"]);
+        let server = Server::start(&["--engine", engine]);
         let metrics = || get(server.port(), "/metrics").expect("metrics");
         metrics();
         let call = format!("grpc://{}/ringside.Echo/Echo", server.authority());

@@ -214,7 +214,7 @@ impl Browser {
         self.until(
             "it has that size and these colours",
             &format!(
-                "innerWidth == {} && matchMedia('(prefers-color-scheme: {scheme})').matches",
+                "matchMedia('(width: {}px) and (prefers-color-scheme: {scheme})').matches",
                 look.width
             ),
         );

@@ -200,8 +200,8 @@ fn says_what_the_record_says(browser: &mut Browser, record: &Value) {
 /// text that is cut or hard to read, curves that are missing.
 const FLAWS: &str = r#"(() => {
     const flaws = [];
-    const page = document.scrollingElement;
-    if (page.scrollWidth > innerWidth) flaws.push(`it is ${page.scrollWidth} wide`);
+    const { clientWidth: width, scrollWidth } = document.documentElement;
+    if (scrollWidth > width) flaws.push(`it is ${scrollWidth} wide, not ${width}`);
     const name = (element) => `${element.tagName} ${element.textContent.trim().slice(0, 40)}`;
     const shown = [...document.querySelectorAll('body *')].filter((element) =>
         element.getClientRects().length > 0 && !element.closest('thead, defs'));
@@ -209,7 +209,7 @@ const FLAWS: &str = r#"(() => {
         node.nodeType === Node.TEXT_NODE && node.textContent.trim() !== ''));
     for (const element of texts) {
         const box = element.getBoundingClientRect();
-        if (box.left < -1 || box.right > innerWidth + 1) flaws.push(`outside: ${name(element)}`);
+        if (box.left < -1 || box.right > width + 1) flaws.push(`outside: ${name(element)}`);
         if (element.clientWidth > 0 && element.scrollWidth > element.clientWidth + 1) {
             flaws.push(`cut: ${name(element)}`);
         }

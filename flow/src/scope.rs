@@ -1,0 +1,124 @@
+//! The variables of one user, and what of them is secret.
+
+use std::borrow::Cow;
+
+use measure::foreign::Foreign;
+
+use crate::filters::{base64_encode, url_encode};
+use crate::model::Slot;
+use crate::value::Value;
+
+/// The most bytes of a value that a capture keeps.
+pub(crate) const CAPTURED_MAX: usize = 64 << 10;
+/// The most characters of a value that a message shows.
+const SHOWN_MAX: usize = 120;
+/// What stands where a secret was.
+const HIDDEN: &str = "***";
+
+/// The variables of a flow, in the order of their slots.
+#[derive(Default)]
+pub(crate) struct Variables {
+    pub names: Box<[Box<str>]>,
+    /// What all users begin with.
+    pub initial: Box<[Option<Value>]>,
+    pub is_secret: Box<[bool]>,
+}
+
+/// The variables of a user at one moment.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    pub known: &'a Variables,
+    /// What is the user's own; the rest is as it was for all.
+    pub own: &'a [Option<Value>],
+    /// User and password of the request, which are secrets in any case.
+    pub basic: Option<&'a str>,
+}
+
+impl<'a> Scope<'a> {
+    /// The value of a variable.
+    ///
+    /// # Errors
+    /// It has none yet.
+    pub(crate) fn value(&self, slot: Slot) -> Result<&'a Value, String> {
+        self.find(slot).ok_or_else(|| {
+            let name = Foreign::new(&*self.known.names[usize::from(slot)]);
+            format!("the variable {name} has no value yet: nothing has captured it so far")
+        })
+    }
+
+    /// The same of one that may have none.
+    pub(crate) fn find(&self, slot: Slot) -> Option<&'a Value> {
+        let slot = usize::from(slot);
+        let own = self.own.get(slot).and_then(Option::as_ref);
+        own.or_else(|| self.known.initial.get(slot).and_then(Option::as_ref))
+    }
+
+    /// A value as a message shows it: without secrets, and not too long.
+    pub(crate) fn shown(&self, value: &Value) -> String {
+        let whole = value.shown();
+        let shown = self.redacted(&whole);
+        match shown.char_indices().nth(SHOWN_MAX) {
+            Some((end, _)) => format!("{}…", &shown[..end]),
+            None => shown.into_owned(),
+        }
+    }
+
+    /// A text without the values of secret variables, in any form in which requests have them.
+    pub(crate) fn redacted<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut forms = self.secrets();
+        // What holds another goes first.
+        forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+        let mut text = Cow::Borrowed(text);
+        for form in forms {
+            if text.contains(&form) {
+                text = Cow::Owned(text.replace(&form, HIDDEN));
+            }
+        }
+        text
+    }
+
+    fn secrets(&self) -> Vec<String> {
+        let mut forms = Vec::new();
+        let is_secret = |slot: &usize| self.known.is_secret[*slot];
+        for slot in (0..self.known.names.len()).filter(is_secret) {
+            // The value that all users began with stays one when a user has another.
+            let own = self.own.get(slot).and_then(Option::as_ref);
+            for value in own.into_iter().chain(self.known.initial[slot].as_ref()) {
+                push_forms(value, &mut forms);
+            }
+        }
+        if let Some(basic) = self.basic {
+            forms.push(base64_encode(basic.as_bytes(), false));
+            let password = basic.split_once(':').map_or("", |(_, password)| password);
+            push_forms(&Value::text(password), &mut forms);
+        }
+        forms.retain(|form| !form.is_empty());
+        forms
+    }
+}
+
+fn push_forms(value: &Value, forms: &mut Vec<String>) {
+    if let Value::List(items) = value {
+        items.iter().for_each(|item| push_forms(item, forms));
+    }
+    if let Value::Object(members) = value {
+        members.iter().for_each(|(_, is)| push_forms(is, forms));
+    }
+    if let Value::Bytes(bytes) = value {
+        forms.push(crate::filters::hex(bytes));
+    }
+    let mut plain = String::new();
+    if !value.write(&mut plain) {
+        return;
+    }
+    for also in [&b""[..], b"/"] {
+        let mut encoded = String::new();
+        url_encode(plain.as_bytes(), also, &mut encoded);
+        forms.push(encoded);
+    }
+    let quoted = serde_json::Value::String(plain.clone()).to_string();
+    forms.push(quoted[1..quoted.len() - 1].to_owned());
+    forms.push(base64_encode(plain.as_bytes(), false));
+    forms.push(base64_encode(plain.as_bytes(), true));
+    forms.push(plain);
+}

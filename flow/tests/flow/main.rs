@@ -1,0 +1,6 @@
+//! Flows, held against answers that are written down: no sockets, no clock.
+
+mod mistakes;
+mod sessions;
+mod support;
+mod values;

@@ -91,12 +91,17 @@ struct Chosen {
 
 /// See the module.
 pub struct Session {
+    /// Apart from the rest, so that no step has to count who shares it.
     flow: Arc<Flow>,
+    user: User,
+}
+
+/// What a user has beside the flow.
+struct User {
     values: Box<[Option<Value>]>,
     jar: Jar,
     /// What was asked for last.
     url: Url,
-    /// Where the entry was sent first: what it says of users is for that server.
     random: Random,
     /// What the request that was sent last has drawn from.
     drawn: Random,
@@ -116,8 +121,8 @@ impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Session");
         shown
-            .field("entry", &self.entry)
-            .field("state", &self.state);
+            .field("entry", &self.user.entry)
+            .field("state", &self.user.state);
         shown.finish_non_exhaustive()
     }
 }
@@ -126,8 +131,7 @@ impl Session {
     /// A user. `row` has the values of the flow's columns, in their order; what is missing has no
     /// value. The same seed draws the same.
     pub fn new(flow: &Arc<Flow>, row: &[&str], seed: u64) -> Session {
-        let mut session = Session {
-            flow: Arc::clone(flow),
+        let user = User {
             values: vec![None; flow.variables.names.len()].into(),
             jar: Jar::default(),
             url: Url::default(),
@@ -143,40 +147,68 @@ impl Session {
             is_get: false,
             is_elsewhere: false,
         };
-        session.take(row);
+        let flow = Arc::clone(flow);
+        let mut session = Session { flow, user };
+        session.begin(row, seed);
         session
     }
 
     /// Becomes another user, who begins at the start; buffers are kept, cookies and values aren't.
     pub fn begin(&mut self, row: &[&str], seed: u64) {
-        self.values.fill(None);
-        self.jar.clear();
-        self.random = Random::seeded(seed);
-        self.fault = None;
-        self.state = State::Begin;
-        (self.entry, self.repeated, self.retried) = (0, 0, 0);
-        self.take(row);
-    }
-
-    fn take(&mut self, row: &[&str]) {
+        let user = &mut self.user;
+        user.values.fill(None);
         for (slot, written) in self.flow.columns.iter().zip(row) {
-            self.values[usize::from(*slot)] = Some(Value::typed(written));
+            user.values[usize::from(*slot)] = Some(Value::typed(written));
         }
+        user.jar.clear();
+        user.random = Random::seeded(seed);
+        user.fault = None;
+        user.state = State::Begin;
+        (user.entry, user.repeated, user.retried) = (0, 0, 0);
     }
 
     /// What went wrong last; none once an answer was as expected.
     pub fn fault(&self) -> Option<&Fault> {
-        self.fault.as_deref()
+        self.user.fault.as_deref()
     }
 
     /// Which request of the file is next, or was sent last; from 0 on.
     pub fn entry(&self) -> usize {
-        self.entry as usize
+        self.user.entry as usize
     }
 
     /// What to do next. Where that is [`Step::Send`], the request has been written.
     pub fn next(&mut self, now: Now, request: &mut Request) -> Step {
-        let flow = Arc::clone(&self.flow);
+        self.user.next(&self.flow, now, request)
+    }
+
+    /// The answer to what was sent, or the last of it if informational ones came first.
+    pub fn answer(&mut self, now: Now, answer: &Answer<'_>) -> Heard {
+        let Some(entry) = self.user.asked(&self.flow) else {
+            return Heard::Unasked;
+        };
+        self.user.answer(&self.flow, entry, now, answer)
+    }
+
+    /// No answer came: the connection failed, or time was up, as `why` says.
+    pub fn lost(&mut self, now: Now, why: &str) -> Heard {
+        let Some(entry) = self.user.asked(&self.flow) else {
+            return Heard::Unasked;
+        };
+        let line = entry.line;
+        self.user
+            .fail(&self.flow, now, entry, line, FaultKind::Transport, why)
+    }
+}
+
+impl User {
+    /// What an answer would belong to.
+    fn asked<'f>(&self, flow: &'f Flow) -> Option<&'f Entry> {
+        let entry = flow.entries.get(self.entry as usize);
+        entry.filter(|_| self.state == State::Sent)
+    }
+
+    fn next(&mut self, flow: &Flow, now: Now, request: &mut Request) -> Step {
         loop {
             let Some(entry) = flow.entries.get(self.entry as usize) else {
                 self.state = State::Over(Outcome::Passed);
@@ -186,27 +218,21 @@ impl Session {
                 State::Over(outcome) => return Step::Done(outcome),
                 State::Sent => return Step::Listen,
                 State::Due(at) if now.at < at => return Step::Wait(at),
-                State::Begin => self.choose(entry, now),
-                State::Due(_) | State::Redirected => match self.write(entry, now, request) {
+                State::Begin => self.choose(flow, entry, now),
+                State::Due(_) | State::Redirected => match self.write(flow, entry, now, request) {
                     Ok(()) => {
                         self.state = State::Sent;
                         return Step::Send;
                     }
                     Err((line, why)) => {
-                        self.fail(now, entry, line, FaultKind::Request, &why);
+                        self.fail(flow, now, entry, line, FaultKind::Request, &why);
                     }
                 },
             }
         }
     }
 
-    /// The answer to what was sent, or the last of it if informational ones came first.
-    pub fn answer(&mut self, now: Now, answer: &Answer<'_>) -> Heard {
-        let flow = Arc::clone(&self.flow);
-        let entry = flow.entries.get(self.entry as usize);
-        let Some(entry) = entry.filter(|_| self.state == State::Sent) else {
-            return Heard::Unasked;
-        };
+    fn answer(&mut self, flow: &Flow, entry: &Entry, now: Now, answer: &Answer<'_>) -> Heard {
         for field in answer.fields("set-cookie") {
             self.jar.set(&field, &self.url, seconds(now));
         }
@@ -215,10 +241,10 @@ impl Session {
         if let Some(location) = location.filter(|_| is_redirect && self.chosen.follow) {
             return match self.redirect(entry, answer.status, &location) {
                 Ok(()) => Heard::Redirected,
-                Err(why) => self.fail(now, entry, entry.line, FaultKind::Redirect, &why),
+                Err(why) => self.fail(flow, now, entry, entry.line, FaultKind::Redirect, &why),
             };
         }
-        match self.judge(entry, now, answer) {
+        match self.judge(flow, entry, now, answer) {
             Ok(()) => {
                 self.fault = None;
                 self.retried = 0;
@@ -229,17 +255,7 @@ impl Session {
                 self.state = State::Begin;
                 Heard::Passed
             }
-            Err((line, kind, why)) => self.fail(now, entry, line, kind, &why),
-        }
-    }
-
-    /// No answer came: the connection failed, or time was up, as `why` says.
-    pub fn lost(&mut self, now: Now, why: &str) -> Heard {
-        let flow = Arc::clone(&self.flow);
-        let entry = flow.entries.get(self.entry as usize);
-        match entry.filter(|_| self.state == State::Sent) {
-            Some(entry) => self.fail(now, entry, entry.line, FaultKind::Transport, why),
-            None => Heard::Unasked,
+            Err((line, kind, why)) => self.fail(flow, now, entry, line, kind, &why),
         }
     }
 
@@ -249,11 +265,11 @@ impl Session {
     }
 
     /// What the options of an entry say now, which also decides whether it's sent at all.
-    fn choose(&mut self, entry: &Entry, now: Now) {
-        self.chosen = Chosen::usual(&self.flow);
+    fn choose(&mut self, flow: &Flow, entry: &Entry, now: Now) {
+        self.chosen = Chosen::usual(flow);
         for (line, choice) in &entry.options {
-            if let Err(why) = self.choose_one(choice, now) {
-                self.fail(now, entry, *line, FaultKind::Request, &why);
+            if let Err(why) = self.choose_one(flow, choice, now) {
+                self.fail(flow, now, entry, *line, FaultKind::Request, &why);
                 // Another try wouldn't say anything else.
                 self.state = State::Over(Outcome::Failed);
                 return;
@@ -266,12 +282,17 @@ impl Session {
         self.state = State::Due(now.at + self.chosen.delay);
     }
 
-    fn choose_one(&mut self, choice: &Choice, now: Now) -> Result<(), String> {
+    fn choose_one(&mut self, flow: &Flow, choice: &Choice, now: Now) -> Result<(), String> {
         let made;
         let setting = match choice.setting() {
             Setting::Made(template) => {
                 let mut text = String::new();
-                self.renderer(now).write(template, &mut text)?;
+                let mut renderer = Renderer {
+                    scope: scope(flow, &self.values),
+                    random: &mut self.random,
+                    unix_ms: now.unix_ms,
+                };
+                renderer.write(template, &mut text)?;
                 made = options::made(choice, &text)?;
                 &made
             }
@@ -294,21 +315,10 @@ impl Session {
         Ok(())
     }
 
-    fn renderer(&mut self, now: Now) -> Renderer<'_> {
-        Renderer {
-            scope: Scope {
-                known: &self.flow.variables,
-                own: &self.values,
-                basic: None,
-            },
-            random: &mut self.random,
-            unix_ms: now.unix_ms,
-        }
-    }
-
     /// Writes the request of an entry, or the one that a redirect leads to, which draws the same.
     fn write(
         &mut self,
+        flow: &Flow,
         entry: &Entry,
         now: Now,
         request: &mut Request,
@@ -323,11 +333,7 @@ impl Session {
         }
         let mut drawn = self.drawn.clone();
         let mut renderer = Renderer {
-            scope: Scope {
-                known: &self.flow.variables,
-                own: &self.values,
-                basic: None,
-            },
+            scope: scope(flow, &self.values),
             random: &mut drawn,
             unix_ms: now.unix_ms,
         };
@@ -373,6 +379,7 @@ impl Session {
     /// Whether an answer is what its entry expects; what it captures is kept.
     fn judge(
         &mut self,
+        flow: &Flow,
         entry: &Entry,
         now: Now,
         answer: &Answer<'_>,
@@ -381,28 +388,26 @@ impl Session {
             return Ok(());
         };
         let mut reading = Reading::new(answer, self.url.as_str());
-        let Session {
-            flow,
-            values,
-            random,
-            ..
-        } = self;
         let mut on = judging::On {
             known: &flow.variables,
-            random,
+            random: &mut self.random,
             unix_ms: now.unix_ms,
         };
-        judging::judge(expected, &mut reading, values, &mut on)
+        judging::judge(expected, &mut reading, &mut self.values, &mut on)
     }
 
     /// Notes a fault, and tries the entry again if it may.
-    fn fail(&mut self, now: Now, entry: &Entry, line: u32, kind: FaultKind, why: &str) -> Heard {
+    fn fail(
+        &mut self,
+        flow: &Flow,
+        now: Now,
+        entry: &Entry,
+        line: u32,
+        kind: FaultKind,
+        why: &str,
+    ) -> Heard {
         let mut drawn = self.drawn.clone();
-        let scope = Scope {
-            known: &self.flow.variables,
-            own: &self.values,
-            basic: None,
-        };
+        let scope = scope(flow, &self.values);
         let mut renderer = Renderer {
             scope,
             random: &mut drawn,
@@ -441,6 +446,14 @@ impl Chosen {
             retry_interval: Duration::from_secs(1),
             skip: false,
         }
+    }
+}
+
+fn scope<'a>(flow: &'a Flow, own: &'a [Option<Value>]) -> Scope<'a> {
+    Scope {
+        known: &flow.variables,
+        own,
+        basic: None,
     }
 }
 

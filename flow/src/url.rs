@@ -4,11 +4,26 @@ use std::fmt::{self, Write};
 
 /// An absolute URL of HTTP without its fragment. What URLs can't hold is percent-encoded, as
 /// browsers do.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Default, PartialEq, Eq)]
 pub struct Url {
     text: String,
     /// Where the authority begins and ends.
     authority: (u32, u32),
+}
+
+impl Clone for Url {
+    fn clone(&self) -> Url {
+        Url {
+            text: self.text.clone(),
+            authority: self.authority,
+        }
+    }
+
+    /// Keeps its own buffer, which what is derived doesn't.
+    fn clone_from(&mut self, other: &Url) {
+        self.text.clone_from(&other.text);
+        self.authority = other.authority;
+    }
 }
 
 impl fmt::Debug for Url {

@@ -380,6 +380,10 @@ pub(crate) const UNSAFE_FILES: &[(&str, &str)] = &[
         "an allocator that counts, to show that the data plane allocates nothing",
     ),
     (
+        "flow/tests/allocations.rs",
+        "an allocator that counts, to hold a user to its bytes",
+    ),
+    (
         "server/tests/allocations.rs",
         "an allocator that counts, to show that a request that repeats allocates nothing",
     ),

@@ -3,20 +3,9 @@
 use measure::foreign::Foreign;
 use serde::de::IgnoredAny;
 
-use super::lexemes::{Until, of_base64, of_hex};
+use super::lexemes::{Language, Until, bytes_of};
 use super::reader::{Reader, Wrong, wrong_at};
 use crate::model::{Body, Piece, Template};
-
-/// What text between ticks is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Language {
-    Raw,
-    Json,
-    Xml,
-    GraphQl,
-    Base64,
-    Hex,
-}
 
 /// A body, and what it's sent as where the file doesn't say.
 pub(super) struct Given {
@@ -77,54 +66,20 @@ impl Reader<'_> {
 
     /// Three ticks have been stepped over.
     fn ticks(&mut self, start: usize) -> Result<Given, Wrong> {
-        let line = self.line();
-        if line.contains("```") {
-            let body = Body::Text(self.ticked(start, true, false, true)?);
-            return Ok(Given {
-                body,
-                content_type: None,
-            });
-        }
-        let (mut language, mut escapes, mut templates) = (Language::Raw, false, true);
-        for word in line
-            .split(',')
-            .map(str::trim)
-            .filter(|word| !word.is_empty())
-        {
-            match word {
-                "raw" | "text" => {}
-                "json" => language = Language::Json,
-                "xml" => language = Language::Xml,
-                "graphql" => language = Language::GraphQl,
-                "base64" => language = Language::Base64,
-                "hex" => language = Language::Hex,
-                "escape" => escapes = true,
-                "novariable" | "novariables" => templates = false,
-                other => {
-                    let what = format!("```{} isn't supported", Foreign::new(other));
-                    return Err(wrong_at(start, what));
-                }
-            }
-        }
-        self.skip_line();
+        let ticks = self.hints(start, true)?;
         let at = self.at;
-        if language == Language::GraphQl {
+        if ticks.language == Language::GraphQl {
             let body = Body::Text(self.graph_ql(start)?);
             return Ok(Given {
                 body,
                 content_type: JSON,
             });
         }
-        let template = self.ticked(start, true, escapes, templates)?;
-        let text = template.constant();
-        let bytes = |read: fn(&str) -> Result<Box<[u8]>, String>| match text.map(read) {
-            Some(Ok(bytes)) => Ok(Body::Bytes(bytes)),
-            Some(Err(what)) => Err(wrong_at(at, what)),
-            None => Err(wrong_at(at, "bytes can't hold placeholders")),
-        };
-        let (body, content_type) = match language {
-            Language::Base64 => (bytes(of_base64)?, None),
-            Language::Hex => (bytes(of_hex)?, None),
+        let template = self.ticked(start, ticks)?;
+        let (body, content_type) = match ticks.language {
+            Language::Base64 | Language::Hex => {
+                (Body::Bytes(bytes_of(&template, ticks.language, at)?), None)
+            }
             Language::Raw | Language::GraphQl => (Body::Text(template), None),
             Language::Json => (Body::Text(template), JSON),
             Language::Xml => (Body::Text(template), Some("application/xml")),

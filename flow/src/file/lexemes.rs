@@ -13,6 +13,28 @@ use crate::value::Value;
 /// How deep templates may stand within filters of templates.
 const DEPTH_MAX: u32 = 8;
 
+/// What text between ticks is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Language {
+    #[default]
+    Raw,
+    Json,
+    Xml,
+    GraphQl,
+    Base64,
+    Hex,
+}
+
+/// What is said of text between ticks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ticks {
+    pub language: Language,
+    /// A backslash begins an escape.
+    pub escapes: bool,
+    /// Braces begin no placeholders.
+    pub is_plain: bool,
+}
+
 /// What has an end of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Until {
@@ -341,10 +363,16 @@ impl<'a> Reader<'a> {
         if rest.starts_with("```") {
             let start = self.at;
             self.at += 3;
-            if self.line().trim().is_empty() {
-                self.skip_line();
-            }
-            return self.ticked(start, true, false, true).map(Expected::Text);
+            let ticks = self.hints(start, false)?;
+            let at = self.at;
+            let template = self.ticked(start, ticks)?;
+            return match ticks.language {
+                Language::Base64 | Language::Hex => {
+                    let bytes = bytes_of(&template, ticks.language, at)?;
+                    Ok(Expected::Value(Value::Bytes(bytes)))
+                }
+                _ => Ok(Expected::Text(template)),
+            };
         }
         if rest.starts_with('`') {
             return self.one_line().map(Expected::Text);
@@ -371,16 +399,44 @@ impl<'a> Reader<'a> {
         Ok(Expected::Value(value))
     }
 
-    /// Three ticks have been stepped over: what stands before the next three.
-    pub(super) fn ticked(
-        &mut self,
-        start: usize,
-        is_closed: bool,
-        escapes: bool,
-        templates: bool,
-    ) -> Result<Template, Wrong> {
-        let template = self.template(Until::Ticks { escapes, templates })?;
-        match self.eat("```") || !is_closed {
+    /// Three ticks have been stepped over: what is said of the text behind them, if their line holds
+    /// nothing else. Where it isn't known, it's text by itself, or a mistake in a body.
+    pub(super) fn hints(&mut self, start: usize, is_body: bool) -> Result<Ticks, Wrong> {
+        let line = self.line();
+        let words = line.split(',').map(str::trim);
+        let is_word = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric());
+        let mut ticks = Ticks::default();
+        if !words.clone().all(is_word) {
+            return Ok(ticks);
+        }
+        for word in words.filter(|word| !word.is_empty()) {
+            match word {
+                "raw" | "text" => {}
+                "json" => ticks.language = Language::Json,
+                "xml" => ticks.language = Language::Xml,
+                "graphql" => ticks.language = Language::GraphQl,
+                "base64" => ticks.language = Language::Base64,
+                "hex" => ticks.language = Language::Hex,
+                "escape" => ticks.escapes = true,
+                "novariable" | "novariables" => ticks.is_plain = true,
+                other if is_body => {
+                    let what = format!("```{} isn't supported", Foreign::new(other));
+                    return Err(wrong_at(start, what));
+                }
+                _ => return Ok(Ticks::default()),
+            }
+        }
+        self.skip_line();
+        Ok(ticks)
+    }
+
+    /// What stands before the next three ticks.
+    pub(super) fn ticked(&mut self, start: usize, ticks: Ticks) -> Result<Template, Wrong> {
+        let template = self.template(Until::Ticks {
+            escapes: ticks.escapes,
+            templates: !ticks.is_plain,
+        })?;
+        match self.eat("```") {
             true => Ok(template),
             false => Err(wrong_at(start, "``` isn't closed by another ```")),
         }
@@ -454,6 +510,18 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The bytes that a text between ticks writes down.
+pub(super) fn bytes_of(text: &Template, language: Language, at: usize) -> Result<Box<[u8]>, Wrong> {
+    let Some(text) = text.constant() else {
+        return Err(wrong_at(at, "bytes can't hold placeholders"));
+    };
+    let read = match language {
+        Language::Hex => of_hex(text),
+        _ => of_base64(text),
+    };
+    read.map_err(|what| wrong_at(at, what))
+}
+
 /// What is said where XPath is wanted.
 pub(super) const XPATH: &str = "xpath isn't supported: use jsonpath or regex";
 
@@ -464,7 +532,7 @@ fn decimal(text: &str) -> Option<f64> {
 }
 
 /// Bytes of hexadecimal digits, between which white space may stand.
-pub(super) fn of_hex(written: &str) -> Result<Box<[u8]>, String> {
+fn of_hex(written: &str) -> Result<Box<[u8]>, String> {
     let digits: Vec<u8> = written
         .bytes()
         .filter(|byte| !byte.is_ascii_whitespace())
@@ -479,7 +547,7 @@ pub(super) fn of_hex(written: &str) -> Result<Box<[u8]>, String> {
 }
 
 /// Bytes of base64, between which white space may stand.
-pub(super) fn of_base64(written: &str) -> Result<Box<[u8]>, String> {
+fn of_base64(written: &str) -> Result<Box<[u8]>, String> {
     let digits: Vec<u8> = written
         .bytes()
         .filter(|byte| !byte.is_ascii_whitespace())

@@ -128,8 +128,8 @@ enum Section {
 struct Request {
     headers: Vec<Pair>,
     query: Vec<Pair>,
-    form: Option<Vec<Pair>>,
-    multipart: Option<Vec<Part>>,
+    form: Vec<Pair>,
+    multipart: Vec<Part>,
     basic: Option<Pair>,
     cookies: Vec<Pair>,
     options: Vec<(u32, Choice)>,
@@ -190,17 +190,17 @@ impl Parser<'_> {
             Next::Response => self.response(),
             _ => None,
         };
-        let given = match (request.form, request.multipart, request.body) {
-            (Some(form), ..) => Given {
-                body: Body::Form(form.into()),
+        let given = match request.body {
+            Some(given) => given,
+            None if !request.form.is_empty() => Given {
+                body: Body::Form(request.form.into()),
                 content_type: Some("application/x-www-form-urlencoded"),
             },
-            (_, Some(parts), _) => Given {
-                body: Body::Multipart(parts.into()),
+            None if !request.multipart.is_empty() => Given {
+                body: Body::Multipart(request.multipart.into()),
                 content_type: None,
             },
-            (_, _, Some(given)) => given,
-            _ => Given {
+            None => Given {
                 body: Body::None,
                 content_type: None,
             },
@@ -230,16 +230,11 @@ impl Parser<'_> {
                 Next::Section => {
                     let found = self.keep(request_section);
                     section = found.unwrap_or(Section::Unknown);
-                    match section {
-                        Section::Form => drop(request.form.get_or_insert_default()),
-                        Section::Multipart => drop(request.multipart.get_or_insert_default()),
-                        _ => {}
-                    }
                     found.map(drop)
                 }
                 Next::Body => {
-                    let is_alone = request.form.is_none()
-                        && request.multipart.is_none()
+                    let is_alone = request.form.is_empty()
+                        && request.multipart.is_empty()
                         && request.body.is_none();
                     if !is_alone {
                         self.wrong.push(wrong_at(start, "a request has one body"));
@@ -468,10 +463,10 @@ fn request_line_of(
         Section::Headers => request.headers.push(pair(reader)?),
         Section::Query => request.query.push(pair(reader)?),
         Section::Cookies => request.cookies.push(pair(reader)?),
-        Section::Form => request.form.get_or_insert_default().push(pair(reader)?),
+        Section::Form => request.form.push(pair(reader)?),
         Section::Multipart => {
             let part = part(reader)?;
-            request.multipart.get_or_insert_default().push(part);
+            request.multipart.push(part);
         }
         Section::BasicAuth => {
             if request.basic.replace(pair(reader)?).is_some() {
@@ -481,7 +476,7 @@ fn request_line_of(
         Section::Options => request.options.push(reader.option()?),
         Section::Captures | Section::Asserts | Section::Unknown => reader.skip_line(),
     }
-    let is_double = request.form.is_some() && request.multipart.is_some();
+    let is_double = !request.form.is_empty() && !request.multipart.is_empty();
     if is_double {
         return Err(wrong_at(
             start,
@@ -509,10 +504,29 @@ fn response_line_of(
 /// `NAME: VALUE`.
 fn pair(reader: &mut Reader<'_>) -> Result<Pair, Wrong> {
     let line = reader.line_number();
+    // As curl writes a header without a value.
+    let alone = reader
+        .line()
+        .split('#')
+        .next()
+        .unwrap_or_default()
+        .trim_end();
+    if let Some(name) = alone.strip_suffix(';').filter(|name| is_token(name)) {
+        reader.skip_line();
+        return Ok(Pair {
+            line,
+            name: Template::of(name),
+            value: Template::default(),
+        });
+    }
     let name = key(reader)?;
     let value = reader.template(Until::LineEnd)?;
     reader.end_of_line()?;
     Ok(Pair { line, name, value })
+}
+
+fn is_token(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
 /// A name, with its colon and the white space behind it.

@@ -185,8 +185,8 @@ fn what_is_not_so_says_what_was_expected_and_what_came() {
             "bytes: expected to contain 2 bytes: hex,ffff;, and got 2",
         ),
         (
-            "regex /q(.)/ == \"x\"",
-            "regex /q(.)/: expected \"x\", and got nothing",
+            "regex /zq(.)/ == \"x\"",
+            "regex /zq(.)/: expected \"x\", and got nothing",
         ),
         (
             "regex /q/ exists",

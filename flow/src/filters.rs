@@ -137,8 +137,8 @@ pub(crate) fn html_escape(text: &str) -> String {
     out
 }
 
-/// Reads references to characters, numbers also without a semicolon, as browsers do; an error is the
-/// name of one that isn't known.
+/// Reads references to characters, numbers also without a semicolon, as browsers do; an error is
+/// the name of one that isn't known.
 pub(crate) fn html_unescape(text: &str) -> Result<String, &str> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::file::{self, Mistake};
 use crate::model::{Choice, Entry, Setting, Slot};
-use crate::scope::Variables;
+use crate::scope::{Secrecy, Variables};
 use crate::value::Value;
 
 /// The most bytes of a file that a flow sends or expects.
@@ -21,7 +21,8 @@ const REDIRECTS_MAX: u32 = 50;
 pub struct Given {
     /// Variables that all users have, as they were typed: `12` is a number, `"12"` a text.
     pub variables: Vec<(String, String)>,
-    /// The same of variables whose values never appear in a message.
+    /// The same of variables whose values are texts that never appear in a message; where a column
+    /// has such a name, its values don't, either.
     pub secrets: Vec<(String, String)>,
     /// The variables whose values each user is given.
     pub columns: Vec<String>,
@@ -115,7 +116,7 @@ impl Flow {
         let file = file::read(name, text, &known, files)?;
         let slot = |name: &str| file.names.iter().position(|known| **known == *name);
         let mut initial = vec![None; file.names.len()];
-        let mut is_secret = vec![false; file.names.len()];
+        let mut secrecy = vec![Secrecy::Plain; file.names.len()];
         for (name, written) in &given.variables {
             if let Some(slot) = slot(name) {
                 initial[slot] = Some(Value::typed(written));
@@ -124,7 +125,7 @@ impl Flow {
         for (name, written) in &given.secrets {
             if let Some(slot) = slot(name) {
                 initial[slot] = Some(Value::text(&**written));
-                is_secret[slot] = true;
+                secrecy[slot] = Secrecy::Secret;
             }
         }
         for response in file
@@ -132,8 +133,12 @@ impl Flow {
             .iter()
             .filter_map(|entry| entry.expected.as_ref())
         {
-            for capture in response.captures.iter().filter(|capture| capture.is_secret) {
-                is_secret[usize::from(capture.slot)] = true;
+            for capture in &response.captures {
+                let slot = &mut secrecy[usize::from(capture.slot)];
+                *slot = match capture.is_secret || *slot == Secrecy::Secret {
+                    true => Secrecy::Secret,
+                    false => Secrecy::Captured,
+                };
             }
         }
         let columns = given.columns.iter().filter_map(|name| slot(name));
@@ -143,7 +148,7 @@ impl Flow {
             variables: Variables {
                 names: file.names,
                 initial: initial.into(),
-                is_secret: is_secret.into(),
+                secrecy: secrecy.into(),
             },
             follow: given.follow,
             redirects_max: given.redirects_max,

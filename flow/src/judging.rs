@@ -15,6 +15,8 @@ use crate::value::Value;
 /// What placeholders draw on, beside the user's values.
 pub(crate) struct On<'a> {
     pub known: &'a Variables,
+    /// User and password of the request.
+    pub basic: Option<&'a str>,
     pub random: &'a mut Random,
     pub unix_ms: u64,
 }
@@ -25,7 +27,7 @@ impl On<'_> {
             scope: Scope {
                 known: self.known,
                 own,
-                basic: None,
+                basic: self.basic,
             },
             random: self.random,
             unix_ms: self.unix_ms,
@@ -85,7 +87,7 @@ fn head(expected: &Response, reading: &Reading<'_>) -> Result<(), String> {
 fn header(pair: &Pair, reading: &Reading<'_>, renderer: &mut Renderer<'_>) -> Result<(), String> {
     let (name, wanted) = (renderer.text(&pair.name)?, renderer.text(&pair.value)?);
     let mut last = None;
-    for value in reading.answer.fields(&name) {
+    for value in reading.answer.values(&name) {
         if value.trim() == wanted {
             return Ok(());
         }
@@ -125,10 +127,10 @@ fn body(
     Err(format!("expected the body {wanted}, and got {came}"))
 }
 
-fn captured(
+fn captured<'v>(
     capture: &Capture,
-    reading: &mut Reading<'_>,
-    renderer: &mut Renderer<'_>,
+    reading: &'v mut Reading<'_>,
+    renderer: &mut Renderer<'v>,
 ) -> Result<Value, String> {
     let text = &capture.found.text;
     match reading.found(&capture.found, renderer) {
@@ -138,16 +140,16 @@ fn captured(
                 "{text} found {held} bytes: at most {CAPTURED_MAX} can be captured"
             ))
         }
-        Ok(Some(value)) => Ok(value),
+        Ok(Some(value)) => Ok(value.into_owned()),
         Ok(None) => Err(format!("{text} found nothing to capture")),
         Err(why) => Err(format!("{text}: {why}")),
     }
 }
 
-fn asserted(
+fn asserted<'v>(
     one: &Assert,
-    reading: &mut Reading<'_>,
-    renderer: &mut Renderer<'_>,
+    reading: &'v mut Reading<'_>,
+    renderer: &mut Renderer<'v>,
 ) -> Result<(), String> {
     let text = &one.found.text;
     let found = reading.found(&one.found, renderer);
@@ -171,7 +173,7 @@ fn asserted(
         }
         Predicate::Exists | Predicate::IsEmpty | Predicate::Is(_) => Held::Nothing,
     };
-    if holds(&one.predicate, value.as_ref(), &held) == Some(!one.is_not) {
+    if holds(&one.predicate, value.as_deref(), &held) == Some(!one.is_not) {
         return Ok(());
     }
     let wanted = match held {

@@ -5,8 +5,8 @@ use serde_json_path::JsonPath;
 
 use crate::value::Value;
 
-/// The most bytes of a path, and how deep its brackets may stand within each other: its parser calls
-/// itself.
+/// The most bytes of a path, and how deep its brackets may stand within each other: its parser
+/// calls itself.
 const BYTES_MAX: usize = 4096;
 const DEPTH_MAX: usize = 32;
 
@@ -41,8 +41,8 @@ pub(crate) fn find(path: &JsonPath, json: &Json) -> Option<Value> {
     }
 }
 
-/// How deep brackets stand in each other at most; those in strings count, too, and so does each `!`,
-/// after which a parser may call itself.
+/// How deep brackets stand in each other at most; those in strings count, too, and so does each
+/// `!`, after which a parser may call itself.
 fn depth(path: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in path.bytes() {

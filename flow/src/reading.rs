@@ -19,18 +19,61 @@ pub struct Answer<'a> {
     /// Its status.
     pub status: u16,
     /// Its fields, in their order.
-    pub headers: &'a [(&'a [u8], &'a [u8])],
+    pub fields: &'a Fields,
     /// Its body.
     pub body: &'a [u8],
     /// From when the request was sent to the answer's end.
     pub took: Duration,
 }
 
+/// The fields of an answer, in a buffer that serves one answer after the other: heads come before
+/// bodies, and what was received is lent for a moment only.
+#[derive(Clone, Debug, Default)]
+pub struct Fields {
+    bytes: Vec<u8>,
+    /// Where each name and its value end.
+    ends: Vec<(u32, u32)>,
+}
+
+impl Fields {
+    /// None.
+    pub fn new() -> Fields {
+        Fields::default()
+    }
+
+    /// One more.
+    pub fn push(&mut self, name: &[u8], value: &[u8]) {
+        self.bytes.extend_from_slice(name);
+        let end = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(value);
+        self.ends.push((end, self.bytes.len() as u32));
+    }
+
+    /// Forgets them, and keeps the buffer.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// Names and values.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let mut start = 0;
+        self.ends.iter().map(move |&(name, value)| {
+            let (name, value) = (name as usize, value as usize);
+            let field = (&self.bytes[start..name], &self.bytes[name..value]);
+            start = value;
+            field
+        })
+    }
+}
+
 impl<'a> Answer<'a> {
     /// The values of a field, of which what isn't UTF-8 is read as Latin-1.
-    pub(crate) fn fields(&self, name: &str) -> impl Iterator<Item = Cow<'a, str>> {
-        let headers = self.headers.iter();
-        let named = headers.filter(move |(found, _)| found.eq_ignore_ascii_case(name.as_bytes()));
+    pub(crate) fn values(&self, name: &str) -> impl Iterator<Item = Cow<'a, str>> {
+        let named = self
+            .fields
+            .iter()
+            .filter(move |(found, _)| found.eq_ignore_ascii_case(name.as_bytes()));
         named.map(|(_, value)| text(value))
     }
 }
@@ -42,12 +85,13 @@ fn text(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// An answer that is looked into: text and JSON are read once, and only if they're asked for.
+/// An answer that is looked into: text, bytes and JSON are read once, and only if they're asked for.
 pub(crate) struct Reading<'a> {
     pub answer: &'a Answer<'a>,
     /// What was asked for last.
-    pub url: &'a str,
-    text: Option<Result<Cow<'a, str>, String>>,
+    url: &'a str,
+    text: Option<Result<Value, String>>,
+    bytes: Option<Value>,
     json: Option<Result<Json, String>>,
 }
 
@@ -57,20 +101,27 @@ impl<'a> Reading<'a> {
             answer,
             url,
             text: None,
+            bytes: None,
             json: None,
         }
     }
 
     /// What a query finds behind its filters.
-    pub(crate) fn found(
-        &mut self,
+    pub(crate) fn found<'v>(
+        &'v mut self,
         found: &Found,
-        renderer: &mut Renderer<'_>,
-    ) -> Result<Option<Value>, String> {
-        let value = self.query(&found.query, renderer)?;
+        renderer: &mut Renderer<'v>,
+    ) -> Result<Option<Cow<'v, Value>>, String> {
+        let value = match &found.query {
+            Query::Body => Some(Cow::Borrowed(self.text_value()?)),
+            Query::Bytes => Some(Cow::Borrowed(self.bytes_value())),
+            Query::Variable(slot) => renderer.scope.find(*slot).map(Cow::Borrowed),
+            query => self.query(query, renderer)?.map(Cow::Owned),
+        };
         renderer.filter(value, &found.filters)
     }
 
+    /// What other queries find.
     fn query(
         &mut self,
         query: &Query,
@@ -85,13 +136,10 @@ impl<'a> Reading<'a> {
             }
             Query::Url => Some(Value::text(self.url)),
             Query::Duration => Some(Value::Integer(answer.took.as_millis() as i128)),
-            Query::Bytes => Some(Value::Bytes(answer.body.into())),
             Query::Sha256 => Some(Value::Bytes(Sha256::digest(answer.body).to_vec().into())),
-            Query::Body => Some(Value::text(self.text()?)),
-            Query::Variable(slot) => renderer.scope.find(*slot).cloned(),
             Query::Header(name) => {
                 let name = renderer.text(name)?;
-                let mut values: Vec<Value> = answer.fields(&name).map(Value::text).collect();
+                let mut values: Vec<Value> = answer.values(&name).map(Value::text).collect();
                 match values.len() {
                     0 | 1 => values.pop(),
                     _ => Some(Value::List(values.into())),
@@ -106,6 +154,7 @@ impl<'a> Reading<'a> {
                 let json = self.json()?;
                 renderer.find(path, json)?
             }
+            Query::Body | Query::Bytes | Query::Variable(_) => None,
         })
     }
 
@@ -114,11 +163,27 @@ impl<'a> Reading<'a> {
     /// # Errors
     /// It isn't text, or of a charset that isn't known.
     pub(crate) fn text(&mut self) -> Result<&str, String> {
+        match self.text_value()? {
+            Value::Text(text) => Ok(text),
+            _ => Ok(""),
+        }
+    }
+
+    fn text_value(&mut self) -> Result<&Value, String> {
         let answer = self.answer;
-        match self.text.get_or_insert_with(|| body_text(answer)) {
+        match self
+            .text
+            .get_or_insert_with(|| body_text(answer).map(Value::text))
+        {
             Ok(text) => Ok(text),
             Err(why) => Err(why.clone()),
         }
+    }
+
+    fn bytes_value(&mut self) -> &Value {
+        let answer = self.answer;
+        self.bytes
+            .get_or_insert_with(|| Value::Bytes(answer.body.into()))
     }
 
     fn json(&mut self) -> Result<&Json, String> {
@@ -137,7 +202,7 @@ impl<'a> Reading<'a> {
 
     /// What the answer sets of a cookie; of several fields the last one.
     fn cookie(&self, name: &str, attribute: Attribute) -> Option<Value> {
-        let fields = self.answer.fields("set-cookie");
+        let fields = self.answer.values("set-cookie");
         let is_named = |field: &Cow<'_, str>| jar::split(field).is_some_and(|(is, ..)| is == name);
         let field = fields.filter(is_named).last()?;
         let (_, value, attributes) = jar::split(&field)?;
@@ -165,7 +230,7 @@ impl<'a> Reading<'a> {
 }
 
 fn body_text<'a>(answer: &Answer<'a>) -> Result<Cow<'a, str>, String> {
-    let content_type = answer.fields("content-type").next().unwrap_or_default();
+    let content_type = answer.values("content-type").next().unwrap_or_default();
     let lower = content_type.to_ascii_lowercase();
     let charset = lower
         .split_once("charset=")

@@ -20,7 +20,7 @@ pub(crate) struct Renderer<'a> {
     pub unix_ms: u64,
 }
 
-impl Renderer<'_> {
+impl<'a> Renderer<'a> {
     /// Appends a template's text.
     ///
     /// # Errors
@@ -62,14 +62,15 @@ impl Renderer<'_> {
     }
 
     /// The value of an expression.
-    pub(crate) fn evaluate(&mut self, made: &Expression) -> Result<Value, String> {
+    pub(crate) fn evaluate(&mut self, made: &Expression) -> Result<Cow<'a, Value>, String> {
+        let scope = self.scope;
         let value = match made.source {
-            Source::Variable(slot) => self.scope.value(slot)?.clone(),
-            Source::NewUuid => Value::text(uuid(self.random)),
+            Source::Variable(slot) => Cow::Borrowed(scope.value(slot)?),
+            Source::NewUuid => Cow::Owned(Value::text(uuid(self.random))),
             Source::NewDate => {
                 let (seconds, ms) = (self.unix_ms / 1000, self.unix_ms % 1000);
                 let (date, time) = (utc_date(seconds), utc_time_of_day(seconds));
-                Value::text(format!("{date}T{time}.{ms:03}Z"))
+                Cow::Owned(Value::text(format!("{date}T{time}.{ms:03}Z")))
             }
         };
         let filtered = self.filter(Some(value), &made.filters)?;
@@ -77,11 +78,14 @@ impl Renderer<'_> {
     }
 
     /// What something is held against.
-    pub(crate) fn expected<'v>(&mut self, is: &'v Expected) -> Result<Cow<'v, Value>, String> {
+    pub(crate) fn expected<'v>(&mut self, is: &'v Expected) -> Result<Cow<'v, Value>, String>
+    where
+        'a: 'v,
+    {
         Ok(match is {
             Expected::Value(value) => Cow::Borrowed(value),
             Expected::Text(template) => Cow::Owned(Value::text(self.text(template)?)),
-            Expected::Made(made) => Cow::Owned(self.evaluate(made)?),
+            Expected::Made(made) => self.evaluate(made)?,
         })
     }
 
@@ -112,17 +116,17 @@ impl Renderer<'_> {
     }
 
     /// A value through filters; none once one finds nothing.
-    pub(crate) fn filter(
+    pub(crate) fn filter<'v>(
         &mut self,
-        value: Option<Value>,
+        value: Option<Cow<'v, Value>>,
         all: &[Filter],
-    ) -> Result<Option<Value>, String> {
+    ) -> Result<Option<Cow<'v, Value>>, String> {
         let mut value = value;
         for filter in all {
             let Some(given) = value else {
                 return Ok(None);
             };
-            value = self.filtered(&given, filter)?;
+            value = self.filtered(&given, filter)?.map(Cow::Owned);
         }
         Ok(value)
     }
@@ -218,7 +222,7 @@ impl Renderer<'_> {
                 Value::text(decoded)
             }
             Filter::UrlQueryParam(name) => {
-                let found = filters::url_query_param(text, &*self.text(name)?);
+                let found = filters::url_query_param(text, &self.text(name)?);
                 return Ok(found.map(Value::text));
             }
             Filter::Base64Decode { url_safe } => {

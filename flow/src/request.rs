@@ -18,6 +18,7 @@ pub struct Request {
     headers: Headers,
     body: Vec<u8>,
     scratch: String,
+    part: String,
     cookies: String,
 }
 
@@ -219,8 +220,8 @@ impl Request {
                 (_, true) => {}
                 _ => self.scratch.push('&'),
             }
-            let out = &mut self.scratch;
-            push_form(pair, renderer, out).map_err(|why| (pair.line, why))?;
+            let (part, out) = (&mut self.part, &mut self.scratch);
+            push_form(pair, renderer, part, out).map_err(|why| (pair.line, why))?;
         }
         let set = self.url.set(&self.scratch);
         set.map_err(|why| at(format!("{} can't be asked for: {why}", self.scratch)))
@@ -245,8 +246,8 @@ impl Request {
                     if !self.scratch.is_empty() {
                         self.scratch.push('&');
                     }
-                    let out = &mut self.scratch;
-                    push_form(pair, renderer, out).map_err(|why| (pair.line, why))?;
+                    let (part, out) = (&mut self.part, &mut self.scratch);
+                    push_form(pair, renderer, part, out).map_err(|why| (pair.line, why))?;
                 }
                 self.body.extend_from_slice(self.scratch.as_bytes());
             }
@@ -324,12 +325,19 @@ fn push_cookie(name: &str, value: &str, out: &mut String) {
     out.push_str(value);
 }
 
-fn push_form(pair: &Pair, renderer: &mut Renderer<'_>, out: &mut String) -> Result<(), String> {
-    let name = renderer.text(&pair.name)?;
-    url_encode(name.as_bytes(), b"", out);
+fn push_form(
+    pair: &Pair,
+    renderer: &mut Renderer<'_>,
+    part: &mut String,
+    out: &mut String,
+) -> Result<(), String> {
+    part.clear();
+    renderer.write(&pair.name, part)?;
+    url_encode(part.as_bytes(), b"", out);
     out.push('=');
-    let value = renderer.text(&pair.value)?;
-    url_encode(value.as_bytes(), b"", out);
+    part.clear();
+    renderer.write(&pair.value, part)?;
+    url_encode(part.as_bytes(), b"", out);
     Ok(())
 }
 

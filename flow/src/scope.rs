@@ -12,6 +12,8 @@ use crate::value::Value;
 pub(crate) const CAPTURED_MAX: usize = 64 << 10;
 /// The most characters of a value that a message shows.
 const SHOWN_MAX: usize = 120;
+/// Captured texts of so many bytes are hidden in messages.
+const CAPTURED_HIDDEN_MIN: usize = 8;
 /// What stands where a secret was.
 const HIDDEN: &str = "***";
 
@@ -21,7 +23,18 @@ pub(crate) struct Variables {
     pub names: Box<[Box<str>]>,
     /// What all users begin with.
     pub initial: Box<[Option<Value>]>,
-    pub is_secret: Box<[bool]>,
+    pub secrecy: Box<[Secrecy]>,
+}
+
+/// Whether messages may hold a variable's values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Secrecy {
+    #[default]
+    Plain,
+    /// It's captured: what is too long to be a number or a word may be a token.
+    Captured,
+    /// The file, or whoever runs it, says so.
+    Secret,
 }
 
 /// The variables of a user at one moment.
@@ -55,6 +68,13 @@ impl<'a> Scope<'a> {
 
     /// A value as a message shows it: without secrets, and not too long.
     pub(crate) fn shown(&self, value: &Value) -> String {
+        if let Value::Bytes(bytes) = value {
+            // Of bytes only the first are shown, which might be a part of a secret.
+            let is_within = |form: &String| memchr::memmem::find(bytes, form.as_bytes()).is_some();
+            if self.secrets().iter().any(is_within) {
+                return format!("{} bytes, among them {HIDDEN}", bytes.len());
+            }
+        }
         let whole = value.shown();
         let shown = self.redacted(&whole);
         match shown.char_indices().nth(SHOWN_MAX) {
@@ -79,12 +99,20 @@ impl<'a> Scope<'a> {
 
     fn secrets(&self) -> Vec<String> {
         let mut forms = Vec::new();
-        let is_secret = |slot: &usize| self.known.is_secret[*slot];
-        for slot in (0..self.known.names.len()).filter(is_secret) {
-            // The value that all users began with stays one when a user has another.
+        for (slot, secrecy) in self.known.secrecy.iter().enumerate() {
             let own = self.own.get(slot).and_then(Option::as_ref);
-            for value in own.into_iter().chain(self.known.initial[slot].as_ref()) {
-                push_forms(value, &mut forms);
+            match secrecy {
+                Secrecy::Plain => {}
+                Secrecy::Captured => {
+                    let long = own.filter(|value| value.held() >= CAPTURED_HIDDEN_MIN);
+                    long.into_iter()
+                        .for_each(|value| push_forms(value, &mut forms));
+                }
+                // The value that all users began with stays one when a user has another.
+                Secrecy::Secret => {
+                    let all = own.into_iter().chain(self.known.initial[slot].as_ref());
+                    all.for_each(|value| push_forms(value, &mut forms));
+                }
             }
         }
         if let Some(basic) = self.basic {

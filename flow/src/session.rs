@@ -233,10 +233,10 @@ impl User {
     }
 
     fn answer(&mut self, flow: &Flow, entry: &Entry, now: Now, answer: &Answer<'_>) -> Heard {
-        for field in answer.fields("set-cookie") {
+        for field in answer.values("set-cookie") {
             self.jar.set(&field, &self.url, seconds(now));
         }
-        let location = answer.fields("location").next();
+        let location = answer.values("location").next();
         let is_redirect = matches!(answer.status, 301 | 302 | 303 | 307 | 308);
         if let Some(location) = location.filter(|_| is_redirect && self.chosen.follow) {
             return match self.redirect(entry, answer.status, &location) {
@@ -270,8 +270,6 @@ impl User {
         for (line, choice) in &entry.options {
             if let Err(why) = self.choose_one(flow, choice, now) {
                 self.fail(flow, now, entry, *line, FaultKind::Request, &why);
-                // Another try wouldn't say anything else.
-                self.state = State::Over(Outcome::Failed);
                 return;
             }
         }
@@ -388,12 +386,24 @@ impl User {
             return Ok(());
         };
         let mut reading = Reading::new(answer, self.url.as_str());
+        let basic = self.basic(flow, entry, now);
         let mut on = judging::On {
             known: &flow.variables,
+            basic: basic.as_deref(),
             random: &mut self.random,
             unix_ms: now.unix_ms,
         };
         judging::judge(expected, &mut reading, &mut self.values, &mut on)
+    }
+
+    /// The user and the password that an entry was sent with, if it has some.
+    fn basic(&self, flow: &Flow, entry: &Entry, now: Now) -> Option<String> {
+        let mut renderer = Renderer {
+            scope: scope(flow, &self.values),
+            random: &mut self.drawn.clone(),
+            unix_ms: now.unix_ms,
+        };
+        basic(entry.basic.as_ref()?, &mut renderer).ok()
     }
 
     /// Notes a fault, and tries the entry again if it may.
@@ -406,24 +416,16 @@ impl User {
         kind: FaultKind,
         why: &str,
     ) -> Heard {
-        let mut drawn = self.drawn.clone();
-        let scope = scope(flow, &self.values);
-        let mut renderer = Renderer {
-            scope,
-            random: &mut drawn,
-            unix_ms: now.unix_ms,
-        };
-        let basic = entry
-            .basic
-            .as_ref()
-            .and_then(|pair| basic(pair, &mut renderer).ok());
+        let basic = self.basic(flow, entry, now);
         let scope = Scope {
             basic: basic.as_deref(),
-            ..scope
+            ..scope(flow, &self.values)
         };
         let fault = Fault::new(self.entry as usize, line, kind, &scope.redacted(why));
         self.fault = Some(Box::new(fault));
-        if self.retried < self.chosen.retry {
+        // What can't be written now can't be in a moment: nothing but answers changes it.
+        let is_final = kind == FaultKind::Request;
+        if !is_final && self.retried < self.chosen.retry {
             self.retried = self
                 .retried
                 .saturating_add(u32::from(self.chosen.retry < u32::MAX));

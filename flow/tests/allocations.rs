@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Duration;
 
-use flow::{Answer, Flow, Given, Heard, Now, Outcome, Request, Session, Step, Version};
+use flow::{Answer, Fields, Flow, Given, Heard, Now, Outcome, Request, Session, Step, Version};
 use measure::time::Time;
 
 struct Counting;
@@ -85,11 +85,19 @@ fn now() -> Now {
     }
 }
 
-fn answer<'a>(status: u16, headers: &'a [(&'a [u8], &'a [u8])], body: &'a str) -> Answer<'a> {
+fn fields(all: &[(&str, &str)]) -> Fields {
+    let mut fields = Fields::new();
+    for (name, value) in all {
+        fields.push(name.as_bytes(), value.as_bytes());
+    }
+    fields
+}
+
+fn answer<'a>(status: u16, fields: &'a Fields, body: &'a str) -> Answer<'a> {
     Answer {
         version: Version::Http11,
         status,
-        headers,
+        fields,
         body: body.as_bytes(),
         took: Duration::from_millis(1),
     }
@@ -119,17 +127,18 @@ fn a_user_holds_less_than_four_kib() {
     let mut request = Request::new();
     let token = "e".repeat(700);
     let login = format!(r#"{{"token":"{token}","cart":"c-000000000000000000000000000001"}}"#);
-    let cookies: [(&[u8], &[u8]); 2] = [
+    let cookies = fields(&[
         (
-            b"set-cookie",
-            b"sid=0123456789abcdef0123456789abcdef; Path=/; HttpOnly",
+            "set-cookie",
+            "sid=0123456789abcdef0123456789abcdef; Path=/; HttpOnly",
         ),
-        (b"set-cookie", b"theme=dark; Max-Age=3600; Path=/"),
-    ];
+        ("set-cookie", "theme=dark; Max-Age=3600; Path=/"),
+    ]);
+    let (etag, none) = (fields(&[("etag", "\"v1\"")]), Fields::new());
     let answers = [
         answer(200, &cookies, &login),
-        answer(201, &[(b"etag", b"\"v1\"")], ""),
-        answer(200, &[], r#"{"items":[{"sku":"a-1"}]}"#),
+        answer(201, &etag, ""),
+        answer(200, &none, r#"{"items":[{"sku":"a-1"}]}"#),
     ];
     let go = |session: &mut Session, request: &mut Request| {
         for answer in &answers {
@@ -175,6 +184,10 @@ fn a_request_that_is_only_sent_and_answered_allocates_nothing() {
     let text = "
 POST {{base}}/items/{{sku}}
 X-User: {{user}}
+[Query]
+user: {{user}}
+[Cookies]
+user: {{user}}
 [Options]
 repeat: 1000
 {\"user\": \"{{user}}\", \"sku\": \"{{sku}}\"}
@@ -187,7 +200,8 @@ header \"X-None\" not exists
     let flow = parse(text);
     let mut session = Session::new(&flow, &["bob"], 1);
     let mut request = Request::new();
-    let answer = answer(200, &[(b"etag", b"\"v1\"")], "");
+    let etag = fields(&[("etag", "\"v1\"")]);
+    let answer = answer(200, &etag, "");
     let mut after_warm_up = 0;
     for turn in 0..1000 {
         let (before, _) = COUNTED.get();

@@ -2,12 +2,13 @@
 //! through what is read sends requests that are some, whatever comes back.
 //!
 //! The first byte of an input says what answers are like, the rest is the file, and its last line
-//! the body of every answer. Files that it names are not read: some have a text, others aren't there.
+//! the body of every answer. Files that it names are not read: some have a text, others aren't
+//! there.
 #![no_main]
 
 use std::time::Duration;
 
-use flow::{Answer, Flow, Given, Mistake, Now, Request, Session, Step, Version};
+use flow::{Answer, Fields, Flow, Given, Mistake, Now, Request, Session, Step, Version};
 use libfuzzer_sys::{Corpus, fuzz_target};
 use measure::time::Time;
 
@@ -58,11 +59,11 @@ fn go(session: &mut Session, choice: u8, text: &[u8]) {
         .next()
         .unwrap_or_default();
     let status = [200, 302, 307, 404][usize::from(choice >> 1 & 3)];
-    let headers: [(&[u8], &[u8]); 3] = [
-        (b"location", body),
-        (b"set-cookie", body),
-        (b"content-type", b"application/json"),
-    ];
+    let mut fields = Fields::new();
+    let names = [&b"location"[..], b"set-cookie", b"content-type"];
+    for name in &names[usize::from(choice >> 3 & 3)..] {
+        fields.push(name, body);
+    }
     let mut request = Request::new();
     let mut now = Now {
         at: Time(1),
@@ -78,7 +79,7 @@ fn go(session: &mut Session, choice: u8, text: &[u8]) {
                 let answer = Answer {
                     version: Version::Http11,
                     status,
-                    headers: &headers[usize::from(choice >> 3 & 3)..],
+                    fields: &fields,
                     body,
                     took: Duration::from_millis(1),
                 };

@@ -399,8 +399,8 @@ impl<'a> Reader<'a> {
         Ok(Expected::Value(value))
     }
 
-    /// Three ticks have been stepped over: what is said of the text behind them, if their line holds
-    /// nothing else. Where it isn't known, it's text by itself, or a mistake in a body.
+    /// Three ticks have been stepped over: what is said of the text behind them, if their line
+    /// holds nothing else. Where it isn't known, it's text by itself, or a mistake in a body.
     pub(super) fn hints(&mut self, start: usize, is_body: bool) -> Result<Ticks, Wrong> {
         let line = self.line();
         let words = line.split(',').map(str::trim);

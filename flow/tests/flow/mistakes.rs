@@ -20,111 +20,114 @@ fn mistake(text: &str) -> String {
     all.into_iter().next().unwrap()
 }
 
+const ASSERTS: &str = "GET http://h/\nHTTP 200\n[Asserts]\n";
+const OPTIONS: &str = "GET http://h/\n[Options]\n";
+
+/// What stands before, a line, and what is said of it.
+const REFUSED: &[(&str, &str, &str)] = &[
+    (
+        ASSERTS,
+        "xpath \"//h1\" exists",
+        "4:1: xpath isn't supported: use jsonpath or regex",
+    ),
+    (
+        ASSERTS,
+        "body xpath \"//h1\" exists",
+        "4:6: xpath isn't supported: use jsonpath or regex",
+    ),
+    (
+        ASSERTS,
+        "certificate \"Subject\" exists",
+        "4:1: the query certificate isn't supported",
+    ),
+    (
+        ASSERTS,
+        "ip == \"::1\"",
+        "4:1: the query ip isn't supported",
+    ),
+    (
+        ASSERTS,
+        "redirects count == 1",
+        "4:1: the query redirects isn't supported",
+    ),
+    (
+        ASSERTS,
+        "md5 == hex,00;",
+        "4:1: md5 isn't supported: use sha256",
+    ),
+    (
+        ASSERTS,
+        "bytes decode \"gb2312\" == \"x\"",
+        "4:7: the filter decode isn't supported: \
+                                                    utf8Decode reads UTF-8",
+    ),
+    (
+        ASSERTS,
+        "body toDate \"%+\" exists",
+        "4:6: the filter toDate isn't supported",
+    ),
+    (
+        ASSERTS,
+        "body daysAfterNow > 1",
+        "4:6: the filter daysAfterNow isn't supported",
+    ),
+    (
+        ASSERTS,
+        "body isDate",
+        "4:6: the predicate isDate isn't supported: isIsoDate is, of texts",
+    ),
+    (
+        OPTIONS,
+        "proxy: h:1",
+        "3:1: the option proxy isn't supported: delay, location, max-redirs, \
+                                repeat, retry, retry-interval, skip and variable are",
+    ),
+    (
+        OPTIONS,
+        "cacert: a.pem",
+        "3:1: the option cacert isn't supported: delay, location, \
+                                   max-redirs, repeat, retry, retry-interval, skip and variable are",
+    ),
+    (
+        OPTIONS,
+        "repeat: -1",
+        "3:9: -1, for any number of times, isn't supported here: a run that \
+                                must end needs a number",
+    ),
+    (
+        "GET http://h/",
+        "\n<a/>",
+        "2:1: an XML body isn't supported as such: put it between \
+                                     ```xml and ```",
+    ),
+    (
+        "GET http://h/",
+        "\n```yaml\n```",
+        "2:1: ```yaml isn't supported",
+    ),
+    (
+        "GET http://h/",
+        "\nHTTP/3 200",
+        "2:1: HTTP/3 isn't supported",
+    ),
+    (
+        "GET http://h/{{getEnv \"A\"}}",
+        "",
+        "1:16: getEnv isn't supported: pass --variable \
+                                               NAME=\"$NAME\" instead",
+    ),
+    ("CONNECT h:1", "", "1:1: the method CONNECT isn't supported"),
+    (
+        "POST http://h/",
+        "\nfile,{{base}}.txt;",
+        "2:6: a file's name can't hold placeholders: \
+                                                     files are read once, before the run",
+    ),
+];
+
 #[test]
 fn what_isnt_supported_is_refused_by_its_name() {
-    let response = "GET http://h/\nHTTP 200\n[Asserts]\n";
-    let option = "GET http://h/\n[Options]\n";
-    let table = [
-        (
-            response,
-            "xpath \"//h1\" exists",
-            "4:1: xpath isn't supported: use jsonpath or regex",
-        ),
-        (
-            response,
-            "body xpath \"//h1\" exists",
-            "4:6: xpath isn't supported: use jsonpath or regex",
-        ),
-        (
-            response,
-            "certificate \"Subject\" exists",
-            "4:1: the query certificate isn't supported",
-        ),
-        (
-            response,
-            "ip == \"::1\"",
-            "4:1: the query ip isn't supported",
-        ),
-        (
-            response,
-            "redirects count == 1",
-            "4:1: the query redirects isn't supported",
-        ),
-        (
-            response,
-            "md5 == hex,00;",
-            "4:1: md5 isn't supported: use sha256",
-        ),
-        (
-            response,
-            "bytes decode \"gb2312\" == \"x\"",
-            "4:7: the filter decode isn't supported: \
-                                                    utf8Decode reads UTF-8",
-        ),
-        (
-            response,
-            "body toDate \"%+\" exists",
-            "4:6: the filter toDate isn't supported",
-        ),
-        (
-            response,
-            "body daysAfterNow > 1",
-            "4:6: the filter daysAfterNow isn't supported",
-        ),
-        (
-            response,
-            "body isDate",
-            "4:6: the predicate isDate isn't supported: isIsoDate is, of texts",
-        ),
-        (
-            option,
-            "proxy: h:1",
-            "3:1: the option proxy isn't supported: delay, location, max-redirs, \
-                                repeat, retry, retry-interval, skip and variable are",
-        ),
-        (
-            option,
-            "cacert: a.pem",
-            "3:1: the option cacert isn't supported: delay, location, \
-                                   max-redirs, repeat, retry, retry-interval, skip and variable are",
-        ),
-        (
-            option,
-            "repeat: -1",
-            "3:9: -1, for any number of times, isn't supported here: a run that \
-                                must end needs a number",
-        ),
-        (
-            "GET http://h/",
-            "\n<a/>",
-            "2:1: an XML body isn't supported as such: put it between \
-                                     ```xml and ```",
-        ),
-        (
-            "GET http://h/",
-            "\n```yaml\n```",
-            "2:1: ```yaml isn't supported",
-        ),
-        (
-            "GET http://h/",
-            "\nHTTP/3 200",
-            "2:1: HTTP/3 isn't supported",
-        ),
-        (
-            "GET http://h/{{getEnv \"A\"}}",
-            "",
-            "1:16: getEnv isn't supported: pass --variable \
-                                               NAME=\"$NAME\" instead",
-        ),
-        ("CONNECT h:1", "", "1:1: the method CONNECT isn't supported"),
-        (
-            "POST http://h/",
-            "\nfile,{{base}}.txt;",
-            "2:6: a file's name can't hold placeholders: \
-                                                     files are read once, before the run",
-        ),
-    ];
-    for (before, line, expected) in table {
+    for (before, line, expected) in REFUSED {
         assert_eq!(
             mistake(&format!("{before}{line}")),
             format!("a.hurl:{expected}")
@@ -132,115 +135,117 @@ fn what_isnt_supported_is_refused_by_its_name() {
     }
 }
 
-#[test]
-fn what_is_wrong_says_where_and_what_belongs_there() {
-    let table = [
-        ("", "1:1: there is no request in it"),
-        ("# only a comment", "1:1: there is no request in it"),
-        (
-            "get http://h/",
-            "1:1: a request belongs here: GET, HEAD, POST, PUT, DELETE, PATCH, \
+/// A file, and what is said of it.
+const WRONG: &[(&str, &str)] = &[
+    ("", "1:1: there is no request in it"),
+    ("# only a comment", "1:1: there is no request in it"),
+    (
+        "get http://h/",
+        "1:1: a request belongs here: GET, HEAD, POST, PUT, DELETE, PATCH, \
                            OPTIONS or a method of your own, and a URL",
-        ),
-        (
-            "GET /a",
-            "1:5: a URL belongs here: http://HOST/PATH, or {{base}}/PATH with --variable \
+    ),
+    (
+        "GET /a",
+        "1:5: a URL belongs here: http://HOST/PATH, or {{base}}/PATH with --variable \
                     base=…",
-        ),
-        (
-            "GET http://h/{{",
-            "1:16: the name of a variable belongs here: letters, digits, _ and -",
-        ),
-        (
-            "GET http://h/{{base",
-            "1:20: }} belongs here: a name, and filters behind it, end with it",
-        ),
-        (
-            "GET http://h/{{bsae}}",
-            "1:16: the variable bsae isn't defined: did you mean base?",
-        ),
-        (
-            "GET http://h/{{zzz}}",
-            "1:16: the variable zzz isn't defined: capture it, or pass \
+    ),
+    (
+        "GET http://h/{{",
+        "1:16: the name of a variable belongs here: letters, digits, _ and -",
+    ),
+    (
+        "GET http://h/{{base",
+        "1:20: }} belongs here: a name, and filters behind it, end with it",
+    ),
+    (
+        "GET http://h/{{bsae}}",
+        "1:16: the variable bsae isn't defined: did you mean base?",
+    ),
+    (
+        "GET http://h/{{zzz}}",
+        "1:16: the variable zzz isn't defined: capture it, or pass \
                                   --variable zzz=VALUE",
-        ),
-        (
-            "GET http://h/\nX: \\q",
-            "2:4: \\q isn't an escape: write \\\\ for a backslash",
-        ),
-        (
-            "GET http://h/\nHTTP abc",
-            "2:6: a status belongs here, such as 200, or *",
-        ),
-        (
-            "GET http://h/\n[Nothing]",
-            "2:1: the section [Nothing] isn't known here: requests have \
+    ),
+    (
+        "GET http://h/\nX: \\q",
+        "2:4: \\q isn't an escape: write \\\\ for a backslash",
+    ),
+    (
+        "GET http://h/\nHTTP abc",
+        "2:6: a status belongs here, such as 200, or *",
+    ),
+    (
+        "GET http://h/\n[Nothing]",
+        "2:1: the section [Nothing] isn't known here: requests have \
             [Query], [Form], [Multipart], [BasicAuth], [Cookies] and [Options], answers [Captures] \
             and [Asserts]",
-        ),
-        (
-            "GET http://h/\n[Asserts]\nstatus == 1",
-            "2:1: [Asserts] belongs behind a line with HTTP \
+    ),
+    (
+        "GET http://h/\n[Asserts]\nstatus == 1",
+        "2:1: [Asserts] belongs behind a line with HTTP \
                                                    and a status, or *",
-        ),
-        (
-            "GET http://h/\n{\"a\":\n1,}",
-            "3:1: the body isn't JSON: key must be a string",
-        ),
-        (
-            "GET http://h/\n```\nx",
-            "2:1: ``` isn't closed by another ```",
-        ),
-        (
-            "GET http://h/\nhex,0;",
-            "2:1: hex has two hexadecimal digits for each byte",
-        ),
-        (
-            "GET http://h/\nbase64,%;",
-            "2:1: isn't base64: Invalid symbol 37, offset 0.",
-        ),
-        (
-            "GET http://h/\nfile,none;",
-            "2:1: none: can't be read: there is no such file",
-        ),
-        (
-            "GET http://h/\n{}\nX: y",
-            "3:1: behind a body HTTP and a status, or another request, \
+    ),
+    (
+        "GET http://h/\n{\"a\":\n1,}",
+        "3:1: the body isn't JSON: key must be a string",
+    ),
+    (
+        "GET http://h/\n```\nx",
+        "2:1: ``` isn't closed by another ```",
+    ),
+    (
+        "GET http://h/\nhex,0;",
+        "2:1: hex has two hexadecimal digits for each byte",
+    ),
+    (
+        "GET http://h/\nbase64,%;",
+        "2:1: isn't base64: Invalid symbol 37, offset 0.",
+    ),
+    (
+        "GET http://h/\nfile,none;",
+        "2:1: none: can't be read: there is no such file",
+    ),
+    (
+        "GET http://h/\n{}\nX: y",
+        "3:1: behind a body HTTP and a status, or another request, \
                                      follows",
-        ),
-        (
-            "GET http://h/\n[Form]\na: b\n[Multipart]\nc: d",
-            "5:1: a request has one body: [Form] or \
+    ),
+    (
+        "GET http://h/\n[Form]\na: b\n[Multipart]\nc: d",
+        "5:1: a request has one body: [Form] or \
                                                             [Multipart]",
-        ),
-        (
-            "GET http://h/\nHTTP 200\n[Asserts]\nbody",
-            "4:5: a predicate belongs here: ==, !=, >, \
+    ),
+    (
+        "GET http://h/\nHTTP 200\n[Asserts]\nbody",
+        "4:5: a predicate belongs here: ==, !=, >, \
             >=, <, <=, startsWith, endsWith, contains, matches, exists, isEmpty, isString, …, or \
             not before one",
-        ),
-        (
-            "GET http://h/\nHTTP 200\n[Asserts]\nbody == x",
-            "4:9: a value belongs here: a text in \
+    ),
+    (
+        "GET http://h/\nHTTP 200\n[Asserts]\nbody == x",
+        "4:9: a value belongs here: a text in \
             quotes, a number, true, false, null, hex,…; base64,…; file,…; or {{a variable}}",
-        ),
-        (
-            "GET http://h/\nHTTP 200\n[Asserts]\nregex /(/ exists",
-            "4:7: isn't a regular \
+    ),
+    (
+        "GET http://h/\nHTTP 200\n[Asserts]\nregex /(/ exists",
+        "4:7: isn't a regular \
             expression: error: unclosed group",
-        ),
-        (
-            "GET http://h/\nHTTP 200\n[Captures]\na jsonpath \"$\"",
-            "4:3: a colon belongs here: \
+    ),
+    (
+        "GET http://h/\nHTTP 200\n[Captures]\na jsonpath \"$\"",
+        "4:3: a colon belongs here: \
                                                                   NAME: QUERY",
-        ),
-        (
-            "GET http://h/\nHTTP 200\n[Asserts]\nstatus == 200 201",
-            "4:15: 201 is more than belongs \
+    ),
+    (
+        "GET http://h/\nHTTP 200\n[Asserts]\nstatus == 200 201",
+        "4:15: 201 is more than belongs \
                                                                    on this line",
-        ),
-    ];
-    for (text, expected) in table {
+    ),
+];
+
+#[test]
+fn what_is_wrong_says_where_and_what_belongs_there() {
+    for (text, expected) in WRONG {
         assert_eq!(mistake(text), format!("a.hurl:{expected}"), "{text}");
     }
     let path = mistake("GET http://h/\nHTTP 200\n[Asserts]\njsonpath \"$.a-b\" exists");

@@ -350,6 +350,10 @@ fn an_option_may_be_wrong_when_its_turn_comes() {
     let text = "GET http://h/\n[Options]\nretry: 5\nrepeat: {{n}}\n";
     let wrong = go(text, &given(&[("n", "x")], &[]), vec![]).wrong();
     assert_eq!(wrong, "request 1, line 4: a number belongs here");
+    let text = "GET http://h/{{n toInt}}\n[Options]\nretry: -1\nretry-interval: 0\n";
+    let wrong = go(text, &given(&[("n", "x")], &[]), vec![]).wrong();
+    let expected = "request 1, line 1: the filter toInt wants a number, not \"x\"";
+    assert_eq!(wrong, expected, "it isn't tried again");
 }
 
 #[test]
@@ -460,6 +464,12 @@ body == "y"
         assert!(!leaks.iter().any(|leak| wrong.contains(leak)), "{wrong}");
         assert!(wrong.contains("***") || wrong.contains('…'), "{wrong}");
     }
+    let bytes = "GET http://h/{{key}}\nHTTP 200\n[Asserts]\nbytes == hex,00;\n";
+    let body = format!("{}{secret}", "z".repeat(25));
+    assert_eq!(
+        go(bytes, &given, vec![status(200).body(body)]).wrong(),
+        "request 1, line 4: bytes: expected 1 byte: hex,00;, and got 35 bytes, among them ***"
+    );
     let text = "GET {{key}}\n";
     let wrong = go(text, &given, vec![]).wrong();
     let expected = "request 1, line 1: *** can't be asked for: it isn't absolute: http://… or \
@@ -475,6 +485,18 @@ body == "y"
     session.next(now, &mut request);
     let shown = format!("{session:?} {request:?} {given:?} {flow:?}");
     assert!(!shown.contains("s3cr"), "{shown}");
+}
+
+#[test]
+fn what_was_captured_appears_in_no_message_once_it_may_be_a_token() {
+    let text = "GET http://h/\nHTTP 200\n[Captures]\na: jsonpath \"$.a\"\nb: jsonpath \"$.b\"\n\n\
+                GET http://h/\nHTTP 200\n[Asserts]\nbody == \"{{a}} {{b}}\"\n";
+    let tokens = json(r#"{"a":"eyJhbGciOiJI","b":17}"#);
+    let answers = vec![tokens, status(200).body("eyJhbGciOiJI, but 18")];
+    assert_eq!(
+        go(text, &Given::default(), answers).wrong(),
+        "request 2, line 10: body: expected \"*** 17\", and got \"***, but 18\""
+    );
 }
 
 #[test]

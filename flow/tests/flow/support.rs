@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{
-    Answer, Fault, Flow, Given, Heard, Mistake, Now, Outcome, Request, Session, Step, Version,
+    Answer, Fault, Fields, Flow, Given, Heard, Mistake, Now, Outcome, Request, Session, Step,
+    Version,
 };
 use measure::time::Time;
 
@@ -180,15 +181,14 @@ fn later(now: Now, ms: u64) -> Now {
 }
 
 fn told(session: &mut Session, now: Now, said: &Said) -> Heard {
-    let headers: Vec<(&[u8], &[u8])> = said
-        .headers
-        .iter()
-        .map(|(name, value)| (name.as_bytes(), value.as_bytes()))
-        .collect();
+    let mut fields = Fields::new();
+    for (name, value) in &said.headers {
+        fields.push(name.as_bytes(), value.as_bytes());
+    }
     let answer = Answer {
         version: Version::Http11,
         status: said.status,
-        headers: &headers,
+        fields: &fields,
         body: &said.body,
         took: Duration::from_millis(1),
     };

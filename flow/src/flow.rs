@@ -6,9 +6,13 @@ use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use measure::random::Random;
+
 use crate::file::{self, Mistake};
 use crate::model::{Choice, Entry, Setting, Slot};
-use crate::scope::{Secrecy, Variables};
+use crate::render::Renderer;
+use crate::scope::{Scope, Secrecy, Variables};
+use crate::url::Url;
 use crate::value::Value;
 
 /// The most bytes of a file that a flow sends or expects.
@@ -163,6 +167,32 @@ impl Flow {
     /// Never: a file without requests isn't read.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// Where its requests go, as far as their URLs hold nothing that only users have: one of each
+    /// scheme, host and port, in the order of the file. Redirects may lead elsewhere.
+    pub fn origins(&self) -> Vec<Url> {
+        let mut renderer = Renderer {
+            scope: Scope {
+                known: &self.variables,
+                own: &[],
+                basic: None,
+            },
+            random: &mut Random::seeded(0),
+            unix_ms: 0,
+        };
+        let mut origins: Vec<Url> = Vec::new();
+        for entry in &self.entries {
+            let mut url = Url::default();
+            let is_known = match renderer.text(&entry.url) {
+                Ok(text) => url.set(&text).is_ok(),
+                Err(_) => false,
+            };
+            if is_known && !origins.iter().any(|known| known.is_same_origin(&url)) {
+                origins.push(url);
+            }
+        }
+        origins
     }
 
     /// The method and the line of a request, by its place from 0 on.

@@ -76,6 +76,12 @@ mod tests {
             ("$.a[0,1].b", Some("[1,2]")),
             ("$.a[?@.b > 1].b", Some("2")),
             ("$.a[?(@.b == 3)]", None),
+            ("$.a[?(@.b==2)].b", Some("2")),
+            ("$.a[?(@.b)].b", Some("[1,2]")),
+            ("$.a[:1].b", Some("1")),
+            ("$..*[?(@.b == 1 || @.b == 2)].b", Some("[1,2]")),
+            ("$..[?(@.b==1)].b", Some("1")),
+            ("$.a[?(@['b']==1)]['b']", Some("1")),
         ];
         for (path, expected) in table {
             let found = find(&read(path).unwrap(), &json).map(|value| value.shown());

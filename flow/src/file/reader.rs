@@ -59,6 +59,8 @@ pub(super) struct Reader<'a> {
     pub text: &'a str,
     pub at: usize,
     pub depth: u32,
+    /// A place, and its line: the next ones are counted from there.
+    counted: (usize, u32),
     names: Vec<Name>,
     files: &'a mut dyn FnMut(&str) -> Result<Vec<u8>, String>,
 }
@@ -72,6 +74,7 @@ impl<'a> Reader<'a> {
             text,
             at: 0,
             depth: 0,
+            counted: (0, 1),
             names: Vec::new(),
             files,
         }
@@ -153,8 +156,14 @@ impl<'a> Reader<'a> {
     }
 
     /// The line of where it stands, from 1 on.
-    pub(super) fn line_number(&self) -> u32 {
-        place(self.text, self.at).0
+    pub(super) fn line_number(&mut self) -> u32 {
+        let (from, line) = match self.counted {
+            (at, _) if at > self.at => (0, 1),
+            counted => counted,
+        };
+        let lines = memchr::memchr_iter(b'\n', &self.text.as_bytes()[from..self.at]).count();
+        self.counted = (self.at, line + lines as u32);
+        self.counted.1
     }
 
     /// A file that the flow sends or expects.

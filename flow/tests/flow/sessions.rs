@@ -381,6 +381,17 @@ fn users_have_rows_and_seeds_of_their_own() {
 }
 
 #[test]
+fn a_flow_says_where_it_goes_as_far_as_that_is_known() {
+    let text = "GET {{base}}/a\nGET {{base}}/b\nHTTP 200\n[Captures]\nx: body\n\n\
+                GET {{x}}/c\nGET https://g:8443/d\nGET http://h:80/e\n";
+    let flow = flow(text, &given(&[("base", "http://h")], &[]));
+    let origins = flow.origins();
+    let urls: Vec<&str> = origins.iter().map(|url| url.as_str()).collect();
+    assert_eq!(urls, ["http://h/a", "https://g:8443/d"]);
+    assert_eq!((flow.len(), flow.entry(1)), (5, Some(("GET", 2))));
+}
+
+#[test]
 fn a_session_forgets_the_user_before() {
     let text = "GET http://h/\nHTTP 200\n[Captures]\na: body\n\nGET http://h/{{a}}\nHTTP 200\n";
     let flow = flow(text, &Given::default());

@@ -6,8 +6,8 @@
 //! is captured, and holds the answer against what the file expects.
 //!
 //! What Hurl can and this can't is refused by its name when the file is read, with file, line and
-//! column. What goes wrong with a user is a [`Fault`], whose text never holds the value of a secret,
-//! nor a longer one that was captured.
+//! column. What goes wrong with a user is a [`Fault`], whose text never holds the value of a
+//! secret, nor a longer one that was captured.
 //!
 //! Knows neither sockets nor clocks: time is an argument, and so is what is drawn at random. Files
 //! that a flow names are read with it. It adds no `Host` and no length: whoever sends a request

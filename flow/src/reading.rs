@@ -85,7 +85,8 @@ fn text(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// An answer that is looked into: text, bytes and JSON are read once, and only if they're asked for.
+/// An answer that is looked into: text, bytes and JSON are read once, and only if they're asked
+/// for.
 pub(crate) struct Reading<'a> {
     pub answer: &'a Answer<'a>,
     /// What was asked for last.

@@ -104,39 +104,45 @@ impl<'a> Scope<'a> {
             match secrecy {
                 Secrecy::Plain => {}
                 Secrecy::Captured => {
-                    let long = own.filter(|value| value.held() >= CAPTURED_HIDDEN_MIN);
-                    long.into_iter()
-                        .for_each(|value| push_forms(value, &mut forms));
+                    let forms = &mut forms;
+                    own.into_iter()
+                        .for_each(|value| push_forms(value, CAPTURED_HIDDEN_MIN, forms));
                 }
                 // The value that all users began with stays one when a user has another.
                 Secrecy::Secret => {
                     let all = own.into_iter().chain(self.known.initial[slot].as_ref());
-                    all.for_each(|value| push_forms(value, &mut forms));
+                    all.for_each(|value| push_forms(value, 1, &mut forms));
                 }
             }
         }
         if let Some(basic) = self.basic {
             forms.push(base64_encode(basic.as_bytes(), false));
             let password = basic.split_once(':').map_or("", |(_, password)| password);
-            push_forms(&Value::text(password), &mut forms);
+            push_forms(&Value::text(password), 1, &mut forms);
         }
-        forms.retain(|form| !form.is_empty());
         forms
     }
 }
 
-fn push_forms(value: &Value, forms: &mut Vec<String>) {
+/// A value of so many bytes or more, and such values in it, as requests and answers have them.
+fn push_forms(value: &Value, bytes_min: usize, forms: &mut Vec<String>) {
     if let Value::List(items) = value {
-        items.iter().for_each(|item| push_forms(item, forms));
+        items
+            .iter()
+            .for_each(|item| push_forms(item, bytes_min, forms));
     }
     if let Value::Object(members) = value {
-        members.iter().for_each(|(_, is)| push_forms(is, forms));
+        members
+            .iter()
+            .for_each(|(_, is)| push_forms(is, bytes_min, forms));
     }
-    if let Value::Bytes(bytes) = value {
+    if let Value::Bytes(bytes) = value
+        && bytes.len() >= bytes_min
+    {
         forms.push(crate::filters::hex(bytes));
     }
     let mut plain = String::new();
-    if !value.write(&mut plain) {
+    if !value.write(&mut plain) || plain.len() < bytes_min {
         return;
     }
     for also in [&b""[..], b"/"] {

@@ -103,8 +103,9 @@ struct User {
     /// What was asked for last.
     url: Url,
     random: Random,
-    /// What the request that was sent last has drawn from.
+    /// What the request that was sent last has drawn from, and when.
     drawn: Random,
+    drawn_ms: u64,
     fault: Option<Box<Fault>>,
     chosen: Chosen,
     state: State,
@@ -137,6 +138,7 @@ impl Session {
             url: Url::default(),
             random: Random::seeded(seed),
             drawn: Random::seeded(seed),
+            drawn_ms: 0,
             fault: None,
             chosen: Chosen::usual(flow),
             state: State::Begin,
@@ -158,7 +160,7 @@ impl Session {
         let user = &mut self.user;
         user.values.fill(None);
         for (slot, written) in self.flow.columns.iter().zip(row) {
-            user.values[usize::from(*slot)] = Some(Value::typed(written));
+            user.values[usize::from(*slot)] = Some(Value::read(written));
         }
         user.jar.clear();
         user.random = Random::seeded(seed);
@@ -326,6 +328,7 @@ impl User {
             request.url.clone_from(&self.url);
         } else {
             self.drawn = self.random.clone();
+            self.drawn_ms = now.unix_ms;
             self.redirected = 0;
             (self.is_get, self.is_elsewhere) = (false, false);
         }
@@ -333,7 +336,7 @@ impl User {
         let mut renderer = Renderer {
             scope: scope(flow, &self.values),
             random: &mut drawn,
-            unix_ms: now.unix_ms,
+            unix_ms: self.drawn_ms,
         };
         let kind = Kind {
             is_get: self.is_get,
@@ -386,7 +389,7 @@ impl User {
             return Ok(());
         };
         let mut reading = Reading::new(answer, self.url.as_str());
-        let basic = self.basic(flow, entry, now);
+        let basic = self.basic(flow, entry);
         let mut on = judging::On {
             known: &flow.variables,
             basic: basic.as_deref(),
@@ -397,11 +400,11 @@ impl User {
     }
 
     /// The user and the password that an entry was sent with, if it has some.
-    fn basic(&self, flow: &Flow, entry: &Entry, now: Now) -> Option<String> {
+    fn basic(&self, flow: &Flow, entry: &Entry) -> Option<String> {
         let mut renderer = Renderer {
             scope: scope(flow, &self.values),
             random: &mut self.drawn.clone(),
-            unix_ms: now.unix_ms,
+            unix_ms: self.drawn_ms,
         };
         basic(entry.basic.as_ref()?, &mut renderer).ok()
     }
@@ -416,7 +419,7 @@ impl User {
         kind: FaultKind,
         why: &str,
     ) -> Heard {
-        let basic = self.basic(flow, entry, now);
+        let basic = self.basic(flow, entry);
         let scope = Scope {
             basic: basic.as_deref(),
             ..scope(flow, &self.values)

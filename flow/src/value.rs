@@ -32,9 +32,18 @@ impl Value {
         Value::Text(text.into())
     }
 
-    /// The value of something typed: `null`, `true`, `false`, numbers that would be written the
-    /// same again, and text, which quotes make of anything.
+    /// The value of something typed: as [`Value::read`] has it, and quotes make a text of anything.
     pub fn typed(written: &str) -> Value {
+        let unquoted = written.strip_prefix('"');
+        match unquoted.and_then(|rest| rest.strip_suffix('"')) {
+            Some(text) => Value::text(text),
+            None => Value::read(written),
+        }
+    }
+
+    /// The value of a text in a row: `null`, `true`, `false`, numbers, and text. Whatever it is, a
+    /// request has the same text again.
+    pub fn read(written: &str) -> Value {
         match written {
             "null" => return Value::Null,
             "true" => return Value::Bool(true),
@@ -46,17 +55,15 @@ impl Value {
         {
             return Value::Integer(number.into());
         }
-        let is_decimal = written.contains('.') && !written.contains(['e', 'E', '_', 'n', '+']);
-        if is_decimal
+        let is_decimal = |c: char| c.is_ascii_digit() || c == '.' || c == '-';
+        if written.contains('.')
+            && written.chars().all(is_decimal)
             && let Ok(number) = written.parse::<f64>()
-            && number.to_string() == written
+            && format!("{number:?}") == written
         {
             return Value::Float(number);
         }
-        let unquoted = written
-            .strip_prefix('"')
-            .and_then(|rest| rest.strip_suffix('"'));
-        Value::text(unquoted.unwrap_or(written))
+        Value::text(written)
     }
 
     /// A value of JSON.
@@ -219,12 +226,21 @@ mod tests {
             ("012", Value::text("012")),
             ("+1", Value::text("+1")),
             ("1e3", Value::text("1e3")),
+            ("1.0", Value::Float(1.0)),
+            ("1.50", Value::text("1.50")),
+            (
+                "100000000000000000000.5",
+                Value::text("100000000000000000000.5"),
+            ),
             ("NaN", Value::text("NaN")),
             ("\"12\"", Value::text("12")),
             ("", Value::text("")),
         ];
         for (written, expected) in table {
             assert_eq!(Value::typed(written), expected, "{written}");
+            let mut again = String::new();
+            Value::read(written).write(&mut again);
+            assert_eq!(again, written, "a row's text is sent as it is");
         }
     }
 

@@ -59,7 +59,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
         ASSERTS,
         "bytes decode \"gb2312\" == \"x\"",
         "4:7: the filter decode isn't supported: \
-                                                    utf8Decode reads UTF-8",
+         utf8Decode reads UTF-8",
     ),
     (
         ASSERTS,
@@ -80,25 +80,25 @@ const REFUSED: &[(&str, &str, &str)] = &[
         OPTIONS,
         "proxy: h:1",
         "3:1: the option proxy isn't supported: delay, location, max-redirs, \
-                                repeat, retry, retry-interval, skip and variable are",
+         repeat, retry, retry-interval, skip and variable are",
     ),
     (
         OPTIONS,
         "cacert: a.pem",
         "3:1: the option cacert isn't supported: delay, location, \
-                                   max-redirs, repeat, retry, retry-interval, skip and variable are",
+         max-redirs, repeat, retry, retry-interval, skip and variable are",
     ),
     (
         OPTIONS,
         "repeat: -1",
         "3:9: -1, for any number of times, isn't supported here: a run that \
-                                must end needs a number",
+         must end needs a number",
     ),
     (
         "GET http://h/",
         "\n<a/>",
         "2:1: an XML body isn't supported as such: put it between \
-                                     ```xml and ```",
+         ```xml and ```",
     ),
     (
         "GET http://h/",
@@ -114,14 +114,14 @@ const REFUSED: &[(&str, &str, &str)] = &[
         "GET http://h/{{getEnv \"A\"}}",
         "",
         "1:16: getEnv isn't supported: pass --variable \
-                                               NAME=\"$NAME\" instead",
+         NAME=\"$NAME\" instead",
     ),
     ("CONNECT h:1", "", "1:1: the method CONNECT isn't supported"),
     (
         "POST http://h/",
         "\nfile,{{base}}.txt;",
         "2:6: a file's name can't hold placeholders: \
-                                                     files are read once, before the run",
+         files are read once, before the run",
     ),
 ];
 
@@ -142,12 +142,12 @@ const WRONG: &[(&str, &str)] = &[
     (
         "get http://h/",
         "1:1: a request belongs here: GET, HEAD, POST, PUT, DELETE, PATCH, \
-                           OPTIONS or a method of your own, and a URL",
+         OPTIONS or a method of your own, and a URL",
     ),
     (
         "GET /a",
         "1:5: a URL belongs here: http://HOST/PATH, or {{base}}/PATH with --variable \
-                    base=…",
+         base=…",
     ),
     (
         "GET http://h/{{",
@@ -164,7 +164,7 @@ const WRONG: &[(&str, &str)] = &[
     (
         "GET http://h/{{zzz}}",
         "1:16: the variable zzz isn't defined: capture it, or pass \
-                                  --variable zzz=VALUE",
+         --variable zzz=VALUE",
     ),
     (
         "GET http://h/\nX: \\q",
@@ -183,7 +183,7 @@ const WRONG: &[(&str, &str)] = &[
     (
         "GET http://h/\n[Asserts]\nstatus == 1",
         "2:1: [Asserts] belongs behind a line with HTTP \
-                                                   and a status, or *",
+         and a status, or *",
     ),
     (
         "GET http://h/\n{\"a\":\n1,}",
@@ -208,12 +208,12 @@ const WRONG: &[(&str, &str)] = &[
     (
         "GET http://h/\n{}\nX: y",
         "3:1: behind a body HTTP and a status, or another request, \
-                                     follows",
+         follows",
     ),
     (
         "GET http://h/\n[Form]\na: b\n[Multipart]\nc: d",
         "5:1: a request has one body: [Form] or \
-                                                            [Multipart]",
+         [Multipart]",
     ),
     (
         "GET http://h/\nHTTP 200\n[Asserts]\nbody",
@@ -234,12 +234,12 @@ const WRONG: &[(&str, &str)] = &[
     (
         "GET http://h/\nHTTP 200\n[Captures]\na jsonpath \"$\"",
         "4:3: a colon belongs here: \
-                                                                  NAME: QUERY",
+         NAME: QUERY",
     ),
     (
         "GET http://h/\nHTTP 200\n[Asserts]\nstatus == 200 201",
         "4:15: 201 is more than belongs \
-                                                                   on this line",
+         on this line",
     ),
 ];
 
@@ -265,7 +265,7 @@ fn what_is_wrong_says_where_and_what_belongs_there() {
 #[test]
 fn all_mistakes_of_a_file_are_found_at_once() {
     let text = "GET http://h/\n[Options]\nproxy: a\ndelay: x\nHTTP 200\n[Asserts]\nxpath \"a\" \
-                exists\n\nPOST http://h/\n{,}\n\nGET nowhere\n";
+         exists\n\nPOST http://h/\n{,}\n\nGET nowhere\n";
     let places: Vec<String> = mistakes(text)
         .iter()
         .map(|mistake| mistake.split(": ").next().unwrap().to_owned())

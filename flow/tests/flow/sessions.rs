@@ -196,7 +196,8 @@ fn redirects_change_methods_as_browsers_do() {
     ];
     for (method, code, then) in table {
         let text = format!(
-            "{method} http://h/a/b\nX-Y: {{{{newUuid}}}}\nContent-Language: de\n[Options]\n\
+            "{method} http://h/a/b\nX-Y: {{{{newUuid}}}} {{{{newDate}}}}\n\
+             Content-Language: de\n[Options]\n\
              location: true\n`body {{{{newUuid}}}}`\nHTTP 200\n[Asserts]\n\
              url == \"http://h/a/c?d\"\n"
         );
@@ -500,13 +501,14 @@ body == "y"
 
 #[test]
 fn what_was_captured_appears_in_no_message_once_it_may_be_a_token() {
-    let text = "GET http://h/\nHTTP 200\n[Captures]\na: jsonpath \"$.a\"\nb: jsonpath \"$.b\"\n\n\
+    let text = "GET http://h/\nHTTP 200\n[Captures]\na: jsonpath \"$.a\"\nb: jsonpath \"$.b\"\n\
+                c: jsonpath \"$.c\"\n\n\
                 GET http://h/\nHTTP 200\n[Asserts]\nbody == \"{{a}} {{b}}\"\n";
-    let tokens = json(r#"{"a":"eyJhbGciOiJI","b":17}"#);
+    let tokens = json(r#"{"a":"eyJhbGciOiJI","b":17,"c":[1,2,3,4,5,6,7,8]}"#);
     let answers = vec![tokens, status(200).body("eyJhbGciOiJI, but 18")];
     assert_eq!(
         go(text, &Given::default(), answers).wrong(),
-        "request 2, line 10: body: expected \"*** 17\", and got \"***, but 18\""
+        "request 2, line 11: body: expected \"*** 17\", and got \"***, but 18\""
     );
 }
 

@@ -4,7 +4,8 @@ use crate::support::{Said, given, go, json, status};
 
 const BODY: &str = r#"{"n":12,"f":1.5,"s":"a,b","t":true,"z":null,"l":[1,2,3],"o":{"k":"v"},
 "e":[],"es":"","big":18446744073709551615,"d":"2026-11-21T20:12:54Z","ip":"::1","u":"x y",
-"h":"<b>","x":"68","b":"aGk=","url":"a%20b","q":"http://h/?a=1+2","id":"6f1c9b1e-0000-4000-8000-000000000000"}"#;
+"h":"<b>","x":"68","b":"aGk=","url":"a%20b",
+"q":"http://h/?a=1+2","id":"6f1c9b1e-0000-4000-8000-000000000000"}"#;
 
 fn answer() -> Said {
     json(BODY)

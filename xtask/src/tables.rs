@@ -57,6 +57,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "flow",
+        holds: "flows of users, written as Hurl files: one user's session; no I/O, no clock",
+        imports: &["measure"],
+        test_imports: &[],
+    },
+    Crate {
         name: "check",
         holds: "what a record holds by itself: thresholds, figures that lateness moved",
         imports: &["measure", "plan"],
@@ -407,6 +413,10 @@ pub(crate) const UNSAFE_FILES: &[(&str, &str)] = &[
     (
         "engine/tests/allocations.rs",
         "an allocator that counts, to show that the data plane allocates nothing",
+    ),
+    (
+        "flow/tests/allocations.rs",
+        "an allocator that counts, to hold a user to its bytes",
     ),
     (
         "server/tests/allocations.rs",

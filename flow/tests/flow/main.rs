@@ -1,0 +1,7 @@
+//! Flows, held against answers that are written down: no sockets, no clock.
+
+mod files;
+mod mistakes;
+mod sessions;
+mod support;
+mod values;

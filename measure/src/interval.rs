@@ -7,11 +7,13 @@
 
 mod handover;
 mod line;
+mod packed;
 
 use crate::tally::Counted;
 
 pub use handover::{Collector, Due, Feed};
 pub use line::{IntervalHistograms, IntervalStep, Line, LineStyle, Phase, schema_json};
+pub use packed::Packed;
 
 /// What all workers counted in a second, or in several that were joined.
 #[derive(Clone, Debug)]

@@ -179,6 +179,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &["engine", "tls"],
     },
     Crate {
+        name: "fleet",
+        holds: "many machines as one generator: messages, coordinator, agents; no sockets, no clock",
+        imports: &["measure", "plan"],
+        test_imports: &["workload"],
+    },
+    Crate {
         name: "live",
         holds: "whoever watches a run while it goes on: lines, metrics; reads intervals alone",
         imports: &["measure", "server"],

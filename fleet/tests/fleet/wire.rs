@@ -1,0 +1,246 @@
+//! Messages come back as they were said, and nothing else is taken for one.
+
+use bytes::Bytes;
+use fleet::chain::{Chain, Digest};
+use fleet::division::places;
+use fleet::message::{
+    Check, CheckOf, DataFile, Ended, LIST_MAX, MAGIC, MESSAGE_MAX, Order, Report, Said, Stop,
+    Unread, WIRE, decode, encode,
+};
+use fleet::{Epoch, Member, Name, Text, Totals, Verdict};
+use measure::random::Random;
+
+fn member() -> Member {
+    Member {
+        agent: Name::new("agent-7").unwrap(),
+        epoch: Epoch {
+            number: 1_700_000_000_000,
+            nonce: 5,
+        },
+    }
+}
+
+/// One of each.
+fn all() -> Vec<Said> {
+    let (to, digest) = (member(), Digest::of(b"something"));
+    let place = places(&[2, 3]).unwrap()[1];
+    let orders = vec![
+        Order::Claim,
+        Order::Taken,
+        Order::Call { agents: 8 },
+        Order::Plan {
+            to: to.clone(),
+            place,
+            plan: Bytes::from_static(b"a plan"),
+            data: vec![DataFile {
+                name: Text::new("users.csv"),
+                digest,
+            }],
+        },
+        Order::Refuse {
+            to: to.clone(),
+            why: Text::new("its agents were complete"),
+        },
+        Order::Ping {
+            to: to.clone(),
+            number: 3,
+            sent_ns: u64::MAX,
+        },
+        Order::Begin {
+            to: to.clone(),
+            at_ns: 12,
+        },
+        Order::Beat,
+        Order::Ask {
+            to: to.clone(),
+            numbers: vec![(0, 5), (7, u64::MAX)],
+        },
+        Order::Move {
+            to: to.clone(),
+            place,
+            turn: 1,
+        },
+        Order::Stop { why: Stop::Asked },
+        Order::Recall,
+        Order::Confirm {
+            to: to.clone(),
+            chain: digest,
+        },
+    ];
+    let reports = vec![
+        Report::Follows { epoch: to.epoch },
+        Report::Hello { workers: 4 },
+        Report::Ready {
+            plan: digest,
+            checks: vec![Check {
+                of: CheckOf::Memory,
+                fault: Some(Text::new("1 GB is too little")),
+            }],
+        },
+        Report::Pong {
+            number: 3,
+            sent_ns: 1,
+            heard_ns: 2,
+        },
+        Report::Begun { at_ns: 3 },
+        Report::Missed { late_ns: 4 },
+        Report::Alive { count: 5 },
+        Report::Interval {
+            number: 6,
+            chain: digest,
+            totals: Totals::default(),
+            payload: Bytes::from(vec![7; 3000]),
+        },
+        Report::Moved { turn: 1 },
+        Report::Last {
+            count: 9,
+            chain: digest,
+            totals: Totals::default(),
+            ended: Ended::Failed(Text::new("its driver broke")),
+            verdict: Verdict {
+                limited: true,
+                reason: Text::new("CPUs"),
+            },
+            troubles: vec![Text::new("the disk is full")],
+            silence_ns: 10,
+        },
+        Report::Standing {
+            workers: 4,
+            place: Some(place),
+            has_begun: true,
+            count: 3,
+        },
+        Report::Released,
+    ];
+    let run = Name::new("nightly_1").unwrap();
+    let orders = orders.into_iter().map(|order| Said::Order {
+        run: run.clone(),
+        epoch: to.epoch,
+        order,
+    });
+    let reports = reports.into_iter().map(|report| Said::Report {
+        run: run.clone(),
+        from: member(),
+        report,
+    });
+    orders.chain(reports).collect()
+}
+
+#[test]
+fn a_message_comes_back_as_it_was_said() {
+    for said in all() {
+        let heard = decode(&encode("0.1.0", &said).unwrap()).unwrap();
+        assert_eq!((heard.said, heard.program), (said, Text::new("0.1.0")));
+    }
+}
+
+#[test]
+fn damaged_messages_are_refused_or_make_sense_and_never_panic() {
+    let mut random = Random::seeded(11);
+    let messages: Vec<Bytes> = all()
+        .iter()
+        .map(|said| encode("0.1.0", said).unwrap())
+        .collect();
+    let mut refused = 0;
+    for round in 0..60_000 {
+        let mut bytes = messages[random.index(messages.len())].to_vec();
+        match round % 4 {
+            0 => bytes.truncate(random.index(bytes.len())),
+            1 => bytes.extend((0..1 + random.index(20)).map(|_| random.next() as u8)),
+            _ => {}
+        }
+        for _ in 0..random.below(4) {
+            if !bytes.is_empty() {
+                let place = random.index(bytes.len());
+                bytes[place] ^= 1 << random.below(8);
+            }
+        }
+        match decode(&bytes) {
+            Ok(heard) => {
+                let again = decode(&encode("0.1.0", &heard.said).unwrap()).unwrap();
+                assert_eq!(again.said, heard.said);
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(refused > 20_000, "{refused}");
+    for length in 0..200 {
+        let noise: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
+        assert!(decode(&noise).is_err());
+        let noise = [&encode("0.1.0", &all()[0]).unwrap()[..10], &noise[..]].concat();
+        let _ = decode(&noise);
+    }
+}
+
+#[test]
+fn another_version_is_refused_with_both_named() {
+    let header = postcard::to_allocvec(&(MAGIC, WIRE + 1, "9.9.9")).unwrap();
+    let said = [&header[..], b"whatever it says"].concat();
+    let why = decode(&said).unwrap_err();
+    let program = Text::new("9.9.9");
+    let wire = WIRE + 1;
+    assert_eq!(why, Unread::OtherVersion { wire, program });
+    let why = why.to_string();
+    assert!(why.contains("9.9.9") && why.contains("version 2") && why.contains("version 1"));
+}
+
+#[test]
+fn a_list_or_a_message_that_is_too_long_is_no_message() {
+    let run = Name::new("run").unwrap();
+    let asks = |count| Said::Order {
+        run: run.clone(),
+        epoch: Epoch::default(),
+        order: Order::Ask {
+            to: member(),
+            numbers: vec![(0, 1); count],
+        },
+    };
+    assert!(decode(&encode("1", &asks(LIST_MAX)).unwrap()).is_ok());
+    let long = encode("1", &asks(LIST_MAX + 1)).unwrap();
+    assert_eq!(decode(&long), Err(Unread::Damaged));
+    let interval = Said::Report {
+        run: run.clone(),
+        from: member(),
+        report: Report::Interval {
+            number: 0,
+            chain: Digest::of(b""),
+            totals: Totals::default(),
+            payload: Bytes::from(vec![0; MESSAGE_MAX]),
+        },
+    };
+    assert!(encode("1", &interval).unwrap_err().bytes > MESSAGE_MAX);
+    assert_eq!(decode(&vec![0; MESSAGE_MAX + 1]), Err(Unread::TooLong));
+}
+
+#[test]
+fn names_are_parts_of_subjects_and_texts_command_no_terminal() {
+    for name in ["", "a.b", "a*", "a>", "a b", "a/b", "ä", &"a".repeat(65)] {
+        assert!(Name::new(name).is_err(), "{name}");
+    }
+    let name = Name::new(&"a".repeat(64)).unwrap();
+    assert_eq!(name.to_string().len(), 64);
+    let text = Text::new("\x1b[2J red");
+    assert!(!text.to_string().contains('\x1b'));
+    assert!(String::from(Text::new(&"ä".repeat(5000))).len() <= 1024);
+}
+
+#[test]
+fn a_chain_is_of_its_run_its_agent_and_all_before() {
+    let run = Name::new("run").unwrap();
+    let empty = Chain::new(&run, &member());
+    let other = Chain::new(&Name::new("run2").unwrap(), &member());
+    let chains = [
+        empty,
+        other,
+        empty.with(b"a"),
+        empty.with(b"a").with(b"b"),
+        empty.with(b"b").with(b"a"),
+        empty.with(b"ab"),
+        empty.with(b"").with(b"ab"),
+    ];
+    for (place, chain) in chains.iter().enumerate() {
+        let same = chains.iter().filter(|one| one.digest() == chain.digest());
+        assert_eq!(same.count(), 1, "{place}");
+    }
+    assert_eq!(chains[3].length(), 2);
+}

@@ -213,8 +213,10 @@ pub enum Report {
     Standing {
         /// How many workers it runs.
         workers: u32,
-        /// Which; none before it had a plan.
+        /// Which they were at first; none before it had a plan.
         place: Option<Place>,
+        /// Which they are since an agent was lost, and by which of the moves.
+        moved: Option<(Place, u32)>,
         /// Whether it was told when to begin.
         has_begun: bool,
         /// How many intervals it has.

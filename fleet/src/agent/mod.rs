@@ -60,7 +60,12 @@ pub enum Event<'a> {
     /// A message has come.
     Heard(&'a [u8]),
     /// The load was prepared, and this was looked at before.
-    Prepared(&'a [Check]),
+    Prepared {
+        /// Of the plan that was to be prepared.
+        plan: Digest,
+        /// What was looked at.
+        checks: &'a [Check],
+    },
     /// A second of the load is over, or its drain.
     Counted(&'a Packed),
     /// The load is over, and everything that it counted was told.
@@ -161,8 +166,8 @@ struct Membership {
     plan: Option<Digest>,
     checks: Vec<Check>,
     begin: Option<Time>,
-    /// The last of the moves.
-    turn: u32,
+    /// Its place after the last of the moves, and which that was.
+    moved: Option<(Place, u32)>,
     kept: Kept,
     /// What the load was ended by, before it is over.
     stopping: Option<Ended>,
@@ -210,7 +215,7 @@ impl Agent {
         match event {
             Event::Tick => {}
             Event::Heard(bytes) => self.hear(bytes, now, actions),
-            Event::Prepared(checks) => self.prepared(checks, actions),
+            Event::Prepared { plan, checks } => self.prepared(plan, checks, actions),
             Event::Counted(interval) => self.counted(interval, actions),
             Event::LoadEnded { verdict, failed } => {
                 self.load_ended(verdict, failed, now, actions);
@@ -345,6 +350,7 @@ impl Agent {
             Order::Recall => Some(Report::Standing {
                 workers: self.settings.workers,
                 place: own.place,
+                moved: own.moved,
                 has_begun: stage >= Stage::Loading,
                 count: own.kept.count(),
             }),
@@ -364,11 +370,12 @@ impl Agent {
         }
     }
 
-    fn prepared(&mut self, checks: &[Check], actions: &mut Vec<Action>) {
+    fn prepared(&mut self, plan: Digest, checks: &[Check], actions: &mut Vec<Action>) {
         let Some(own) = &mut self.run else {
             return;
         };
-        if own.stage != Stage::Preparing {
+        // It may have been another run's, which is over.
+        if own.stage != Stage::Preparing || own.plan != Some(plan) {
             return;
         }
         own.stage = Stage::Ready;
@@ -528,7 +535,7 @@ impl Membership {
             plan: None,
             checks: Vec::new(),
             begin: None,
-            turn: 0,
+            moved: None,
             stopping: None,
             ended: None,
             troubles: Vec::new(),
@@ -581,14 +588,13 @@ impl Membership {
     }
 
     fn take_move(&mut self, place: Place, turn: u32, actions: &mut Vec<Action>) -> Option<Report> {
-        if turn > self.turn {
-            self.turn = turn;
+        if self.moved.is_none_or(|(_, before)| turn > before) {
+            self.moved = Some((place, turn));
             if self.stage == Stage::Loading && self.stopping.is_none() {
-                self.place = Some(place);
                 actions.push(Action::Move(place));
             }
         }
-        Some(Report::Moved { turn: self.turn })
+        self.moved.map(|(_, turn)| Report::Moved { turn })
     }
 
     /// Ends the load, if it goes on.

@@ -5,11 +5,11 @@ use measure::time::Time;
 
 use super::part::Part;
 use super::{
-    Action, CLOCKS_NS, Coordinator, End, LEAD_NS, Phase, RECALL_NS, REPEAT_NS, SECOND_NS,
+    Action, CLOCKS_NS, Coordinator, End, LEAD_NS, Phase, RECALL_NS, REPEAT_NS, SECOND_NS, Standing,
     URGENT_NS, tell,
 };
 use crate::bus::Subject;
-use crate::division::{Place, by_weight, places};
+use crate::division::{by_weight, places};
 use crate::message::{Order, Stop};
 use crate::words::{AgentName, Member, Text};
 
@@ -64,13 +64,7 @@ impl Coordinator {
     }
 
     /// An agent says where it is in the run.
-    pub(super) fn take_standing(
-        &mut self,
-        from: Member,
-        workers: u32,
-        (place, has_begun, count): (Option<Place>, bool, u64),
-        now: Time,
-    ) {
+    pub(super) fn take_standing(&mut self, from: Member, stands: Standing, now: Time) {
         let is_back = matches!(
             self.phase,
             Phase::Recalling | Phase::Running | Phase::Closing
@@ -81,19 +75,23 @@ impl Coordinator {
         let known = self.parts.iter().position(|part| part.member == from);
         let index = known.unwrap_or(self.parts.len());
         if known.is_none() && (index as u32) < self.settings.agents {
-            let part = Part::new(&self.settings.run, from, workers, now);
+            let part = Part::new(&self.settings.run, from, stands.workers, now);
             self.parts.push(part);
         }
         let Some(part) = self.parts.get_mut(index) else {
             return;
         };
         part.is_heard(now);
-        part.place = part.place.or(place);
-        if has_begun {
+        part.place = part.place.or(stands.place);
+        if let Some((place, turn)) = stands.moved {
+            part.moved = part.moved.or(Some(place));
+            self.moves = self.moves.max(turn);
+        }
+        if stands.has_begun {
             // When it began is known to it alone.
             part.begun = part.begun.or(Some(now));
         }
-        part.knows(count);
+        part.knows(stands.count);
         self.pulse = now;
     }
 

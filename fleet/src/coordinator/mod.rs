@@ -22,6 +22,7 @@ use plan::Invalid;
 
 use crate::bus::Subject;
 use crate::chain::Digest;
+use crate::division::Place;
 use crate::message::{
     DataFile, LIST_MAX, Order, PLAN_MAX, Report, Said, Stop, Unread, decode, encode,
 };
@@ -159,6 +160,16 @@ enum Phase {
     Confirming,
     Failing(String),
     Over,
+}
+
+/// Where an agent is in a run that an earlier coordinator began.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    workers: u32,
+    place: Option<Place>,
+    moved: Option<(Place, u32)>,
+    has_begun: bool,
+    count: u64,
 }
 
 /// See the module.
@@ -387,11 +398,19 @@ impl Coordinator {
         if let Report::Standing {
             workers,
             place,
+            moved,
             has_begun,
             count,
         } = report
         {
-            return self.take_standing(from, workers, (place, has_begun, count), now);
+            let stands = Standing {
+                workers,
+                place,
+                moved,
+                has_begun,
+                count,
+            };
+            return self.take_standing(from, stands, now);
         }
         let at_end = !matches!(self.phase, Phase::Preparing | Phase::Clocks);
         let Some(part) = self.parts.iter_mut().find(|part| part.member == from) else {

@@ -129,6 +129,30 @@ fn an_agent_that_dies_is_named_with_its_last_number_and_its_share() {
 }
 
 #[test]
+fn shares_are_moved_by_a_coordinator_that_came_back_as_by_the_one_before() {
+    let mut setup = Setup::of(4, 90)
+        .with(15 * SECOND, Happens::KillAgent(1))
+        .with(40 * SECOND, Happens::KillCoordinator)
+        .with(44 * SECOND, Happens::StartCoordinator { returns: true })
+        .with(65 * SECOND, Happens::KillAgent(2));
+    setup.on_loss = OnLoss::Rebalance;
+    let seen = setup.run();
+    let record = record(&seen);
+    assert!(!record.complete && record.agents_unknown == 1);
+    assert!(
+        (record.missing_share - 0.5).abs() < 1e-9,
+        "{}",
+        record.missing_share
+    );
+    let last: Vec<f64> = seen
+        .moves
+        .iter()
+        .map(|(_, place)| place.fraction())
+        .collect();
+    assert_eq!(last[last.len() - 2..], [0.5, 0.5], "{last:?}");
+}
+
+#[test]
 fn an_agent_that_does_not_hear_its_coordinator_for_ten_seconds_ends_its_load() {
     let seen = Setup::of(3, 60)
         .with(20 * SECOND, Happens::CutAgent(2, true))

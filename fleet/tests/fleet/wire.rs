@@ -107,6 +107,7 @@ fn all() -> Vec<Said> {
         Report::Standing {
             workers: 4,
             place: Some(place),
+            moved: Some((place, 2)),
             has_begun: true,
             count: 3,
         },

@@ -169,17 +169,18 @@ struct Clock {
 
 impl Clock {
     fn shows(self, now: u64) -> Time {
-        let drifted = i128::from(now) * i128::from(self.ppm) / 1_000_000;
-        Time((i128::from(now) + drifted) as u64 + self.offset)
+        let drifted = now as i64 * self.ppm / 1_000_000;
+        Time(now.saturating_add_signed(drifted) + self.offset)
     }
 
     /// The first moment at which it shows so much.
     fn when(self, shows: Time) -> u64 {
-        if shows == Time::NEVER {
+        let since = shows.0.saturating_sub(self.offset);
+        if since > 2 * FOREVER {
             return u64::MAX;
         }
-        let since = i128::from(shows.0.saturating_sub(self.offset));
-        let mut at = (since * 1_000_000 / i128::from(1_000_000 + self.ppm)) as u64;
+        let rate = 1_000_000u64.saturating_add_signed(self.ppm);
+        let mut at = since * 1_000_000 / rate;
         while self.shows(at) < shows {
             at += 1;
         }
@@ -437,14 +438,14 @@ impl World {
         }
     }
 
-    /// Somebody wants the run to end.
+    /// Somebody wants the run to end, whichever coordinator has it.
     fn stop(&mut self) {
-        let number = self.coordinators.len() - 1;
-        if !self.coordinators[number].is_alive {
-            return;
+        for number in 0..self.coordinators.len() {
+            if self.coordinators[number].is_alive {
+                self.stopped_at = self.stopped_at.or(Some(self.now));
+                self.tell_coordinator(number, coordinator::Event::Stop);
+            }
         }
-        self.stopped_at = self.stopped_at.or(Some(self.now));
-        self.tell_coordinator(number, coordinator::Event::Stop);
     }
 
     fn turn_coordinator(&mut self, number: usize) {
@@ -522,7 +523,11 @@ impl World {
                 of,
                 fault: seat.machine.fault.map(Text::new),
             });
-            self.tell_agent(number, agent::Event::Prepared(&checks));
+            let prepared = agent::Event::Prepared {
+                plan: Digest::of(b"a plan"),
+                checks: &checks,
+            };
+            self.tell_agent(number, prepared);
         }
         if self.agents[number]
             .load

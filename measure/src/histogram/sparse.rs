@@ -131,23 +131,20 @@ impl Sparse {
             self.clone_from(other);
             return;
         }
-        let mine = std::mem::take(&mut self.cells);
-        let (mut mine, mut theirs) = (mine.into_iter().peekable(), other.cells.iter().peekable());
-        while let Some(index) = [
-            mine.peek().map(|cell| cell.0),
-            theirs.peek().map(|cell| cell.0),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-        {
-            let own = mine
-                .next_if(|cell| cell.0 == index)
-                .map_or(0, |cell| cell.1);
-            let more = theirs
-                .next_if(|cell| cell.0 == index)
-                .map_or(0, |cell| cell.1);
-            self.cells.push((index, own + more));
+        // Most cells are in use already, once much was counted: those are only added to.
+        let mut from = 0;
+        let mut others = Vec::new();
+        for (index, n) in &other.cells {
+            from += self.cells[from..].partition_point(|cell| cell.0 < *index);
+            match self.cells.get_mut(from).filter(|cell| cell.0 == *index) {
+                Some(cell) => cell.1 += n,
+                None => others.push((*index, *n)),
+            }
+        }
+        if !others.is_empty() {
+            self.cells.append(&mut others);
+            // Two runs that rise, which this sort merges.
+            self.cells.sort_by_key(|cell| cell.0);
         }
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);

@@ -1,8 +1,11 @@
 //! What a fleet promises, one promise a test.
 
-use fleet::Totals;
+use fleet::agent::{self, Agent};
 use fleet::coordinator::{End, OnLoss};
+use fleet::message::{Order, Report, Said, decode, encode};
 use fleet::record::Record;
+use fleet::{Epoch, Name, Totals};
+use measure::time::Time;
 
 use crate::world::{Happens, MS, Machine, SECOND, Seen, Setup};
 
@@ -268,6 +271,76 @@ fn a_coordinator_that_nobody_hears_is_replaced_and_then_ends() {
         matches!(seen.ends[..], [End::Taken(_), End::Recorded]),
         "{:?}",
         seen.ends
+    );
+}
+
+/// What an agent answers to an order of a coordinator with this epoch, at some second.
+fn answers(agent: &mut Agent, number: u64, order: Order, second: u64) -> Vec<Report> {
+    let said = Said::Order {
+        run: Name::new("run-1").unwrap(),
+        epoch: Epoch { number, nonce: 0 },
+        order,
+    };
+    let (bytes, mut actions) = (encode("1.2.3", &said).unwrap(), Vec::new());
+    agent.handle(
+        agent::Event::Heard(&bytes),
+        Time(second * SECOND),
+        &mut actions,
+    );
+    let sent = actions.into_iter().filter_map(|action| match action {
+        agent::Action::Send(_, bytes) => match decode(&bytes).unwrap().said {
+            Said::Report { report, .. } => Some(report),
+            Said::Order { .. } => None,
+        },
+        _ => None,
+    });
+    sent.collect()
+}
+
+#[test]
+fn an_agent_changes_to_a_later_coordinator_and_only_if_its_own_is_silent() {
+    let settings = agent::Settings {
+        name: Name::new("agent-0").unwrap(),
+        epoch: Epoch::default(),
+        program: "1.2.3".to_owned(),
+        workers: 1,
+        room_bytes: 1 << 20,
+    };
+    let mut agent = Agent::new(settings, &mut Vec::new());
+    let call = Order::Call { agents: 1 };
+    assert_eq!(
+        answers(&mut agent, 5, call, 10),
+        [Report::Hello { workers: 1 }]
+    );
+    let epoch = Epoch {
+        number: 5,
+        nonce: 0,
+    };
+    let stays = [Report::Follows { epoch }];
+    for other in [4, 6] {
+        assert_eq!(answers(&mut agent, other, Order::Recall, 11), stays);
+    }
+    // Not one that was there before it, however long it is silent.
+    assert_eq!(answers(&mut agent, 4, Order::Recall, 19), stays);
+    assert_eq!(answers(&mut agent, 6, Order::Beat, 19), stays);
+    let stands = answers(&mut agent, 6, Order::Recall, 19);
+    assert!(
+        matches!(
+            stands[..],
+            [Report::Standing {
+                has_begun: false,
+                ..
+            }]
+        ),
+        "{stands:?}"
+    );
+    let epoch = Epoch {
+        number: 6,
+        nonce: 0,
+    };
+    assert_eq!(
+        answers(&mut agent, 5, Order::Beat, 20),
+        [Report::Follows { epoch }]
     );
 }
 

@@ -1,7 +1,9 @@
 //! Messages come back as they were said, and nothing else is taken for one.
 
 use bytes::Bytes;
+use fleet::agent::{self, Agent};
 use fleet::chain::{Chain, Digest};
+use fleet::coordinator::{self, Coordinator, OnLoss};
 use fleet::division::places;
 use fleet::message::{
     Check, CheckOf, DataFile, Ended, LIST_MAX, MAGIC, MESSAGE_MAX, Order, Report, Said, Stop,
@@ -9,6 +11,7 @@ use fleet::message::{
 };
 use fleet::{Epoch, Member, Name, Text, Totals, Verdict};
 use measure::random::Random;
+use measure::time::Time;
 
 fn member() -> Member {
     Member {
@@ -171,6 +174,64 @@ fn damaged_messages_are_refused_or_make_sense_and_never_panic() {
         let noise = [&encode("0.1.0", &all()[0]).unwrap()[..10], &noise[..]].concat();
         let _ = decode(&noise);
     }
+}
+
+/// The coordinator and the agent that the messages here are of.
+fn machines() -> (Coordinator, Agent) {
+    let agent = agent::Settings {
+        name: member().agent,
+        epoch: member().epoch,
+        program: "0.1.0".to_owned(),
+        workers: 2,
+        room_bytes: 1 << 20,
+    };
+    let coordinator = coordinator::Settings {
+        run: Name::new("nightly_1").unwrap(),
+        epoch: member().epoch,
+        program: "0.1.0".to_owned(),
+        agents: 1,
+        workers: None,
+        plan: Bytes::from_static(b"something"),
+        data: Vec::new(),
+        on_loss: OnLoss::Rebalance,
+        gather_ns: u64::MAX,
+        prepare_ns: u64::MAX,
+        longest_ns: u64::MAX,
+        returns: false,
+    };
+    let coordinator = Coordinator::new(coordinator, Time(0), &mut Vec::new()).unwrap();
+    (coordinator, Agent::new(agent, &mut Vec::new()))
+}
+
+#[test]
+fn machines_survive_whatever_they_hear() {
+    let messages: Vec<Bytes> = all()
+        .iter()
+        .map(|said| encode("0.1.0", said).unwrap())
+        .collect();
+    let (mut said, mut unread) = (0, 0);
+    for seed in 0..300 {
+        let mut random = Random::seeded(seed);
+        let (mut coordinator, mut agent) = machines();
+        let mut now = 0;
+        for _ in 0..150 {
+            now += random.length(30);
+            let mut bytes = messages[random.index(messages.len())].to_vec();
+            if random.below(3) == 0 {
+                let place = random.index(bytes.len());
+                bytes[place] ^= 1 << random.below(8);
+            }
+            let (mut orders, mut reports) = (Vec::new(), Vec::new());
+            coordinator.handle(coordinator::Event::Heard(&bytes), Time(now), &mut orders);
+            agent.handle(agent::Event::Heard(&bytes), Time(now), &mut reports);
+            said += orders.len() + reports.len();
+        }
+        unread += coordinator.unread() + agent.unread();
+    }
+    assert!(
+        said > 10_000 && unread > 5_000,
+        "they say {said}, and can't read {unread}"
+    );
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const SECOND: u64 = 1000 * MS;
 /// How long a load takes to end at most.
 const DRAIN_MAX: u64 = 300 * MS;
+/// So many turns at the same moment are no coincidence.
+const STILL_MAX: u32 = 10_000;
 /// A run that takes longer doesn't end.
 const FOREVER: u64 = 3600 * SECOND;
 
@@ -337,6 +339,7 @@ impl World {
         let mut script = std::mem::take(&mut self.setup.script)
             .into_iter()
             .peekable();
+        let mut still = 0;
         loop {
             let scripted = script.peek().map_or(u64::MAX, |(at, _)| *at);
             let next = self.next_due().min(scripted);
@@ -345,6 +348,11 @@ impl World {
             }
             if next > FOREVER {
                 self.violation("the run doesn't end".to_owned());
+                break;
+            }
+            still = if next > self.now { 0 } else { still + 1 };
+            if still > STILL_MAX {
+                self.violation("somebody wants to be called again and again".to_owned());
                 break;
             }
             self.now = self.now.max(next);

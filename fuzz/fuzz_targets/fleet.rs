@@ -16,7 +16,10 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let again = encode("0.1.0", &heard.said).expect("it isn't longer than it was");
-    assert_eq!(decode(&again).map(|again| again.said), Ok(heard.said.clone()));
+    assert_eq!(
+        decode(&again).map(|again| again.said),
+        Ok(heard.said.clone())
+    );
     if let Said::Report {
         report: Report::Interval { payload, .. },
         ..

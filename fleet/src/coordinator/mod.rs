@@ -24,10 +24,10 @@ use crate::bus::Subject;
 use crate::chain::Digest;
 use crate::division::Place;
 use crate::message::{
-    DataFile, LIST_MAX, Order, PLAN_MAX, Report, Said, Stop, Unread, decode, encode,
+    Check, DataFile, LIST_MAX, Order, PLAN_MAX, Report, Said, Stop, Unread, decode, encode,
 };
 use crate::record::Outcome;
-use crate::words::{AgentName, Epoch, Member, RunId, Text};
+use crate::words::{AgentName, Epoch, Member, RunId};
 use part::Part;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -418,21 +418,7 @@ impl Coordinator {
         };
         part.is_heard(now);
         match report {
-            Report::Ready { plan, checks } => {
-                let faults: Vec<&Text> = checks
-                    .iter()
-                    .filter_map(|check| check.fault.as_ref())
-                    .collect();
-                if self.phase == Phase::Preparing && plan == self.digest {
-                    part.is_ready = true;
-                    if let Some(fault) = faults.first() {
-                        let why = format!("agent {} can't take part: {fault}", from.agent);
-                        self.fail(why, now);
-                    } else {
-                        self.pulse = now;
-                    }
-                }
-            }
+            Report::Ready { plan, checks } => self.take_ready(&from, plan, &checks, now),
             Report::Pong {
                 number, heard_ns, ..
             } => self.take_pong(&from, number, heard_ns, (at_end, now), actions),
@@ -464,6 +450,24 @@ impl Coordinator {
                 self.pulse = now;
             }
             Report::Hello { .. } | Report::Follows { .. } | Report::Standing { .. } => {}
+        }
+    }
+
+    /// An agent has looked at its plan.
+    fn take_ready(&mut self, from: &Member, plan: Digest, checks: &[Check], now: Time) {
+        let is_awaited = self.phase == Phase::Preparing && plan == self.digest;
+        let parts = &mut self.parts;
+        let part = parts.iter_mut().find(|part| part.member == *from);
+        let Some(part) = part.filter(|_| is_awaited) else {
+            return;
+        };
+        part.is_ready = true;
+        self.pulse = now;
+        if let Some(fault) = checks.iter().find_map(|check| check.fault.as_ref()) {
+            self.fail(
+                format!("agent {} can't take part: {fault}", from.agent),
+                now,
+            );
         }
     }
 

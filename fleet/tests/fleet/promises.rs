@@ -1,6 +1,6 @@
 //! What a fleet promises, one promise a test.
 
-use fleet::agent::{self, Agent};
+use fleet::agent::{self, Agent, LINGER_NS};
 use fleet::coordinator::{End, OnLoss};
 use fleet::message::{Order, Report, Said, decode, encode};
 use fleet::record::Record;
@@ -222,6 +222,21 @@ fn a_coordinator_that_comes_back_too_late_has_what_was_counted_until_agents_ende
         &["ended its load early: it didn't hear from the coordinator"],
     );
     assert!(record.agents.iter().all(|agent| agent.intervals < 40));
+}
+
+#[test]
+fn agents_of_a_coordinator_that_never_comes_back_end_their_load_and_later_wait_for_another() {
+    let seen = Setup::of(2, 60)
+        .with(20 * SECOND, Happens::KillCoordinator)
+        .run();
+    assert_eq!(seen.violations, [""; 0]);
+    assert_eq!((seen.outcomes.len(), seen.confirmed), (0, 0));
+    let ends = seen.loads.iter().map(|(_, _, end)| end / SECOND);
+    assert!(ends.clone().all(|end| (28..31).contains(&end)), "{ends:?}");
+    let kept = "nobody has asked for what was counted in run run-1";
+    assert_eq!(seen.notes, [kept; 2]);
+    let lingered = LINGER_NS..LINGER_NS + 22 * SECOND;
+    assert!(lingered.contains(&seen.ended_at), "{}", seen.ended_at);
 }
 
 #[test]

@@ -25,9 +25,24 @@ fn member() -> Member {
 
 /// One of each.
 fn all() -> Vec<Said> {
+    let run = Name::new("nightly_1").unwrap();
+    let orders = orders().into_iter().map(|order| Said::Order {
+        run: run.clone(),
+        epoch: member().epoch,
+        order,
+    });
+    let reports = reports().into_iter().map(|report| Said::Report {
+        run: run.clone(),
+        from: member(),
+        report,
+    });
+    orders.chain(reports).collect()
+}
+
+fn orders() -> Vec<Order> {
     let (to, digest) = (member(), Digest::of(b"something"));
     let place = places(&[2, 3]).unwrap()[1];
-    let orders = vec![
+    vec![
         Order::Claim,
         Order::Taken,
         Order::Call { agents: 8 },
@@ -69,16 +84,31 @@ fn all() -> Vec<Said> {
             to: to.clone(),
             chain: digest,
         },
-    ];
-    let reports = vec![
-        Report::Follows { epoch: to.epoch },
+    ]
+}
+
+fn reports() -> Vec<Report> {
+    let digest = Digest::of(b"something");
+    let place = places(&[2, 3]).unwrap()[1];
+    vec![
+        Report::Follows {
+            epoch: member().epoch,
+        },
         Report::Hello { workers: 4 },
         Report::Ready {
             plan: digest,
-            checks: vec![Check {
-                of: CheckOf::Memory,
+            checks: [
+                CheckOf::Policy,
+                CheckOf::Memory,
+                CheckOf::Descriptors,
+                CheckOf::Data,
+                CheckOf::Plan,
+            ]
+            .map(|of| Check {
+                of,
                 fault: Some(Text::new("1 GB is too little")),
-            }],
+            })
+            .to_vec(),
         },
         Report::Pong {
             number: 3,
@@ -115,19 +145,7 @@ fn all() -> Vec<Said> {
             count: 3,
         },
         Report::Released,
-    ];
-    let run = Name::new("nightly_1").unwrap();
-    let orders = orders.into_iter().map(|order| Said::Order {
-        run: run.clone(),
-        epoch: to.epoch,
-        order,
-    });
-    let reports = reports.into_iter().map(|report| Said::Report {
-        run: run.clone(),
-        from: member(),
-        report,
-    });
-    orders.chain(reports).collect()
+    ]
 }
 
 #[test]

@@ -79,11 +79,11 @@ fn it_is_no_larger_than_what_was_counted() {
 #[test]
 fn what_nobody_can_have_counted_is_refused() {
     let spoils: [fn(&mut Packed); 6] = [
-        |packed| drop(packed.statuses.insert(1000, 1)),
-        |packed| drop(packed.errors.insert(200, 1)),
+        |packed| packed.statuses.extend([(1000, 1)]),
+        |packed| packed.errors.extend([(200, 1)]),
         |packed| packed.censored = u64::MAX,
         |packed| packed.statuses.extend([(200, u64::MAX), (201, 1)]),
-        |packed| drop(packed.steps[2].errors.insert(99, 1)),
+        |packed| packed.steps[2].errors.extend([(99, 1)]),
         |packed| packed.steps[0].statuses.extend([(200, u64::MAX), (9, 1)]),
     ];
     for (place, spoil) in spoils.into_iter().enumerate() {

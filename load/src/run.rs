@@ -378,13 +378,7 @@ pub(crate) fn assign(
     addresses: &[Vec<Address>],
     workload: Option<Arc<Source>>,
 ) -> Result<Assignment, LoadError> {
-    let share = |whole: u64| {
-        let (whole_share, rest) = (
-            whole / u64::from(plan.threads),
-            whole % u64::from(plan.threads),
-        );
-        whole_share + u64::from(u64::from(worker) < rest)
-    };
+    let share = |whole| plan::share(whole, worker, plan.threads);
     let options = SocketOptions {
         receive_buffer_bytes: plan.receive_buffer_bytes,
         send_buffer_bytes: plan.send_buffer_bytes,

@@ -277,6 +277,11 @@ impl Errors {
         self.counts[kind as usize] += 1;
     }
 
+    /// Counts several of one kind.
+    pub(crate) fn add_n(&mut self, kind: ErrorKind, n: u64) {
+        self.counts[kind as usize] += n;
+    }
+
     /// How many errors of `kind` were counted.
     pub fn count(&self, kind: ErrorKind) -> u64 {
         self.counts[kind as usize]
@@ -313,7 +318,8 @@ impl Errors {
     }
 }
 
-const CODES: usize = 1000;
+/// How many statuses are told apart.
+pub(crate) const CODES: usize = 1000;
 
 /// Counts of answers by status code. RFC 9110 §15 defines 100 to 599; a peer may send any three
 /// digits, and each is counted as it came.
@@ -336,6 +342,13 @@ impl Statuses {
     pub fn add(&mut self, status: u16) {
         if let Some(count) = self.counts.get_mut(usize::from(status).min(CODES - 1)) {
             *count += 1;
+        }
+    }
+
+    /// Counts several answers with one status.
+    pub(crate) fn add_n(&mut self, status: u16, n: u64) {
+        if let Some(count) = self.counts.get_mut(usize::from(status).min(CODES - 1)) {
+            *count += n;
         }
     }
 
@@ -391,6 +404,16 @@ impl Closes {
             .counts
             .entry(code.unwrap_or(Self::NO_CODE))
             .or_default() += 1;
+    }
+
+    /// The counts by code.
+    pub(crate) fn counts(&self) -> &BTreeMap<u16, u64> {
+        &self.counts
+    }
+
+    /// Those with these counts.
+    pub(crate) fn of(counts: BTreeMap<u16, u64>) -> Closes {
+        Closes { counts }
     }
 
     /// The counts by the code's digits, as a record has them.

@@ -7,6 +7,7 @@
 
 mod handover;
 mod line;
+mod packed;
 
 use std::fmt::Debug;
 
@@ -16,6 +17,7 @@ use crate::tally::{Counted, Tally};
 
 pub use handover::{Collector, Due, Feed};
 pub use line::{IntervalHistograms, IntervalStep, Line, LineStyle, Phase, schema_json};
+pub use packed::Packed;
 
 /// What is counted in some span of time. Adding up those of all spans and workers gives what was
 /// counted in all.

@@ -698,9 +698,9 @@ impl Connections {
             resumed_handshakes: handshakes.resumed.count(),
             handshake_time_us: Times::of(&handshakes.full),
             resumed_handshake_time_us: Times::of(&handshakes.resumed),
-            version: handshakes.terms.version.to_owned(),
-            cipher: handshakes.terms.cipher.to_owned(),
-            alpn: handshakes.terms.alpn.map(str::to_owned),
+            version: handshakes.terms.version.to_string(),
+            cipher: handshakes.terms.cipher.to_string(),
+            alpn: handshakes.terms.alpn.as_ref().map(ToString::to_string),
         });
         Connections {
             origins: Vec::new(),

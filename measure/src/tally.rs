@@ -8,6 +8,7 @@
 
 mod counted;
 mod good;
+mod packed;
 mod steps;
 mod waits;
 
@@ -22,6 +23,7 @@ use crate::slots::{Seen, Slots};
 use crate::time::Time;
 
 pub use counted::{Counted, Drain, Handshakes, Sums, Terms};
+pub use packed::Packed;
 pub use steps::StepTally;
 pub use waits::{WaitCounts, Waits};
 
@@ -505,9 +507,9 @@ mod tests {
         let mut now = START;
         let _ = OPENED.map(|why| tally.connected(random.length(30), why));
         let terms = Terms {
-            version: "TLSv1.3",
-            cipher: "TLS13_AES_128_GCM_SHA256",
-            alpn: Some("h2"),
+            version: "TLSv1.3".into(),
+            cipher: "TLS13_AES_128_GCM_SHA256".into(),
+            alpn: Some("h2".into()),
         };
         tally.shook_hands(random.length(20), random.below(2) == 0, terms);
         tally.start(now);

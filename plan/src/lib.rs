@@ -23,6 +23,7 @@ mod request;
 mod run;
 pub mod schedule;
 mod script;
+mod share;
 mod target;
 pub mod workload;
 
@@ -35,5 +36,6 @@ pub use redaction::Redaction;
 pub use request::{Request, accept_compressed, authenticate};
 pub use run::{CONNECTIONS_MAX, FOLLOW_MAX, PIPELINE_MAX, Plan, Recorded, THREADS_MAX};
 pub use script::Script;
+pub use share::share;
 pub use target::{HostPort, Target};
 pub use workload::{Flow, Step, Turn, Workload};

@@ -192,6 +192,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &["engine", "tls"],
     },
     Crate {
+        name: "fleet",
+        holds: "many machines as one generator: messages, coordinator, agents; no sockets, no clock",
+        imports: &["measure", "plan"],
+        test_imports: &["workload"],
+    },
+    Crate {
         name: "statistics",
         holds: "what a few rounds allow to say: pure functions of numbers",
         imports: &["measure"],

@@ -262,8 +262,7 @@ pub(super) fn assign(
     if plan.broadcast_s.is_some() {
         route.speech = route.speech.in_room(&mark(place.origin));
     }
-    let others = plan.connections.saturating_sub(place.worker);
-    let sessions = others.div_ceil(place.workers) as usize;
+    let sessions = plan::share(plan.connections.into(), place.worker, place.workers) as usize;
     Ok(Assignment {
         worker: place.worker,
         workers: place.workers,

@@ -1,6 +1,6 @@
 //! Opening, losing, retiring and reopening the connections of a worker.
 
-use engine::secured::{Alpn, Secured};
+use engine::secured::Secured;
 use engine::{Close, Driver, Fault};
 use measure::counters::ErrorKind;
 use measure::tally::{Opened, Terms};
@@ -124,9 +124,9 @@ impl<D: Driver> Worker<'_, D> {
         };
         tally.tcp.record(secured.began.since(since));
         let terms = Terms {
-            version: secured.version,
-            cipher: secured.cipher,
-            alpn: secured.alpn.map(Alpn::name),
+            version: secured.version.into(),
+            cipher: secured.cipher.into(),
+            alpn: secured.alpn.map(|alpn| alpn.name().into()),
         };
         tally.shook_hands(secured.handshake_ns, secured.resumed, terms);
     }

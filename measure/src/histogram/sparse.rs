@@ -36,28 +36,57 @@ impl Sparse {
     /// # Errors
     /// Where it came from outside and no histogram has this form: what is wrong with it.
     pub fn unpack(&self) -> Result<Histogram, String> {
+        self.check()?;
         let mut histogram = Histogram::new();
-        let mut least = 0;
+        for (index, n) in &self.cells {
+            histogram.cells[*index as usize] = *n;
+            histogram.count += n;
+        }
+        if !self.cells.is_empty() {
+            (histogram.min_ns, histogram.max_ns) = (self.min_ns, self.max_ns);
+            histogram.sum_ns = self.sum_ns;
+        }
+        Ok(histogram)
+    }
+
+    /// Whether some histogram has this form, for what came from outside.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&self) -> Result<(), String> {
+        let (mut least, mut count) = (0, 0u64);
         for (index, n) in &self.cells {
             let place = *index as usize;
             if place < least || place >= CELLS || *n == 0 {
                 return Err(format!("no histogram has {n} in cell {index} here"));
             }
-            let sum = histogram.count.checked_add(*n);
-            histogram.count = sum.ok_or("the histogram counts more than 2^64 values")?;
-            histogram.cells[place] = *n;
+            let sum = count.checked_add(*n);
+            count = sum.ok_or("the histogram counts more than 2^64 values")?;
             least = place + 1;
         }
         let Some(((first, _), (last, _))) = self.cells.first().zip(self.cells.last()) else {
-            return Ok(histogram);
+            return match (self.min_ns, self.max_ns, self.sum_ns) {
+                (0, 0, 0) => Ok(()),
+                _ => Err("the histogram counts nothing, and has a length".to_owned()),
+            };
         };
         let fits = |ns: u64, cell: u32| ns <= LONGEST_NS && Fine::index(ns) == cell as usize;
-        if !fits(self.min_ns, *first) || !fits(self.max_ns, *last) {
+        if !fits(self.min_ns, *first) || !fits(self.max_ns, *last) || self.min_ns > self.max_ns {
             return Err("the shortest or the longest length is in no cell".to_owned());
         }
-        (histogram.min_ns, histogram.max_ns) = (self.min_ns, self.max_ns);
-        histogram.sum_ns = self.sum_ns;
-        Ok(histogram)
+        let times = |ns: u64| u128::from(ns) * u128::from(count);
+        if !(times(self.min_ns)..=times(self.max_ns)).contains(&self.sum_ns) {
+            return Err("the sum isn't one of so many lengths".to_owned());
+        }
+        Ok(())
+    }
+
+    /// How many lengths are longer than that, as far as cells tell them apart: those of all parts
+    /// of a merged form add up to its own.
+    pub fn above(&self, nanoseconds: u64) -> u64 {
+        let cell = Fine::index(nanoseconds.min(LONGEST_NS)) as u32;
+        let longer = self.cells.iter().filter(|(index, _)| *index > cell);
+        longer.map(|(_, n)| n).sum()
     }
 
     /// How many lengths were counted.
@@ -102,23 +131,20 @@ impl Sparse {
             self.clone_from(other);
             return;
         }
-        let mine = std::mem::take(&mut self.cells);
-        let (mut mine, mut theirs) = (mine.into_iter().peekable(), other.cells.iter().peekable());
-        while let Some(index) = [
-            mine.peek().map(|cell| cell.0),
-            theirs.peek().map(|cell| cell.0),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-        {
-            let own = mine
-                .next_if(|cell| cell.0 == index)
-                .map_or(0, |cell| cell.1);
-            let more = theirs
-                .next_if(|cell| cell.0 == index)
-                .map_or(0, |cell| cell.1);
-            self.cells.push((index, own + more));
+        // Most cells are in use already, once much was counted: those are only added to.
+        let mut from = 0;
+        let mut others = Vec::new();
+        for (index, n) in &other.cells {
+            from += self.cells[from..].partition_point(|cell| cell.0 < *index);
+            match self.cells.get_mut(from).filter(|cell| cell.0 == *index) {
+                Some(cell) => cell.1 += n,
+                None => others.push((*index, *n)),
+            }
+        }
+        if !others.is_empty() {
+            self.cells.append(&mut others);
+            // Two runs that rise, which this sort merges.
+            self.cells.sort_by_key(|cell| cell.0);
         }
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
@@ -154,18 +180,23 @@ mod tests {
                 assert_eq!(sparse.quantile(q), both.quantile(q), "seed {seed}, {q}");
             }
             assert_eq!((sparse.count(), sparse.max()), (both.count(), both.max()));
+            let tail = both.quantile(0.9);
+            let parts = Sparse::of(&drawn(seed)).above(tail) + Sparse::of(&other).above(tail);
+            assert_eq!(sparse.above(tail), parts, "seed {seed}");
         }
     }
 
     #[test]
     fn what_no_histogram_has_is_refused() {
         let sound = Sparse::of(&drawn(7));
-        let spoils: [fn(&mut Sparse); 5] = [
+        let spoils: [fn(&mut Sparse); 7] = [
             |sparse| sparse.cells[0].0 = u32::MAX,
             |sparse| sparse.cells.reverse(),
             |sparse| sparse.cells[0].1 = 0,
             |sparse| sparse.cells[0].1 = u64::MAX,
             |sparse| sparse.min_ns = u64::MAX,
+            |sparse| sparse.sum_ns = u128::MAX,
+            |sparse| sparse.cells.clear(),
         ];
         for (place, spoil) in spoils.into_iter().enumerate() {
             let mut spoilt = sound.clone();

@@ -94,3 +94,16 @@ fn what_was_handed_over_goes_on_in_the_series_and_comes_back_whole() {
     assert!(first.response.is_empty() && first.response.max() == 0);
     assert_eq!(first.statuses.total(), 0);
 }
+
+#[test]
+fn a_packed_interval_says_the_same_as_the_one_that_was_packed() {
+    let interval = interval(3, &[100, 300, 7_000]);
+    let packed = Packed::of(&interval);
+    let style = LineStyle {
+        histograms: true,
+        ..LineStyle::default()
+    };
+    let unpacked = packed.unpack().unwrap();
+    assert_eq!(Line::of(&unpacked, &style), Line::of(&interval, &style));
+    assert_eq!(Packed::of(&unpacked), packed);
+}

@@ -250,9 +250,9 @@ fn record_of_a_run() -> Record<Plan> {
     tally.connected(50_000, Opened::Anew);
     tally.tcp.record(20_000);
     let terms = Terms {
-        version: "TLSv1.3",
-        cipher: "TLS13_AES_128_GCM_SHA256",
-        alpn: Some("h2"),
+        version: "TLSv1.3".into(),
+        cipher: "TLS13_AES_128_GCM_SHA256".into(),
+        alpn: Some("h2".into()),
     };
     tally.shook_hands(30_000, false, terms);
     tally.start(start);

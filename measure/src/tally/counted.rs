@@ -1,5 +1,9 @@
 //! What was counted in some span of time: a second of a worker, or a whole run.
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
 use super::{GRPC_CODES, StepTally, Waits, steps};
 use crate::counters::{Closes, Errors, Statuses};
 use crate::histogram::Histogram;
@@ -98,18 +102,18 @@ pub struct Handshakes {
 }
 
 /// What a TLS handshake agreed on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
     /// The version, such as `TLSv1.3`.
-    pub version: &'static str,
+    pub version: Cow<'static, str>,
     /// The cipher suite.
-    pub cipher: &'static str,
+    pub cipher: Cow<'static, str>,
     /// The application protocol (RFC 7301); none where the peer chose none.
-    pub alpn: Option<&'static str>,
+    pub alpn: Option<Cow<'static, str>>,
 }
 
 /// What happened when the window was over, besides the exchanges, which are what was counted since.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drain {
     /// How long answers were awaited.
     pub nanoseconds: u64,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Nanoseconds that exchanges of the window waited after they were due, until they were sent or
 /// given up, by what they waited for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
     /// Every connection was in use.
     pub busy_ns: u64,

@@ -1,0 +1,156 @@
+//! The record of a run, from what the coordinator knows of its agents.
+
+use measure::tally::Packed;
+
+use super::part::Part;
+use super::{SILENCE_NOTED_NS, Settings};
+use crate::record::{AgentRecord, Figures, Outcome, Record};
+
+/// What became of the run.
+pub(super) fn outcome(settings: &Settings, parts: &[Part], findings: &[String]) -> Outcome {
+    let mut counted = Packed::default();
+    let mut findings = findings.to_vec();
+    let mut adds_up = true;
+    for part in parts {
+        if let Err(why) = counted.merge(&part.counted) {
+            findings.push(format!("the agents' figures can't be added up: {why}"));
+            adds_up = false;
+        }
+        findings.extend(part.findings());
+    }
+    let unknown = settings.agents.saturating_sub(parts.len() as u32);
+    if unknown > 0 {
+        findings.push(format!(
+            "{unknown} of {} agents never answered the coordinator after it had come back: what \
+             they counted is missing",
+            settings.agents
+        ));
+    }
+    let figures = Figures::of(&counted);
+    let tail = parts
+        .iter()
+        .map(|part| part.counted.response.above(figures.response_p99_ns));
+    let in_tail: u64 = tail.sum();
+    let mut agents: Vec<AgentRecord> = parts
+        .iter()
+        .map(|part| part.record(figures.response_p99_ns, in_tail))
+        .collect();
+    agents.sort_by(|one, other| one.agent.cmp(&other.agent));
+    let whole: f64 = parts
+        .iter()
+        .filter(|part| part.is_proven())
+        .filter_map(|part| part.place)
+        .map(|place| place.fraction())
+        .sum();
+    let complete = adds_up && unknown == 0 && parts.iter().all(Part::is_proven);
+    let limited = agents.iter().filter(|agent| {
+        let verdict = agent.verdict.as_ref();
+        verdict.is_some_and(|verdict| verdict.limited)
+    });
+    let limited_by = limited.map(|agent| agent.agent.clone()).collect();
+    let record = Record {
+        run: settings.run.clone(),
+        epoch: settings.epoch.to_string(),
+        has_returned: settings.returns,
+        complete,
+        agents_wanted: settings.agents,
+        agents_unknown: unknown,
+        agents,
+        figures,
+        missing_share: if complete {
+            0.0
+        } else {
+            (1.0 - whole).max(0.0)
+        },
+        limited_by,
+        findings,
+    };
+    Outcome { record, counted }
+}
+
+impl Part {
+    /// What a reader must know of an agent, as sentences.
+    fn findings(&self) -> Vec<String> {
+        let name = &self.member.agent;
+        let mut findings = Vec::new();
+        if !self.is_proven() {
+            let share = self.place.map_or(0.0, |place| 100.0 * place.fraction());
+            let why = match (&self.broken, &self.last) {
+                (Some(why), _) => why.clone(),
+                (None, Some(_)) => "some of its intervals never came".to_owned(),
+                (None, None) => "it never said that its load was over".to_owned(),
+            };
+            let numbers = match self.chain.length() {
+                0 => "none of its intervals are".to_owned(),
+                1 => "only its interval 0 is".to_owned(),
+                count => format!("only its intervals 0 to {} are", count - 1),
+            };
+            findings.push(format!(
+                "agent {name}, with {share:.1} % of the load: {why}; {numbers} in the figures"
+            ));
+        }
+        if let Some(last) = &self.last {
+            if !last.ended.is_planned() {
+                findings.push(format!("agent {name} ended its load early: {}", last.ended));
+            }
+            if last.verdict.limited {
+                let reason = &last.verdict.reason;
+                findings.push(format!("agent {name} was the limit: {reason}"));
+            }
+            findings.extend(
+                last.troubles
+                    .iter()
+                    .map(|what| format!("agent {name}: {what}")),
+            );
+            if last.silence_ns >= SILENCE_NOTED_NS {
+                findings.push(format!(
+                    "agent {name} didn't hear the coordinator for {:.1} s, and went on",
+                    last.silence_ns as f64 / 1e9
+                ));
+            }
+        }
+        if self.silence_ns >= SILENCE_NOTED_NS {
+            findings.push(format!(
+                "agent {name} wasn't heard for {:.1} s",
+                self.silence_ns as f64 / 1e9
+            ));
+        }
+        findings
+    }
+
+    fn record(&self, p99_ns: u64, in_tail: u64) -> AgentRecord {
+        let above = self.counted.response.above(p99_ns);
+        let last = self.last.as_ref();
+        let clock = &self.clock;
+        AgentRecord {
+            agent: self.member.agent.clone(),
+            epoch: self.member.epoch.to_string(),
+            workers: self.place.map_or(self.workers, |place| place.workers()),
+            share: self.place.map(|place| place.fraction()),
+            share_moved: self.moved.map(|place| place.fraction()),
+            complete: self.is_proven(),
+            intervals: self.chain.length(),
+            last_number: self.known().checked_sub(1),
+            chain: self.chain.digest().to_string(),
+            ended: last.map(|last| last.ended.to_string()),
+            lost: self.lost.is_some(),
+            figures: Figures::of(&self.counted),
+            tail_share: (in_tail > 0).then(|| above as f64 / in_tail as f64),
+            verdict: last.map(|last| last.verdict.clone()),
+            clock: clock.first,
+            clock_at_end: clock.last,
+            clock_drift_ppm: clock
+                .first
+                .zip(clock.last)
+                .and_then(|(first, last)| first.drift_ppm(&last)),
+            duplicates: self.duplicates,
+            asked_again: self.asked_again,
+            misfits: self.misfits,
+            silence_ns: self.silence_ns,
+            coordinator_silence_ns: last.map_or(0, |last| last.silence_ns),
+            troubles: last.map_or(Vec::new(), |last| {
+                last.troubles.iter().map(ToString::to_string).collect()
+            }),
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! What a coordinator does before the load begins: claiming, recalling, gathering, preparing,
+//! comparing clocks.
+
+use measure::time::Time;
+
+use super::part::Part;
+use super::{
+    Action, CLOCKS_NS, Coordinator, End, LEAD_NS, Phase, RECALL_NS, REPEAT_NS, SECOND_NS, Standing,
+    URGENT_NS, tell,
+};
+use crate::bus::Subject;
+use crate::division::{by_weight, places};
+use crate::message::{Order, Stop};
+use crate::words::{AgentName, Member, Text};
+
+impl Coordinator {
+    /// Wants the run.
+    pub(super) fn claim(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if now >= self.until {
+            return match self.settings.returns {
+                true => self.enter(Phase::Recalling, RECALL_NS, now),
+                false => self.enter(Phase::Gathering, self.settings.gather_ns, now),
+            };
+        }
+        let subject = Subject::Coordinator(self.settings.run.clone());
+        self.say(subject, Order::Claim, actions);
+    }
+
+    /// Asks who is in the run.
+    pub(super) fn recall(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let all_there = self.parts.len() as u32 >= self.settings.agents;
+        if all_there || now >= self.until {
+            return self.recalled(now, actions);
+        }
+        if self.is_due(REPEAT_NS, now) {
+            self.say_to_all(Order::Recall, actions);
+        }
+    }
+
+    /// Whoever is in the run has said so.
+    fn recalled(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if self.parts.is_empty() {
+            let run = &self.settings.run;
+            return match self.rival {
+                Some(epoch) => self.give_way(epoch, actions),
+                None => self.fail(
+                    format!("no agent is in run {run}: it's over, or its agents were ended"),
+                    now,
+                ),
+            };
+        }
+        if self.parts.iter().all(|part| part.begun.is_none()) {
+            return self.fail(
+                "the load hadn't begun yet: start the run again".to_owned(),
+                now,
+            );
+        }
+        self.enter(Phase::Running, self.settings.longest_ns, now);
+        self.progress = (0, now);
+        if self.parts.iter().any(|part| part.begun.is_none()) {
+            let why = "the coordinator was away while agents began, and some hadn't";
+            self.not_begun(why.to_owned(), now, actions);
+        }
+    }
+
+    /// An agent says where it is in the run.
+    pub(super) fn take_standing(&mut self, from: Member, stands: Standing, now: Time) {
+        let is_back = matches!(
+            self.phase,
+            Phase::Recalling | Phase::Running | Phase::Closing
+        );
+        if !self.settings.returns || !is_back {
+            return;
+        }
+        let known = self.parts.iter().position(|part| part.member == from);
+        let index = known.unwrap_or(self.parts.len());
+        if known.is_none() && (index as u32) < self.settings.agents {
+            let part = Part::new(&self.settings.run, from, stands.workers, now);
+            self.parts.push(part);
+        }
+        let Some(part) = self.parts.get_mut(index) else {
+            return;
+        };
+        part.is_heard(now);
+        part.place = part.place.or(stands.place);
+        if let Some((place, turn)) = stands.moved {
+            part.moved = part.moved.or(Some(place));
+            self.moves = self.moves.max(turn);
+        }
+        if stands.has_begun {
+            // When it began is known to it alone.
+            part.begun = part.begun.or(Some(now));
+        }
+        part.knows(stands.count);
+        self.pulse = now;
+    }
+
+    /// Calls for agents.
+    pub(super) fn gather(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let (there, agents) = (self.parts.len() as u32, self.settings.agents);
+        if there >= agents {
+            return self.divide(now);
+        }
+        if now >= self.until {
+            let names = list(self.parts.iter().map(|part| &part.member.agent));
+            let others = self.findings.join("; ");
+            let others = match others.is_empty() {
+                true => String::new(),
+                false => format!(" ({others})"),
+            };
+            let run = &self.settings.run;
+            return self.fail(
+                format!(
+                    "{there} of {agents} agents answered the call for run {run}{names}{others}: \
+                     start more agents, or ask for fewer (--agents)"
+                ),
+                now,
+            );
+        }
+        if self.is_due(REPEAT_NS, now) {
+            self.say(Subject::Call, Order::Call { agents }, actions);
+        }
+    }
+
+    /// An agent would take part.
+    pub(super) fn welcome(
+        &mut self,
+        from: Member,
+        workers: u32,
+        program: &Text,
+        now: Time,
+        actions: &mut Vec<Action>,
+    ) {
+        if self.parts.iter().any(|part| part.member == from) {
+            return;
+        }
+        let ours = &self.settings.program;
+        let same_name = |part: &&mut Part| part.member.agent == from.agent;
+        let agents = self.settings.agents;
+        let why = if program.to_string() != Text::new(ours).to_string() {
+            let why = format!(
+                "agent {} is ringside {program}, and the coordinator {ours}: use the same version \
+                 on all machines",
+                from.agent
+            );
+            self.note(why.clone(), actions);
+            why
+        } else if workers == 0 {
+            "it has no workers".to_owned()
+        } else if self.phase != Phase::Gathering {
+            match self.parts.iter_mut().find(same_name) {
+                Some(part) => format!(
+                    "agent {} was in this run and was started again: what it had counted is gone",
+                    part.member.agent
+                ),
+                None => format!("its {agents} agents were complete before this one answered"),
+            }
+        } else if let Some(part) = self.parts.iter_mut().find(same_name) {
+            // The life before is over: the name is of one at a time.
+            if from.epoch > part.member.epoch {
+                *part = Part::new(&self.settings.run, from, workers, now);
+            }
+            return;
+        } else {
+            if (self.parts.len() as u32) < agents {
+                let part = Part::new(&self.settings.run, from, workers, now);
+                self.parts.push(part);
+                self.pulse = now;
+                return;
+            }
+            format!("its {agents} agents were complete before this one answered")
+        };
+        let inbox = Subject::Agent(from.agent.clone());
+        let order = Order::Refuse {
+            to: from,
+            why: Text::new(&why),
+        };
+        self.say(inbox, order, actions);
+    }
+
+    /// All agents are there: divides the load.
+    fn divide(&mut self, now: Time) {
+        self.parts
+            .sort_by(|one, other| one.member.agent.cmp(&other.member.agent));
+        let wanted: Vec<u32> = self.parts.iter().map(|part| part.workers).collect();
+        let workers = match self.settings.workers {
+            Some(all) => by_weight(all, &wanted),
+            None => Ok(wanted),
+        };
+        match workers.and_then(|workers| places(&workers)) {
+            Ok(places) => {
+                for (part, place) in self.parts.iter_mut().zip(places) {
+                    part.place = Some(place);
+                }
+                self.enter(Phase::Preparing, self.settings.prepare_ns, now);
+            }
+            Err(why) => self.fail(why.to_string(), now),
+        }
+    }
+
+    /// Tells agents what to do, and waits until all are ready.
+    pub(super) fn prepare(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if self.parts.iter().all(|part| part.is_ready) {
+            return self.enter(Phase::Clocks, CLOCKS_NS, now);
+        }
+        if self.is_too_late("didn't say that it was ready", |part| part.is_ready, now) {
+            return;
+        }
+        let settings = &self.settings;
+        for part in self.parts.iter_mut().filter(|part| !part.is_ready) {
+            if let Some(place) = part.place
+                && part.is_due(SECOND_NS, now)
+            {
+                let order = Order::Plan {
+                    to: part.member.clone(),
+                    place,
+                    plan: settings.plan.clone(),
+                    data: settings.data.clone(),
+                };
+                tell(settings, &part.member.agent, order, actions);
+            }
+        }
+    }
+
+    /// Ends the run if its phase has lasted too long, naming the first agent that isn't `done`.
+    fn is_too_late(&mut self, what: &str, done: impl Fn(&Part) -> bool, now: Time) -> bool {
+        let late = self.parts.iter().find(|part| !done(part));
+        let Some(late) = late.filter(|_| now >= self.until) else {
+            return false;
+        };
+        let why = format!(
+            "agent {} {what} in time: look at its log",
+            late.member.agent
+        );
+        self.fail(why, now);
+        true
+    }
+
+    /// Compares the agents' clocks with its own, and has the load begin.
+    pub(super) fn compare_clocks(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if self.parts.iter().all(|part| part.clock.is_done(false)) {
+            let begin = now.plus(LEAD_NS);
+            self.begin = Some(begin);
+            self.enter(
+                Phase::Running,
+                LEAD_NS.saturating_add(self.settings.longest_ns),
+                now,
+            );
+            self.progress = (0, now);
+            actions.push(Action::Begins(begin));
+            return;
+        }
+        if self.is_too_late("didn't answer pings", |part| part.clock.is_done(false), now) {
+            return;
+        }
+        for part in &mut self.parts {
+            if !part.clock.is_done(false)
+                && let Some(order) = part.clock.ping(&part.member, now)
+            {
+                tell(&self.settings, &part.member.agent, order, actions);
+            }
+        }
+    }
+
+    /// Tells agents that nothing will come of it.
+    pub(super) fn end_failed(&mut self, why: String, now: Time, actions: &mut Vec<Action>) {
+        if now >= self.until {
+            self.phase = Phase::Over;
+            return actions.push(Action::Over(End::Failed(why)));
+        }
+        if self.is_due(URGENT_NS, now) {
+            let why = Stop::NotBegun;
+            self.say_to_all(Order::Stop { why }, actions);
+        }
+    }
+}
+
+/// Names in parentheses, if there are any.
+fn list<'a>(names: impl Iterator<Item = &'a AgentName>) -> String {
+    let names: Vec<String> = names.take(8).map(ToString::to_string).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", names.join(", ")),
+    }
+}

@@ -1,0 +1,236 @@
+//! What a coordinator does from the beginning of the load on: who is lost, what is missing, the
+//! record.
+
+use measure::time::Time;
+
+use super::part::Part;
+use super::{
+    Action, BEGUN_NS, CLOCKS_AT_END_NS, COLLECT_NS, Coordinator, End, LOST_NS, OnLoss, Phase,
+    REPEAT_NS, STOP_NS, URGENT_NS, assemble, tell,
+};
+use crate::division::places;
+use crate::message::{Order, Stop};
+
+impl Coordinator {
+    /// The load goes on.
+    pub(super) fn run(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.begin_all(now, actions);
+        self.find_lost(now, actions);
+        if now >= self.until && self.stopping.is_none() {
+            self.note(
+                "the load took longer than planned, and was ended".to_owned(),
+                actions,
+            );
+            self.stop(Stop::TooLong, now);
+        }
+        self.stop_all(now, actions);
+        self.recall_others(now, actions);
+        self.ask(now, actions);
+        self.repeat_moves(now, actions);
+        let is_over = |part: &Part| part.last.is_some() || part.lost.is_some();
+        let has_begun = |part: &Part| part.begun.is_some() || self.stopping.is_none();
+        if self
+            .parts
+            .iter()
+            .all(|part| is_over(part) || !has_begun(part))
+        {
+            self.enter(Phase::Closing, CLOCKS_AT_END_NS, now);
+        }
+    }
+
+    /// Tells agents when to begin, until each has heard it.
+    fn begin_all(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let Some(begin) = self.begin.filter(|_| self.stopping.is_none()) else {
+            return;
+        };
+        let mut late = None;
+        for part in self.parts.iter_mut().filter(|part| part.begun.is_none()) {
+            if now >= begin.plus(BEGUN_NS) {
+                late = Some(part.member.agent.clone());
+            }
+            let at = part.clock.first.and_then(|offset| offset.theirs(begin));
+            if let Some(at) = at
+                && part.is_due(URGENT_NS, now)
+            {
+                let order = Order::Begin {
+                    to: part.member.clone(),
+                    at_ns: at.0,
+                };
+                tell(&self.settings, &part.member.agent, order, actions);
+            }
+        }
+        if let Some(agent) = late {
+            let why = format!("agent {agent} never said that it had begun");
+            self.not_begun(why, now, actions);
+        }
+    }
+
+    /// Not all agents began together, so none goes on.
+    pub(super) fn not_begun(&mut self, why: String, now: Time, actions: &mut Vec<Action>) {
+        if self.phase == Phase::Running {
+            self.note(why, actions);
+            self.stop(Stop::NotBegun, now);
+        }
+    }
+
+    /// Gives up whoever wasn't heard for too long, and decides what the others do then.
+    fn find_lost(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let gives_up = self
+            .stopping
+            .is_some_and(|(_, at)| now.since(at) >= STOP_NS);
+        let mut gone = Vec::new();
+        for part in &mut self.parts {
+            let is_silent = now.since(part.heard) >= LOST_NS;
+            if part.last.is_none() && part.lost.is_none() && (is_silent || gives_up) {
+                part.lost = Some(now);
+                let silent_s = now.since(part.heard) as f64 / 1e9;
+                gone.push(match is_silent {
+                    true => format!(
+                        "agent {} was lost: it wasn't heard for {silent_s:.1} s",
+                        part.member.agent
+                    ),
+                    false => format!("agent {} didn't end its load", part.member.agent),
+                });
+            }
+        }
+        for what in gone {
+            self.note(what, actions);
+        }
+        let is_gone = |part: &Part| {
+            let early = part
+                .last
+                .as_ref()
+                .is_some_and(|last| !last.ended.is_planned());
+            !part.is_mourned && (part.lost.is_some() || early)
+        };
+        let mut is_any = false;
+        for part in self.parts.iter_mut().filter(|part| is_gone(part)) {
+            part.is_mourned = true;
+            is_any = true;
+        }
+        let others_go_on = self.parts.iter().any(Part::is_loading);
+        if is_any && others_go_on && self.stopping.is_none() {
+            match self.settings.on_loss {
+                OnLoss::Continue => {}
+                OnLoss::Stop => self.stop(Stop::Lost, now),
+                OnLoss::Rebalance => self.rebalance(actions),
+            }
+        }
+    }
+
+    /// Has those that are left take over the whole load.
+    fn rebalance(&mut self, actions: &mut Vec<Action>) {
+        let workers: Vec<u32> = self
+            .parts
+            .iter()
+            .filter(|part| part.is_loading())
+            .map(|part| part.place.map_or(part.workers, |place| place.workers()))
+            .collect();
+        let Ok(places) = places(&workers) else {
+            return;
+        };
+        self.moves += 1;
+        let left = self.parts.iter_mut().filter(|part| part.is_loading());
+        for (part, place) in left.zip(places) {
+            part.moved = Some(place);
+            part.moving = Some(self.moves);
+            part.told = None;
+        }
+        let all = workers.len();
+        self.note(
+            format!("the {all} agents that are left took over the load"),
+            actions,
+        );
+    }
+
+    fn repeat_moves(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let settings = &self.settings;
+        for part in self.parts.iter_mut().filter(|part| part.is_loading()) {
+            if let (Some(turn), Some(place)) = (part.moving, part.moved)
+                && part.is_due(REPEAT_NS, now)
+            {
+                let to = part.member.clone();
+                let order = Order::Move { to, place, turn };
+                tell(settings, &part.member.agent, order, actions);
+            }
+        }
+    }
+
+    /// Says that the load is to end, until all of it has.
+    fn stop_all(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if let Some((why, _)) = self.stopping
+            && self.is_due(URGENT_NS, now)
+        {
+            self.say_to_all(Order::Stop { why }, actions);
+        }
+    }
+
+    /// Agents that couldn't hear a coordinator when it came back may hear it later.
+    fn recall_others(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let is_due = self.stopping.is_none() && self.is_due(REPEAT_NS, now);
+        if self.settings.returns && (self.parts.len() as u32) < self.settings.agents && is_due {
+            self.say_to_all(Order::Recall, actions);
+        }
+    }
+
+    /// Asks for what is missing.
+    fn ask(&mut self, now: Time, actions: &mut Vec<Action>) {
+        for part in self.parts.iter_mut() {
+            if let Some(order) = part.ask(now) {
+                tell(&self.settings, &part.member.agent, order, actions);
+            }
+        }
+    }
+
+    /// All loads are over: compares clocks once more, and has the rest of the intervals sent.
+    pub(super) fn close(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.stop_all(now, actions);
+        self.ask(now, actions);
+        let came: u64 = self.parts.iter().map(|part| part.chain.length()).sum();
+        if came != self.progress.0 {
+            self.progress = (came, now);
+        }
+        let is_here = |part: &Part| {
+            part.is_proven() || part.broken.is_some() || now.since(part.heard) >= LOST_NS
+        };
+        let is_stuck = now.since(self.progress.1) >= COLLECT_NS && now >= self.until;
+        let all_here = self.parts.iter().all(is_here) || is_stuck;
+        let compared = |part: &Part| part.clock.is_done(true) || part.last.is_none();
+        let all_compared = self.parts.iter().all(compared) || now >= self.until;
+        if all_here && all_compared {
+            let outcome = assemble::outcome(&self.settings, &self.parts, &self.findings);
+            actions.push(Action::Record(Box::new(outcome)));
+            self.enter(Phase::Keeping, u64::MAX, now);
+            return;
+        }
+        let waits = now < self.until;
+        for part in self
+            .parts
+            .iter_mut()
+            .filter(|part| waits && !compared(part))
+        {
+            if let Some(order) = part.clock.ping(&part.member, now) {
+                tell(&self.settings, &part.member.agent, order, actions);
+            }
+        }
+    }
+
+    /// Tells agents that the record is kept.
+    pub(super) fn confirm(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let is_told = |part: &Part| part.is_released || !part.is_proven();
+        if now >= self.until || self.parts.iter().all(is_told) {
+            self.phase = Phase::Over;
+            return actions.push(Action::Over(End::Recorded));
+        }
+        let settings = &self.settings;
+        for part in self.parts.iter_mut().filter(|part| !is_told(part)) {
+            if part.is_due(REPEAT_NS, now) {
+                let order = Order::Confirm {
+                    to: part.member.clone(),
+                    chain: part.chain.digest(),
+                };
+                tell(settings, &part.member.agent, order, actions);
+            }
+        }
+    }
+}

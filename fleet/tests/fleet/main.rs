@@ -1,0 +1,10 @@
+//! A fleet without machines: what coordinators and agents do, in simulated time and on a bus that
+//! does anything to what they say.
+
+mod bus;
+mod clock;
+mod division;
+mod promises;
+mod simulated;
+mod wire;
+mod world;

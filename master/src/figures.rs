@@ -109,8 +109,10 @@ mod tests {
         let gone = "# TYPE a_total counter\na_total{route=\"x y\"} 3\n\
                     # TYPE b gauge\nb 7\n# TYPE c histogram\nc_sum 0.5\n";
         sums.add(gone, true);
-        let here = "# HELP nothing\n# HELP b What is held.\n# TYPE a_total counter\na_total{route=\"x y\"} 1\n\
-                    a_total{route=\"z\"} 2\n# HELP b What is held.\n# TYPE b gauge\nb 4\nno number\nnan NaN\n\
+        let here = "# HELP nothing\n# HELP b What is held.\n\
+                    # TYPE a_total counter\na_total{route=\"x y\"} 1\n\
+                    a_total{route=\"z\"} 2\n\
+                    # HELP b What is held.\n# TYPE b gauge\nb 4\nno number\nnan NaN\n\
                     # TYPE c histogram\nc_sum 0.25\n";
         sums.add(here, false);
         sums.add(here, false);

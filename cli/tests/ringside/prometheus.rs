@@ -28,8 +28,8 @@ pub(crate) fn get(port: u16, path: &str) -> Option<String> {
     head.starts_with("HTTP/1.1 200").then(|| body.to_owned())
 }
 
-/// A Prometheus that scrapes what listens at these ports each second, with native histograms; `more`
-/// of its configuration.
+/// A Prometheus that scrapes these ports each second, with native histograms; `more` of its
+/// configuration.
 pub(crate) fn prometheus(folder: &Folder, targets: &[u16], more: &str) -> (Peer, u16) {
     let port = free_port();
     let targets: Vec<_> = targets

@@ -180,7 +180,7 @@ pub(crate) const CRATES: &[Crate] = &[
     },
     Crate {
         name: "fleet",
-        holds: "many machines as one generator: messages, coordinator, agents; no sockets, no clock",
+        holds: "many machines as one generator: coordinator, agents, messages; no I/O, no clock",
         imports: &["measure", "plan"],
         test_imports: &["workload"],
     },

@@ -118,7 +118,8 @@ impl Watchable for hold::Counted {
 }
 
 impl<C: Watchable> Watching<C> {
-    /// Starts what the arguments ask for, a screen among it if `is_live`, and `others` who read the same.
+    /// Starts what the arguments ask for, a screen among it if `is_live`, and `others` who read the
+    /// same.
     pub(crate) fn start<T>(
         (watched, is_live): (&Watched, bool),
         seen: Seen,

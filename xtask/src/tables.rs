@@ -193,7 +193,7 @@ pub(crate) const CRATES: &[Crate] = &[
     },
     Crate {
         name: "fleet",
-        holds: "many machines as one generator: messages, coordinator, agents; no sockets, no clock",
+        holds: "many machines as one generator: coordinator, agents, messages; no I/O, no clock",
         imports: &["measure", "plan"],
         test_imports: &["workload"],
     },
@@ -212,7 +212,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "live",
         holds: "whoever watches a run while it goes on: lines, metrics, a page; intervals alone",
-        imports: &["chart", "measure", "server", "statistics"],
+        imports: &["chart", "exposition", "measure", "server", "statistics"],
         test_imports: &[],
     },
     Crate {

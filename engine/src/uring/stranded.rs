@@ -2,10 +2,10 @@
 //!
 //! Accepts wait exclusively: a connection wakes one of them, the one that has waited longest, and
 //! wakes no other when that one does nothing about it. It may not: the ring of a process that was
-//! killed is cleared by a thread of the kernel some time later (`io_ring_exit_work` in `io_uring.c`),
-//! and a process that's stopped or busy doesn't enter its own. The connection then waits for the
-//! next one to come. So such a socket is looked at, often at first, when who accepted on it before
-//! may just have died, and later once a second.
+//! killed is cleared by a thread of the kernel some time later (`io_ring_exit_work` in
+//! `io_uring.c`), and a process that's stopped or busy doesn't enter its own. The connection then
+//! waits for the next one to come. So such a socket is looked at, often at first, when who accepted
+//! on it before may just have died, and later once a second.
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
 //! What was counted, as it is sent elsewhere or kept for long: whole and exact, and no larger than
-//! what was counted. Unpacked it is what it was, and sums of packed ones are sums of what they hold.
+//! what was counted. Unpacked it is what it was, and sums of packed ones are sums of what they
+//! hold.
 //!
 //! What comes from outside is checked before it is added to anything: nothing here panics on it.
 

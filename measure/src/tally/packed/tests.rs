@@ -107,8 +107,13 @@ fn a_sum_that_is_too_large_is_an_error_and_no_panic() {
         |packed| packed.grpc_statuses = [u64::MAX; GRPC_CODES],
     ];
     for (place, spoil) in spoils.into_iter().enumerate() {
-        let mut packed = Packed::of(&drawn(7));
-        let same = packed.clone();
+        let mut same = Packed::of(&drawn(7));
+        same.completed += 1;
+        same.waits.late_ns += 1;
+        same.waits.counts.late += 1;
+        same.drain.bytes_sent += 1;
+        same.grpc_statuses[3] += 1;
+        let mut packed = same.clone();
         spoil(&mut packed);
         let mut sum = same.clone();
         assert!(sum.merge(&packed).is_err(), "{place}");

@@ -1,8 +1,8 @@
 //! Whoever watches a run while it goes on: a stream of lines, a place to scrape metrics from.
 //!
 //! They read [`Interval`]s, of a run or of a hold, and know no worker, no plan and no record.
-//! [`Hub::give`] is called by the thread that tends the load and waits for nobody: each reader has a
-//! mailbox of a few intervals, and where it's full the newest are joined, so that a reader who is
+//! [`Hub::give`] is called by the thread that tends the load and waits for nobody: each reader has
+//! a mailbox of a few intervals, and where it's full the newest are joined, so that a reader who is
 //! late gets longer intervals and misses nothing. A reader who is gone, hangs or can't write costs
 //! the run nothing; what it didn't take is said at the end.
 #![forbid(unsafe_code)]

@@ -22,7 +22,7 @@ use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
@@ -222,10 +222,14 @@ impl Stage {
         self.body.renew() | self.head.renew(&lock(said))
     }
 
-    /// The next frame is drawn whole.
+    /// The next frame is drawn whole. (`Terminal::clear` would ask where the cursor is, and do
+    /// nothing on a terminal that doesn't say.)
     fn clear(&mut self) {
-        if IS_TAKEN.load(Ordering::Acquire) {
-            let _ = self.own.0.clear();
+        if IS_TAKEN.load(Ordering::Acquire)
+            && execute!(stderr(), Clear(ClearType::All)).is_ok()
+            && let Ok(empty) = Terminal::new(CrosstermBackend::new(stderr()))
+        {
+            self.own.0 = empty;
         }
     }
 

@@ -246,6 +246,7 @@ fn rules_and_dashboards_are_sound_and_name_metrics_that_there_are() {
         shown.contains("ringside_errors_total{")
     });
     drop(run);
+    shown += &holds_metrics(&server);
     shown += &servers_metrics();
     for name in names(&rules)
         .into_iter()
@@ -256,6 +257,25 @@ fn rules_and_dashboards_are_sound_and_name_metrics_that_there_are() {
             shown.contains(&format!("# TYPE {name} ")) || name == "ringside_answers_total";
         assert!(is_shown, "{name} is not in:\n{shown}");
     }
+}
+
+/// What a hold shows whose connections are lost.
+fn holds_metrics(server: &Server) -> String {
+    let target = free_port();
+    let mut hold = command(&["hold", "-c", "2", "-d", "3s", "--heartbeat", "100ms"]);
+    hold.args([
+        "--metrics",
+        &format!("127.0.0.1:{target}"),
+        &server.at("/reset"),
+    ]);
+    let hold = start(&mut hold);
+    let mut shown = String::new();
+    until("connections are lost", || {
+        shown = get(target, "/metrics").unwrap_or_default();
+        shown.contains("ringside_hold_losses_total{")
+    });
+    drop(hold);
+    shown
 }
 
 /// What a server, a master of servers and a gateway with users show, who are never found.

@@ -20,6 +20,13 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     let &[choice, ref text @ ..] = data else {
         return Corpus::Reject;
     };
+    // What a file says itself is no secret.
+    let is_told = text
+        .windows(SECRET.len())
+        .any(|part| part == SECRET.as_bytes());
+    if is_told {
+        return Corpus::Reject;
+    }
     let found = read(text, choice & 1 != 0);
     if !text.contains(&b'\r') {
         let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();

@@ -83,6 +83,16 @@ impl<C> Reader<C> {
     pub fn try_next(&self) -> Option<Arc<Interval<C>>> {
         self.mailbox.state().waiting.pop_front()
     }
+
+    /// Gives all that wait to `take`, in order; whether there were any.
+    pub fn take_waiting(&self, mut take: impl FnMut(&Interval<C>)) -> bool {
+        let mut is_any = false;
+        while let Some(interval) = self.try_next() {
+            take(&interval);
+            is_any = true;
+        }
+        is_any
+    }
 }
 
 /// Waits for the next interval; ends when the run has.

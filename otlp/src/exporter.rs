@@ -195,10 +195,9 @@ impl Courier {
     fn follow(mut self, mut reader: Reader, endings: &Words<Ending>) {
         while let Some(interval) = reader.next() {
             let now = unix_nanoseconds() as u64;
-            self.sums.add(&interval, now);
-            while let Some(another) = reader.try_next() {
-                self.sums.add(&another, now);
-            }
+            let sums = &mut self.sums;
+            sums.add(&interval, now);
+            reader.take_waiting(|another| sums.add(another, now));
             self.is_pending = true;
             if Time::now() >= self.sending.next() {
                 self.push(Time::NEVER);

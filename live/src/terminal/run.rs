@@ -31,12 +31,8 @@ impl RunBody {
 
 impl Body for RunBody {
     fn renew(&mut self) -> bool {
-        let mut is_new = false;
-        while let Some(interval) = self.reader.try_next() {
-            self.state.add(&interval);
-            is_new = true;
-        }
-        is_new
+        let state = &mut self.state;
+        self.reader.take_waiting(|interval| state.add(interval))
     }
 
     fn draw(&self, frame: &mut Frame<'_>, area: Rect) {

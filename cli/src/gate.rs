@@ -17,6 +17,7 @@ use crate::network;
 use crate::this_program;
 use output::terminal::{self, Paint};
 use output::width;
+use report::benchmark;
 
 /// Measures both sides, and says whether the second is slower.
 pub(crate) fn run(arguments: &Gate, no_color: bool) -> Result<Exit, Failure> {
@@ -126,6 +127,10 @@ fn tell(gated: &Gated, format: Format, no_color: bool) -> Result<(), Failure> {
         ),
         Format::Markdown => formats::markdown(&gated.found),
         Format::Json => formats::json(&gated.found),
+        Format::Junit => formats::junit(&gated.found),
+        Format::SmallerIsBetter => benchmark::smaller_is_better(&gated.measures),
+        Format::BiggerIsBetter => benchmark::bigger_is_better(&gated.measures),
+        Format::Bencher => benchmark::bencher(&gated.measures),
     };
     terminal::print(&text)
         .map_err(|error| Failure::running(format!("can't write to standard output: {error}")))?;

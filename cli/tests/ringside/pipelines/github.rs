@@ -420,8 +420,9 @@ fn other_actions_are_named_by_commits_and_what_builds_the_program_is_there() {
     }
     // The step that compiles: of a checkout in which that program is.
     let action = read(ACTION);
-    let mut steps = action["runs"]["steps"].as_array().unwrap().iter();
-    let build = steps.find(|step| step["name"] == "Build ringside").unwrap();
+    let steps = action["runs"]["steps"].as_array().unwrap();
+    let named = |name: &str| steps.iter().find(|step| step["name"] == name).unwrap();
+    let build = named("Build ringside");
     assert_says(
         build["run"].as_str().unwrap(),
         "\ncargo build --release --locked --bin ringside\n",
@@ -429,6 +430,38 @@ fn other_actions_are_named_by_commits_and_what_builds_the_program_is_there() {
     let source = build["env"]["SOURCE"].as_str().unwrap();
     let path = root().join("integrations/github").display().to_string();
     let source = filled(source, &json!({"github": {"action_path": path}}));
+    // What was built is kept by what it was built of, also where no action is used by name.
+    let folder = Folder::new();
+    let find = named("Find the source of ringside")["run"]
+        .as_str()
+        .unwrap();
+    let commit = String::from_utf8(
+        Command::new("git")
+            .args(["-C", &source, "rev-parse", "HEAD"])
+            .output()
+            .unwrap()
+            .stdout,
+    )
+    .unwrap();
+    for (of_action, revision) in [("", commit.trim()), ("v1", "v1")] {
+        let output = folder.write("output", "");
+        let ran = Command::new("bash")
+            .args(["-e", "-c", find])
+            .envs([
+                ("SOURCE", &*source),
+                ("ACTION_REF", of_action),
+                ("GITHUB_OUTPUT", &output),
+            ])
+            .status()
+            .unwrap();
+        assert!(ran.success(), "{ran}");
+        let said = fs::read_to_string(&output).unwrap();
+        assert_eq!(said, format!("revision={revision}\n"));
+    }
+    let keep = named("Keep the build of ringside")["with"]["key"]
+        .as_str()
+        .unwrap();
+    assert_says(keep, "steps.source.outputs.revision");
     let said = Command::new("cargo")
         .args([
             "metadata",

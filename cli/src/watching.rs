@@ -86,7 +86,12 @@ pub(crate) trait Watchable: Course {
     const TIMES_IN_LINE: bool;
 
     /// Shows it to whoever scrapes.
-    fn metrics(at: SocketAddr, labels: Labels, reader: Reader<Self>) -> Result<Metrics, String>;
+    fn metrics(
+        at: SocketAddr,
+        labels: Labels,
+        seen: &Seen,
+        reader: Reader<Self>,
+    ) -> Result<Metrics, String>;
 
     /// How it is drawn.
     fn body(seen: &Seen, reader: Reader<Self>) -> Box<dyn Body>;
@@ -95,7 +100,12 @@ pub(crate) trait Watchable: Course {
 impl Watchable for Counted {
     const TIMES_IN_LINE: bool = true;
 
-    fn metrics(at: SocketAddr, labels: Labels, reader: Reader) -> Result<Metrics, String> {
+    fn metrics(
+        at: SocketAddr,
+        labels: Labels,
+        _: &Seen,
+        reader: Reader,
+    ) -> Result<Metrics, String> {
         Metrics::start(at, labels, reader)
     }
 
@@ -108,8 +118,13 @@ impl Watchable for hold::Counted {
     /// In most seconds of a hold there is little to say.
     const TIMES_IN_LINE: bool = false;
 
-    fn metrics(at: SocketAddr, labels: Labels, reader: Reader<Self>) -> Result<Metrics, String> {
-        Metrics::of_hold(at, labels, reader)
+    fn metrics(
+        at: SocketAddr,
+        labels: Labels,
+        seen: &Seen,
+        reader: Reader<Self>,
+    ) -> Result<Metrics, String> {
+        Metrics::of_hold(at, labels, seen.asked, reader)
     }
 
     fn body(seen: &Seen, reader: Reader<Self>) -> Box<dyn Body> {
@@ -236,7 +251,7 @@ fn metrics<C: Watchable>(
         host: this_host(),
         steps: seen.steps.clone(),
     };
-    let metrics = C::metrics(address, labels, hub.reader());
+    let metrics = C::metrics(address, labels, seen, hub.reader());
     let metrics = metrics.map_err(|why| Failure::usage(format!("--metrics: {why}")))?;
     let place = metrics.address();
     terminal::say(&format!("metrics are at http://{place}/metrics"));

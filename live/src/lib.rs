@@ -12,6 +12,7 @@ mod history;
 mod lines;
 mod mailbox;
 mod metrics;
+mod own;
 pub mod page;
 pub mod terminal;
 

@@ -223,7 +223,9 @@ impl Courier {
                 if self.is_pending {
                     self.push(deadline);
                 }
-                if let Some(ending) = &mut ending {
+                // What was just sent may have been put off, and its answer says for how long.
+                let is_due = Time::now() >= self.sending.next();
+                if let Some(ending) = ending.as_mut().filter(|_| is_due) {
                     ending.spans = ending
                         .spans
                         .take()

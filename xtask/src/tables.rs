@@ -425,6 +425,10 @@ pub(crate) const UNSAFE_FILES: &[(&str, &str)] = &[
         "an allocator that counts, to hold a user to its bytes",
     ),
     (
+        "measure/tests/allocations.rs",
+        "an allocator that counts, to show that a worker that is watched takes no memory",
+    ),
+    (
         "server/tests/allocations.rs",
         "an allocator that counts, to show that a request that repeats allocates nothing",
     ),

@@ -119,6 +119,18 @@ impl InTerminal {
         tcsetwinsize(&self.master, size((columns, rows))).unwrap();
     }
 
+    /// Reads nothing more, as long as what this returns is there, and has so much drawn that the
+    /// kernel takes no more either.
+    pub(crate) fn leave_unread(&self) -> impl Sized + '_ {
+        const REDRAWN: u16 = 40;
+        let unread = self.shown();
+        for turn in 0..REDRAWN {
+            tcsetwinsize(&self.master, size((119 + turn % 2, 40))).unwrap();
+            sleep_until(Time::now().plus(50_000_000));
+        }
+        unread
+    }
+
     /// Sends a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).unwrap();

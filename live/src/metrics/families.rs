@@ -133,7 +133,7 @@ fn of_the_whole(sums: &Sums<Counted>, tags: Tagged<'_>) -> Vec<Family> {
     let mut families = vec![
         counters(
             "ringside_waits_seconds_total",
-            "What requests waited from when they were due until they were sent, by what for.",
+            "Time that requests waited between falling due and being sent, by cause.",
             waits(counted)
                 .map(|(what, ns)| (tags(&[("cause", what)]), ns as f64 / 1e9))
                 .into(),
@@ -156,7 +156,7 @@ fn of_the_whole(sums: &Sums<Counted>, tags: Tagged<'_>) -> Vec<Family> {
     let gauges = [
         (
             "ringside_connections",
-            "Connections that stand.",
+            "Open connections.",
             sums.connected as f64,
         ),
         (
@@ -216,7 +216,7 @@ fn single_counts(sums: &Sums<Counted>) -> Vec<(&'static str, &'static str, u64)>
         ),
         (
             "ringside_reconnects_total",
-            "Connections that were set up in the place of one that had broken.",
+            "Connections opened to replace a broken one.",
             counted.reconnects,
         ),
     ];

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use measure::histogram::Sparse;
 use measure::interval::Interval;
+use measure::time::Time;
 use measure::units::{wrk_bytes, wrk_metric, wrk_time_us};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -12,6 +13,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
 use super::{Body, charts};
+use crate::own::Own;
 use crate::{History, Point, Reader};
 
 /// A run, as its intervals come.
@@ -53,6 +55,7 @@ struct State {
     /// Of the last interval.
     lateness_p99_ns: u64,
     bytes_received_per_s: f64,
+    own: Own,
     steps: Vec<Step>,
 }
 
@@ -84,6 +87,7 @@ impl State {
             *self.errors.entry(kind.name()).or_default() += count;
         }
         self.lateness_p99_ns = counted.lateness.quantile(0.99);
+        self.own = self.own.follow(Time::now());
         let seconds = interval.seconds().max(1e-9);
         self.bytes_received_per_s = counted.bytes_received as f64 / seconds;
         let names = self.names.len();
@@ -138,6 +142,7 @@ fn figures(state: &State) -> Vec<Line<'static>> {
         lines.push(Line::from(format!("sent      late by {late} at p99")));
     }
     lines.push(charts::wrong("errors    ", state.errors.iter()));
+    lines.extend(charts::own(&state.own));
     lines
 }
 
@@ -239,6 +244,19 @@ mod tests {
         for (width, height) in [(1, 1), (50, 16), (3, 100), (200, 2)] {
             screen(&state, width, height);
         }
+    }
+
+    #[test]
+    fn what_the_generator_takes_is_shown_once_it_is_known() {
+        let mut state = state(3);
+        assert!(!screen(&state, 80, 24).contains("generator"));
+        let own = Own::default().follow(Time(1));
+        state.own = own.follow(Time(1_000_000_001));
+        let shown = screen(&state, 80, 24);
+        assert!(
+            shown.contains("generator") && shown.contains("of memory"),
+            "{shown}"
+        );
     }
 
     #[test]

@@ -137,9 +137,11 @@ impl Drop for Screen {
         while !thread.is_finished() && Time::now() < until {
             sleep_until(Time::now() + LEAVE_POLL);
         }
-        if thread.is_finished() {
+        match thread.is_finished() {
             // One that panicked has given the terminal back, too.
-            drop(thread.join());
+            true => drop(thread.join()),
+            // Nothing more can be written there, but its modes can be what they were.
+            false => drop(disable_raw_mode()),
         }
     }
 }

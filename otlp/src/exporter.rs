@@ -223,9 +223,7 @@ impl Courier {
                 if self.is_pending {
                     self.push(deadline);
                 }
-                // What was just sent may have been put off, and its answer says for how long.
-                let is_due = Time::now() >= self.sending.next();
-                if let Some(ending) = ending.as_mut().filter(|_| is_due) {
+                if let Some(ending) = &mut ending {
                     ending.spans = ending
                         .spans
                         .take()

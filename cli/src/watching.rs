@@ -12,6 +12,7 @@ use measure::interval::{Interval, LineStyle};
 use measure::tally::Counted;
 use measure::time::{Time, unix_seconds, utc_stamp};
 use measure::units::{wrk_metric, wrk_time_us};
+use otlp::{About, Exporter, Receiver};
 
 use crate::args::watched::Watched;
 use crate::exit::Failure;
@@ -88,6 +89,10 @@ pub(crate) trait Watchable: Course {
     /// Shows it to whoever scrapes.
     fn metrics(at: SocketAddr, labels: Labels, reader: Reader<Self>) -> Result<Metrics, String>;
 
+    /// Sends it to a receiver.
+    fn exporter(receiver: Receiver, about: About, reader: Reader<Self>)
+    -> Result<Exporter, String>;
+
     /// How it is drawn.
     fn body(seen: &Seen, reader: Reader<Self>) -> Box<dyn Body>;
 }
@@ -97,6 +102,10 @@ impl Watchable for Counted {
 
     fn metrics(at: SocketAddr, labels: Labels, reader: Reader) -> Result<Metrics, String> {
         Metrics::start(at, labels, reader)
+    }
+
+    fn exporter(receiver: Receiver, about: About, reader: Reader) -> Result<Exporter, String> {
+        Exporter::start(receiver, about, reader)
     }
 
     fn body(seen: &Seen, reader: Reader) -> Box<dyn Body> {
@@ -110,6 +119,14 @@ impl Watchable for hold::Counted {
 
     fn metrics(at: SocketAddr, labels: Labels, reader: Reader<Self>) -> Result<Metrics, String> {
         Metrics::of_hold(at, labels, reader)
+    }
+
+    fn exporter(
+        receiver: Receiver,
+        about: About,
+        reader: Reader<Self>,
+    ) -> Result<Exporter, String> {
+        Exporter::of_hold(receiver, about, reader)
     }
 
     fn body(seen: &Seen, reader: Reader<Self>) -> Box<dyn Body> {

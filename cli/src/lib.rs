@@ -15,6 +15,7 @@ mod doctor;
 mod exit;
 mod explain;
 mod export;
+mod exported;
 mod fault_proxy;
 mod gate;
 mod history;

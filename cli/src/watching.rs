@@ -12,6 +12,7 @@ use measure::interval::{Interval, LineStyle};
 use measure::tally::Counted;
 use measure::time::{Time, unix_seconds, utc_stamp};
 use measure::units::{wrk_metric, wrk_time_us};
+use otlp::{About, Exporter, Receiver};
 
 use crate::args::watched::Watched;
 use crate::exit::Failure;
@@ -93,6 +94,10 @@ pub(crate) trait Watchable: Course {
         reader: Reader<Self>,
     ) -> Result<Metrics, String>;
 
+    /// Sends it to a receiver.
+    fn exporter(receiver: Receiver, about: About, reader: Reader<Self>)
+    -> Result<Exporter, String>;
+
     /// How it is drawn.
     fn body(seen: &Seen, reader: Reader<Self>) -> Box<dyn Body>;
 }
@@ -107,6 +112,10 @@ impl Watchable for Counted {
         reader: Reader,
     ) -> Result<Metrics, String> {
         Metrics::start(at, labels, reader)
+    }
+
+    fn exporter(receiver: Receiver, about: About, reader: Reader) -> Result<Exporter, String> {
+        Exporter::start(receiver, about, reader)
     }
 
     fn body(seen: &Seen, reader: Reader) -> Box<dyn Body> {
@@ -125,6 +134,14 @@ impl Watchable for hold::Counted {
         reader: Reader<Self>,
     ) -> Result<Metrics, String> {
         Metrics::of_hold(at, labels, seen.asked, reader)
+    }
+
+    fn exporter(
+        receiver: Receiver,
+        about: About,
+        reader: Reader<Self>,
+    ) -> Result<Exporter, String> {
+        Exporter::of_hold(receiver, about, reader)
     }
 
     fn body(seen: &Seen, reader: Reader<Self>) -> Box<dyn Body> {

@@ -161,7 +161,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "master",
         holds: "servers as a master and worker processes: restarts, reloads, upgrades",
-        imports: &["engine", "measure", "server"],
+        imports: &["engine", "exposition", "measure", "server"],
         test_imports: &["server"],
     },
     Crate {

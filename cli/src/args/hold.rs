@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, ValueEnum};
 use load::hold::{BackOff, Threshold};
 
+use super::export::Export;
 use super::machine::{MACHINE, Machine};
 use super::secrets::Secrets;
 use super::sockets::Sockets;
@@ -35,7 +36,10 @@ threshold was crossed; 130, 143 stopped by SIGINT or SIGTERM, with a report of w
 
 /// Arguments of `ringside hold`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, group = ArgGroup::new("watchers").args(["metrics"]))]
+#[command(
+    after_help = EXAMPLES,
+    group = ArgGroup::new("watchers").args(["metrics", "otlp"]).multiple(true),
+)]
 pub(crate) struct Hold {
     /// What to connect to: http://HOST[:PORT][/PATH], https://, ws://, wss://, grpc://, grpcs://
     pub(crate) url: String,
@@ -132,6 +136,9 @@ pub(crate) struct Hold {
 
     #[command(flatten)]
     pub(crate) watched: Watched,
+
+    #[command(flatten)]
+    pub(crate) export: Export,
 
     /// Exit with 99 unless this holds, such as 'survival>=99.5%' or 'heartbeat_p99<1s' (repeatable)
     #[arg(long = "threshold", value_name = "RULE", help_heading = OUTPUT)]

@@ -2,7 +2,6 @@
 
 pub(crate) mod addresses;
 mod control;
-mod exported;
 mod given;
 mod http2;
 mod message;
@@ -18,12 +17,14 @@ use engine::signal::{Signal, Stop};
 use load::check;
 use load::{Finish, Hang, Plan, Record};
 use measure::record::EndedBy;
+use otlp::figures_of_a_run;
 use report::benchmark;
 use report::single::Single;
 
 use crate::args::run::{Format, Run};
 use crate::args::values::Live;
 use crate::exit::{Exit, Failure};
+use crate::exported::Outcome;
 use crate::watching::give_back;
 use output::destination::Destination;
 use output::terminal::{self, Paint};
@@ -87,7 +88,7 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         Some(signal) => Exit::Stopped(signal),
         None => exit(&record, crossed).unwrap_or_else(|failure| failure.exit),
     };
-    onlookers.export(&plan.target.origin(), &record, (own, trouble.clone()));
+    onlookers.export(|| outcome(&plan, &record, (own, trouble.clone())));
     let done = |finish: Finish| finish.done(&stop, own.code(), given_up);
     finish.map_or(Ok(()), done).map_err(Failure::running)?;
     let end = match interrupted {
@@ -169,6 +170,19 @@ fn data(
         Format::BiggerIsBetter => benchmark::bigger_is_better(single.measures()),
         Format::Bencher => benchmark::bencher(single.measures()),
     })
+}
+
+/// What a receiver is told of a run that ended like this.
+fn outcome(plan: &Plan, record: &Record, (exit, trouble): (Exit, Option<String>)) -> Outcome {
+    Outcome {
+        verb: "run",
+        origin: plan.target.origin(),
+        figures: figures_of_a_run(record),
+        warnings: record.warnings.clone(),
+        thresholds: record.thresholds.clone(),
+        exit,
+        trouble,
+    }
 }
 
 /// Why a run ended otherwise than well, its thresholds apart.

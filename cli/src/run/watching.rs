@@ -3,15 +3,16 @@
 use engine::signal::Stop;
 use live::Metrics;
 use live::page::{End, Page};
-use load::{Plan, Progress, Record, Watcher};
+use load::{Plan, Progress, Watcher};
 use measure::interval::Interval;
 use measure::tally::Counted;
 
-use super::exported::Exported;
 use super::page;
 use crate::args::run::Run;
 use crate::args::values::Live;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
+use crate::export::receiver;
+use crate::exported::{Exported, Outcome};
 use crate::watching::{self, Seen};
 
 /// See the module.
@@ -32,7 +33,9 @@ impl Watching {
                     Some(Live::Page(at)) => Some(page::start(at, seen, hub.reader(), stop)?),
                     _ => None,
                 };
-                Ok((page, Exported::start(arguments, seen, hub)?))
+                let name = arguments.watched.run_name.as_deref();
+                let receiver = receiver(&arguments.export)?;
+                Ok((page, Exported::start(receiver, name, seen, hub)?))
             })?;
         Ok(Watching {
             all,
@@ -94,10 +97,10 @@ pub(super) struct Onlookers {
 }
 
 impl Onlookers {
-    /// Sends what is to be sent of the run that loaded `origin`.
-    pub(super) fn export(&mut self, origin: &str, record: &Record, end: (Exit, Option<String>)) {
+    /// Sends what is to be sent of the run, of which this came.
+    pub(super) fn export(&mut self, outcome: impl FnOnce() -> Outcome) {
         if let Some(exported) = self.exported.take() {
-            exported.finish(self.given, origin, record, end);
+            exported.finish(self.given, outcome());
         }
     }
 

@@ -134,7 +134,7 @@ fn of_the_whole(sums: &Sums<Counted>, tags: Tagged<'_>) -> Vec<Family> {
         counters(
             "ringside_waits_seconds_total",
             "Time that requests waited between falling due and being sent, by cause.",
-            waits(counted)
+            (counted.waits.by_cause())
                 .map(|(what, ns)| (tags(&[("cause", what)]), ns as f64 / 1e9))
                 .into(),
         ),
@@ -179,20 +179,6 @@ fn of_the_whole(sums: &Sums<Counted>, tags: Tagged<'_>) -> Vec<Family> {
     }
     families.retain(|family| !family.is_empty());
     families
-}
-
-/// What requests waited for, in nanoseconds. What the server refused isn't among it: that is known
-/// only when they're sent again.
-fn waits(counted: &Counted) -> [(&'static str, u64); 6] {
-    let waits = &counted.waits;
-    [
-        ("busy", waits.busy_ns),
-        ("connecting", waits.connecting_ns),
-        ("closing", waits.closing_ns),
-        ("back_off", waits.back_off_ns),
-        ("unreachable", waits.unreachable_ns),
-        ("late", waits.late_ns),
-    ]
 }
 
 /// Counters that have one value: name, help, value.

@@ -205,6 +205,11 @@ fn single_counts(sums: &Sums<Counted>) -> Vec<(&'static str, &'static str, u64)>
             "Connections opened to replace a broken one.",
             counted.reconnects,
         ),
+        (
+            "ringside_requests_completed_late_total",
+            "Completed requests that were sent after the measured window.",
+            counted.completed_late,
+        ),
     ];
     counts.extend(sums.offered.map(|offered| {
         (

@@ -162,6 +162,12 @@ impl Pen<'_, Counted> {
                 "{connection}",
                 counted.reconnects,
             ),
+            (
+                "ringside.requests_completed_late",
+                "Completed requests that were sent after the measured window.",
+                "{request}",
+                counted.completed_late,
+            ),
         ];
         counts.extend(self.sums.offered.map(|offered| {
             (

@@ -201,8 +201,8 @@ fn run_agrees(port: u16, run: &Scraped) {
     }
 }
 
-/// Holds what the dashboard of runs side by side shows of one that is over to what the record of the
-/// only run says; percentiles may be `far` times that, and others 1 % off.
+/// Holds what the dashboard of runs side by side shows of one that is over to what the record of
+/// the only run says; percentiles may be `far` times that, and others 1 % off.
 fn compared_agrees(port: u16, run: &Scraped, far: f64) {
     let (record, over_s) = (&run.record, Scraped::over_s(port));
     let us = |name: &str| record["response_time_us"][name].as_f64().unwrap();

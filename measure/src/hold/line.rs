@@ -126,8 +126,8 @@ impl Additive for Counted {
         merge_fields!(Counted, self, other,
             merge [set_up, re_establish, heartbeat, lateness, attempts, heartbeat_errors, statuses,
                 closes, broadcasts],
-            add [given_up, stood, fallen, sent, unfinished, censored, skipped, skipped_down, skipped_in_vain,
-                bytes_received, bytes_sent],
+            add [given_up, stood, fallen, sent, unfinished, censored, skipped, skipped_down,
+                skipped_in_vain, bytes_received, bytes_sent],
             apart [counts, drain_ns]);
         self.counts.add(&other.counts);
         self.drain_ns = self.drain_ns.max(other.drain_ns);
@@ -136,8 +136,9 @@ impl Additive for Counted {
     fn clear(&mut self) {
         clear_fields!(Counted, self,
             clear [set_up, re_establish, heartbeat, lateness, statuses, broadcasts],
-            zero [given_up, stood, fallen, sent, unfinished, censored, skipped, skipped_down, skipped_in_vain,
-                bytes_received, bytes_sent, attempts, heartbeat_errors, closes, counts, drain_ns],
+            zero [given_up, stood, fallen, sent, unfinished, censored, skipped, skipped_down,
+                skipped_in_vain, bytes_received, bytes_sent, attempts, heartbeat_errors, closes,
+                counts, drain_ns],
             apart []);
     }
 

@@ -58,8 +58,8 @@ impl Waits {
         sum.wrapping_add(self.refused_ns)
     }
 
-    /// By cause. What the server refused isn't among it: that is known only when those exchanges are
-    /// sent again.
+    /// By cause. What the server refused isn't among it: that is known only when those exchanges
+    /// are sent again.
     pub fn by_cause(&self) -> [(&'static str, u64); 6] {
         [
             ("busy", self.busy_ns),

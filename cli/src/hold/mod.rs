@@ -4,6 +4,7 @@
 mod plan;
 
 use engine::signal::{Signal, Stop};
+use live::page::End;
 use load::check;
 use load::hold::Record;
 use measure::hold::Counted;
@@ -13,6 +14,7 @@ use report::single::Single;
 
 use crate::args::hold::{Format, Hold};
 use crate::exit::{Exit, Failure};
+use crate::page;
 use crate::watching::{Seen, Watching};
 use output::destination::Destination;
 use output::terminal::{self, Paint};
@@ -35,14 +37,12 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
     let seen = Seen::of_hold(&plan);
     let (mut watching, ()) = Watching::<Counted>::start(asked, seen, &stop, |_, _| Ok(()))?;
     let reported = hold.carry_out(&stop, &mut watching, |record, watching| {
-        let (watched, metrics) = watching.finish();
-        let end = report(record, arguments, destination, watched, no_color);
-        (end, metrics)
+        let (watched, onlookers) = watching.finish();
+        let (end, told) = report(record, arguments, destination, watched, no_color);
+        (end, told, onlookers)
     });
-    let (end, metrics) = reported?;
-    if let Some(metrics) = metrics {
-        metrics.linger(|| stop.requested().is_some());
-    }
+    let (end, told, onlookers) = reported?;
+    onlookers.leave(|| told, &stop);
     end
 }
 
@@ -56,30 +56,45 @@ fn place(arguments: &Hold) -> Result<Destination, String> {
 
 /// What pipelines are told of a hold.
 pub(crate) fn single(record: &Record) -> Single<'_> {
-    let trouble = match exit(record, false) {
-        Err(failure) => Some(failure.text),
-        Ok(end) => end.trouble(record.valid),
-    };
-    Single::of_hold(record, trouble)
+    Single::of_hold(record, trouble(record))
 }
 
-/// Prints and judges what was held. `watched`: what whoever watched didn't get.
+/// Why a hold ended otherwise than well, its thresholds apart.
+fn trouble(record: &Record) -> Option<String> {
+    match exit(record, false) {
+        Err(failure) => Some(failure.text),
+        Ok(end) => end.trouble(record.valid),
+    }
+}
+
+/// Prints and judges what was held; those who look on are told how it ended. `watched`: what
+/// whoever watched didn't get.
 fn report(
     mut record: Record,
     arguments: &Hold,
     destination: Destination,
     watched: Result<(), String>,
     no_color: bool,
-) -> Result<Exit, Failure> {
+) -> (Result<Exit, Failure>, End) {
     record.thresholds = check::judge(&arguments.thresholds, &record);
     let paint = match destination {
         Destination::Stdout => Paint::for_stdout(no_color),
         _ => Paint::PLAIN,
     };
     let single = single(&record);
+    let ended = (record.ended_by, &*record.warnings);
+    let told = page::end_of_load(
+        "hold",
+        ended,
+        &record.thresholds,
+        trouble(&record).as_deref(),
+    );
     let data = match arguments.format {
         Format::Text => shown::text(&record, paint),
-        Format::Json => record.to_json().map_err(Failure::running)?,
+        Format::Json => match record.to_json() {
+            Ok(json) => json,
+            Err(why) => return (Err(Failure::running(why)), told),
+        },
         Format::Csv => shown::csv(&record),
         Format::Html => report::html::hold(&record),
         Format::Markdown => single.markdown(),
@@ -97,7 +112,8 @@ fn report(
             terminal::say(warning);
         }
     }
-    Failure::unless_written(written.and(watched), exit(&record, crossed))
+    let end = Failure::unless_written(written.and(watched), exit(&record, crossed));
+    (end, told)
 }
 
 /// A signal says more than a threshold, a threshold more than an empty hold, and that more than a

@@ -6,7 +6,6 @@ mod exported;
 mod given;
 mod http2;
 mod message;
-mod page;
 pub(crate) mod plan;
 pub(crate) mod route;
 pub(crate) mod targets;
@@ -24,6 +23,7 @@ use report::single::Single;
 use crate::args::run::{Format, Run};
 use crate::args::values::Live;
 use crate::exit::{Exit, Failure};
+use crate::page;
 use crate::watching::give_back;
 use output::destination::Destination;
 use output::terminal::{self, Paint};
@@ -94,7 +94,9 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         Some(signal) => Ok(Exit::Stopped(signal)),
         None => exit(&record, crossed),
     };
-    onlookers.leave(|| page::end(&record, trouble.as_deref()), &stop);
+    let ended = (record.ended_by, &*record.warnings);
+    let told = || page::end_of_load("run", ended, &record.thresholds, trouble.as_deref());
+    onlookers.leave(told, &stop);
     Failure::unless_written(written.and(watched), end)
 }
 

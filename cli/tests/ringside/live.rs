@@ -78,7 +78,7 @@ fn a_hold_is_drawn_and_q_ends_it_with_a_whole_report() {
 }
 
 /// A comparison of our server with itself that takes as long as anybody wants.
-fn endless(folder: &Folder) -> String {
+pub(super) fn endless(folder: &Folder) -> String {
     let rest = "rounds = 900\n[workload]\npath = \"/\"\nconnections = 2\nwindow = \"50ms\"\n\
                 settle = \"10ms\"\nwarm_up = \"10ms\"\n";
     let file = comparison_of_ours(folder, "", rest);

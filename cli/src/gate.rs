@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Gate, no_color: bool) -> Result<Exit, Failure> {
         _ => subject.clone(),
     };
     let file = GateFile::find(arguments.file.as_deref(), beside.as_deref());
-    if let Some(end) = network::privately(in_host(arguments, file.as_deref()))? {
+    if let Some(end) = network::privately(in_host(arguments, file.as_deref()), None)? {
         return Ok(end);
     }
     let stop = Stop::on_signals().map_err(Failure::signals)?;

@@ -22,6 +22,7 @@ mod history;
 mod hold;
 mod network;
 mod pack;
+mod page;
 mod report;
 mod run;
 mod schema;

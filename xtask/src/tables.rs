@@ -298,7 +298,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "overview",
         holds: "what a comparison or a search has found so far, drawn while it goes on",
-        imports: &["lab", "live", "measure", "statistics"],
+        imports: &["lab", "live", "measure", "report", "statistics"],
         test_imports: &[],
     },
     Crate {

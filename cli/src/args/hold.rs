@@ -11,7 +11,7 @@ use super::machine::{MACHINE, Machine};
 use super::secrets::Secrets;
 use super::sockets::Sockets;
 use super::tls::Tls;
-use super::values::{self, Header};
+use super::values::{self, Header, Live};
 use super::watched::Watched;
 
 const EXAMPLES: &str = "\
@@ -130,9 +130,13 @@ pub(crate) struct Hold {
     #[command(flatten)]
     pub(crate) secrets: Secrets,
 
-    /// Draw rates, times and errors in the terminal as it goes on; q ends it, as Ctrl-C does
-    #[arg(long, help_heading = OUTPUT)]
-    pub(crate) live: bool,
+    /// Draw connections, heartbeats and errors over time in the terminal (q ends the hold, as
+    /// Ctrl-C does), or with =ADDR on a page for browsers: PORT or HOST:PORT, on 127.0.0.1 unless
+    /// HOST says otherwise
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, require_equals = true,
+        default_missing_value = values::TERMINAL, value_parser = values::live,
+        help_heading = OUTPUT)]
+    pub(crate) live: Option<Live>,
 
     #[command(flatten)]
     pub(crate) watched: Watched,

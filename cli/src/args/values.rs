@@ -104,7 +104,7 @@ pub(crate) fn fields(flag: &str, given: &[Header]) -> Result<Vec<(String, String
     fields.collect()
 }
 
-/// Where a run is drawn while it goes on.
+/// Where what goes on is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Live {
     /// On standard error.

@@ -4,6 +4,7 @@
 mod plan;
 
 use engine::signal::{Signal, Stop};
+use live::page::End;
 use load::check;
 use load::hold::{Plan, Record};
 use measure::hold::Counted;
@@ -16,6 +17,7 @@ use crate::args::hold::{Format, Hold};
 use crate::exit::{Exit, Failure};
 use crate::export::receiver;
 use crate::exported::{Exported, Outcome};
+use crate::page;
 use crate::watching::{Seen, Watching};
 use output::destination::Destination;
 use output::terminal::{self, Paint};
@@ -43,18 +45,16 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
     });
     let (mut watching, exported) = started?;
     let reported = hold.carry_out(&stop, &mut watching, |mut record, watching| {
-        let (watched, metrics) = watching.finish();
-        let end = report(&mut record, arguments, destination, watched, no_color);
+        let (watched, onlookers) = watching.finish();
+        let (end, told) = report(&mut record, arguments, destination, watched, no_color);
         let sent = exported.map(|exported| (exported, outcome(&plan, record)));
-        (end, metrics, sent)
+        (end, told, onlookers, sent)
     });
-    let (end, metrics, sent) = reported?;
+    let (end, told, onlookers, sent) = reported?;
     if let Some((exported, outcome)) = sent {
         exported.finish(watching.given(), outcome);
     }
-    if let Some(metrics) = metrics {
-        metrics.linger(|| stop.requested().is_some());
-    }
+    onlookers.leave(|| told, &stop);
     end
 }
 
@@ -71,14 +71,6 @@ pub(crate) fn single(record: &Record) -> Single<'_> {
     Single::of_hold(record, trouble(record))
 }
 
-/// Why a hold ended otherwise than well, its thresholds apart.
-fn trouble(record: &Record) -> Option<String> {
-    match exit(record, false) {
-        Err(failure) => Some(failure.text),
-        Ok(end) => end.trouble(record.valid),
-    }
-}
-
 /// What a receiver is told of a hold that has been judged.
 fn outcome(plan: &Plan, record: Record) -> Outcome {
     let crossed = (record.thresholds.iter()).any(|judged| judged.outcome == Met::Crossed);
@@ -93,23 +85,42 @@ fn outcome(plan: &Plan, record: Record) -> Outcome {
     }
 }
 
-/// Prints and judges what was held. `watched`: what whoever watched didn't get.
+/// Why a hold ended otherwise than well, its thresholds apart.
+fn trouble(record: &Record) -> Option<String> {
+    match exit(record, false) {
+        Err(failure) => Some(failure.text),
+        Ok(end) => end.trouble(record.valid),
+    }
+}
+
+/// Prints and judges what was held; those who look on are told how it ended. `watched`: what
+/// whoever watched didn't get.
 fn report(
     record: &mut Record,
     arguments: &Hold,
     destination: Destination,
     watched: Result<(), String>,
     no_color: bool,
-) -> Result<Exit, Failure> {
+) -> (Result<Exit, Failure>, End) {
     record.thresholds = check::judge(&arguments.thresholds, &*record);
     let paint = match destination {
         Destination::Stdout => Paint::for_stdout(no_color),
         _ => Paint::PLAIN,
     };
     let single = single(record);
+    let ended = (record.ended_by, &*record.warnings);
+    let told = page::end_of_load(
+        "hold",
+        ended,
+        &record.thresholds,
+        trouble(record).as_deref(),
+    );
     let data = match arguments.format {
         Format::Text => shown::text(record, paint),
-        Format::Json => record.to_json().map_err(Failure::running)?,
+        Format::Json => match record.to_json() {
+            Ok(json) => json,
+            Err(why) => return (Err(Failure::running(why)), told),
+        },
         Format::Csv => shown::csv(record),
         Format::Html => report::html::hold(record),
         Format::Markdown => single.markdown(),
@@ -127,7 +138,8 @@ fn report(
             terminal::say(warning);
         }
     }
-    Failure::unless_written(written.and(watched), exit(record, crossed))
+    let end = Failure::unless_written(written.and(watched), exit(record, crossed));
+    (end, told)
 }
 
 /// A signal says more than a threshold, a threshold more than an empty hold, and that more than a

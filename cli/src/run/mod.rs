@@ -5,7 +5,6 @@ mod control;
 mod given;
 mod http2;
 mod message;
-mod page;
 pub(crate) mod plan;
 pub(crate) mod route;
 pub(crate) mod targets;
@@ -25,6 +24,7 @@ use crate::args::run::{Format, Run};
 use crate::args::values::Live;
 use crate::exit::{Exit, Failure};
 use crate::exported::Outcome;
+use crate::page;
 use crate::watching::give_back;
 use output::destination::Destination;
 use output::terminal::{self, Paint};
@@ -95,7 +95,9 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         Some(signal) => Ok(Exit::Stopped(signal)),
         None => exit(&record, crossed),
     };
-    onlookers.leave(|| page::end(&record, trouble.as_deref()), &stop);
+    let ended = (record.ended_by, &*record.warnings);
+    let told = || page::end_of_load("run", ended, &record.thresholds, trouble.as_deref());
+    onlookers.leave(told, &stop);
     Failure::unless_written(written.and(watched), end)
 }
 

@@ -76,7 +76,7 @@ fn a_terminal_that_nobody_reads_any_more_keeps_no_record_from_being_written() {
         fs::read(&file).is_ok_and(|text| serde_json::from_slice::<Value>(&text).is_ok())
     });
     drop(unread);
-    assert_eq!(run.end().code, Some(143));
+    assert_eq!(run.code(), Some(143));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_hold_is_drawn_and_q_ends_it_with_a_whole_report() {
 }
 
 /// A comparison of our server with itself that takes as long as anybody wants.
-fn endless(folder: &Folder) -> String {
+pub(super) fn endless(folder: &Folder) -> String {
     let rest = "rounds = 900\n[workload]\npath = \"/\"\nconnections = 2\nwindow = \"50ms\"\n\
                 settle = \"10ms\"\nwarm_up = \"10ms\"\n";
     let file = comparison_of_ours(folder, "", rest);

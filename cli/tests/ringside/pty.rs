@@ -137,6 +137,13 @@ impl InTerminal {
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
     }
 
+    /// Waits for the end, of which the terminal was told nothing.
+    pub(crate) fn code(mut self) -> Option<i32> {
+        let pid = self.child.id().to_string();
+        until("it ends", || !alive(&pid));
+        self.child.wait().unwrap().code()
+    }
+
     /// Waits for the end. The terminal is as it was before.
     #[track_caller]
     pub(crate) fn end(mut self) -> Ended {

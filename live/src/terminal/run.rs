@@ -198,6 +198,8 @@ mod tests {
 
     use super::super::testing;
     use super::*;
+    use crate::POINTS_MAX;
+    use crate::history::CELLS_MAX;
 
     fn state(seconds: u64) -> State {
         let mut state = State::new(vec!["log in".to_owned(), "buy".to_owned()]);
@@ -257,6 +259,46 @@ mod tests {
             shown.contains("generator") && shown.contains("of memory"),
             "{shown}"
         );
+    }
+
+    #[test]
+    fn a_day_is_kept_whole_within_the_bounds_of_an_hour() {
+        const DAY_S: u64 = 24 * 3600;
+        let mut state = State::new((0..4).map(|step| format!("step {step}")).collect());
+        let mut interval = Interval {
+            seq: 0,
+            joined: 1,
+            phase: Phase::Measure,
+            from_ns: 0,
+            until_ns: 0,
+            offered: Some(4),
+            connected: 50,
+            counted: Counted::new(),
+        };
+        for second in 0..DAY_S {
+            interval.seq = second;
+            interval.from_ns = second * 1_000_000_000;
+            interval.until_ns = (second + 1) * 1_000_000_000;
+            let counted = &mut interval.counted;
+            counted.clear();
+            counted.completed = 4;
+            counted.steps.resize_with(4, StepTally::default);
+            for (n, step) in (0..).zip(&mut counted.steps) {
+                let ns = 1_000_000 + second / 3600 * 100_000 + (second * 7 + n * 131) % 200_000;
+                counted.response.record(ns);
+                step.completed = 1;
+                step.response.record(ns);
+            }
+            state.add(&interval);
+            assert!(state.history.points().len() <= POINTS_MAX);
+        }
+        let points = state.history.points();
+        assert_eq!(points.len() as u64, DAY_S / state.history.each_s());
+        let cells = points.iter().map(|point| point.times.len()).sum::<usize>();
+        assert!(cells <= CELLS_MAX, "{cells}");
+        let answered = points.iter().map(|point| point.times.count()).sum::<u64>();
+        assert_eq!((answered, state.completed), (4 * DAY_S, 4 * DAY_S));
+        assert!(screen(&state, 120, 40).contains("86400 s"));
     }
 
     #[test]

@@ -59,8 +59,8 @@ fn prometheus_with(folder: &Folder, targets: &[u16], more: &str, flags: &[&str])
             .args(flags),
     );
     ready(port, "prometheus");
-    // It finds its targets some seconds after it has started. A run of some seconds would be scraped
-    // once, at its end, and nothing has increased in a single sample.
+    // It finds its targets some seconds after it has started. A run of some seconds would be
+    // scraped once, at its end, and nothing has increased in a single sample.
     let all = Some(targets.len() as f64);
     until("prometheus scrapes its targets", || {
         ask(port, "count(up)", unix_nanoseconds() as f64 / 1e9) == all

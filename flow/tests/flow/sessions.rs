@@ -384,12 +384,17 @@ fn users_have_rows_and_seeds_of_their_own() {
 #[test]
 fn a_flow_says_where_it_goes_as_far_as_that_is_known() {
     let text = "GET {{base}}/a\nGET {{base}}/b\nHTTP 200\n[Captures]\nx: body\n\n\
-                GET {{x}}/c\nGET https://g:8443/d\nGET http://h:80/e\n";
+                GET {{x}}/c\nGET https://g:8443/d\nGET http://h:80/e\n\
+                GET http://i:81/{{x}}/f\nGET http://j{{x}}/g\n";
     let flow = flow(text, &given(&[("base", "http://h")], &[]));
     let origins = flow.origins();
     let urls: Vec<&str> = origins.iter().map(|url| url.as_str()).collect();
-    assert_eq!(urls, ["http://h/a", "https://g:8443/d"]);
-    assert_eq!((flow.len(), flow.entry(1)), (5, Some(("GET", 2))));
+    assert_eq!(urls, ["http://h/a", "https://g:8443/d", "http://i:81/"]);
+    assert_eq!((flow.len(), flow.entry(1)), (7, Some(("GET", 2))));
+    let paths: Vec<String> = (0..7).filter_map(|at| flow.path(at)).collect();
+    assert_eq!(paths, ["/a", "/b", "/c", "/d", "/e", "/{{x}}/f", "/g"]);
+    assert!(flow.expects(1) && !flow.expects(0));
+    assert_eq!(flow.lines()[1..4], [(1, 2), (1, 3), (1, 5)]);
 }
 
 #[test]

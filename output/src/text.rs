@@ -44,10 +44,16 @@ fn rest(record: &Record, paint: Paint) -> String {
     text.push_str(&distributions(record, paint));
     text.push_str(&rates(record));
     text.push_str(&steps::table(record, paint));
+    let unmet = &record.unexpected_answers[..];
+    let (unmet, lines) = match record.plan.has_users() {
+        true => (&[][..], unmet),
+        false => (unmet, &[][..]),
+    };
     let answers = Answers {
         statuses: &record.status,
         bodies: &record.unexpected_bodies,
-        unmet: &record.unexpected_answers,
+        unmet,
+        lines,
         locations: &record.unfollowed_redirects,
     };
     text.push_str(&errors("Errors", &record.errors, answers, paint));

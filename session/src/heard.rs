@@ -1,6 +1,9 @@
-//! Answers that are kept whole, for a script that wants to be told of them.
+//! Answers that are kept whole, for a script that wants to be told of them, or for users who go by
+//! them.
 
 use std::collections::VecDeque;
+
+use super::coding::Coding;
 
 /// So much of a body is kept.
 const BODY_BYTES_MAX: usize = 16 << 20;
@@ -23,12 +26,35 @@ pub struct Heard {
     pool: Vec<Box<Whole>>,
     /// Answers whose body was longer than what is kept.
     cut: u64,
+    /// What the body of an answer becomes without its coding.
+    plain: Vec<u8>,
+}
+
+/// An answer that came, as it's told to whoever judges it.
+#[derive(Debug)]
+pub struct Told<'a> {
+    /// Its status.
+    pub status: u16,
+    /// It is one of HTTP/1.0.
+    pub is_old: bool,
+    /// Its body: decoded, if it was coded in a way that we know and as it says.
+    pub body: &'a [u8],
+    whole: &'a Whole,
+}
+
+impl Told<'_> {
+    /// The names and values of its fields, as they were sent.
+    pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.whole.fields()
+    }
 }
 
 /// One answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Whole {
     status: u16,
+    /// It is one of HTTP/1.0.
+    pub(crate) is_old: bool,
     /// The names and values of its fields, one behind the other…
     fields: Vec<u8>,
     /// …and where each name and its value end.
@@ -68,6 +94,28 @@ impl Heard {
             whole.clear();
             self.pool.push(whole);
         }
+    }
+
+    /// Has `judge` look at the one that came first; none if none has come.
+    pub fn judge<R>(&mut self, judge: impl FnOnce(&Told<'_>) -> R) -> Option<R> {
+        let mut whole = self.come.pop_front()?;
+        self.plain.clear();
+        let decoded = match Coding::of(whole.fields()) {
+            Coding::None => false,
+            coding => coding
+                .decode(&whole.body, BODY_BYTES_MAX, &mut self.plain)
+                .is_ok(),
+        };
+        let judged = judge(&Told {
+            status: whole.status,
+            is_old: whole.is_old,
+            body: if decoded { &self.plain } else { &whole.body },
+            whole: &whole,
+        });
+        whole.clear();
+        self.pool.push(whole);
+        self.plain.shrink_to(KEPT_BYTES_MAX);
+        Some(judged)
     }
 
     /// How many bodies were longer than what is kept.

@@ -8,6 +8,7 @@
 //! copy. Those that never change aren't made at all.
 
 mod flows;
+mod users;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,11 +26,13 @@ use crate::data::{Data, Row, Rows};
 use crate::recipe::{Chance, Encoding, Recipe, Values};
 
 pub use self::flows::{Flows, Next};
+pub use self::users::{Answered, Does, Ended, Users, told_by_all};
 
 use self::flows::Turns;
+use self::users::Going;
 
 /// The streams of random numbers that pick steps, one for each worker, begin here: rows are drawn
-/// from 2^33 on, and what templates ask for from 2^34 on.
+/// from 2^33 on, what templates ask for from 2^34 on, and what users draw behind that.
 const STREAMS: u64 = 3 << 32;
 /// So many requests are made ahead at most…
 const AHEAD_MAX: usize = 64;
@@ -49,6 +52,8 @@ pub struct Source {
     deals_once: bool,
     /// Of steps that follow each other on a connection.
     turns: Option<Arc<Turns>>,
+    /// Where users go through a flow: which, and as whom.
+    going: Option<Arc<Going>>,
     /// Whether what is sent is old soon, so that nothing is made ahead.
     is_timely: bool,
     /// Whether the schedule numbers the requests of all workers together.
@@ -253,11 +258,14 @@ impl Source {
         let open = |data| Data::open(data, plan.threads, plan.seed).map(Arc::new);
         let data = workload.data.as_ref().map(open).transpose()?;
         let columns = data.as_ref().map_or(&[][..], |data| data.columns());
-        let ready = |step| ready(plan, step, data.as_ref());
-        let steps = workload.steps.iter().map(ready);
+        let going = Going::of(plan, workload)?.map(Arc::new);
+        // What users send is their flow's.
+        let sent = workload.steps.iter().filter(|_| going.is_none());
+        let steps = sent.map(|step| ready(plan, step, data.as_ref()));
         let steps: Vec<Ready> = steps.collect::<Result<_, _>>()?;
         let uses_data = |step: &Ready| step.recipe().is_some_and(Recipe::uses_data);
         if let Some(data) = &workload.data
+            && going.is_none()
             && !steps.iter().any(uses_data)
         {
             return Err(Invalid(format!(
@@ -278,6 +286,7 @@ impl Source {
             origins: workload.origins().1,
             deals_once: plan.is_dealt_once(),
             turns: Turns::of(workload, is_binary).map(Arc::new),
+            going,
             picking: Picking::of(workload),
             is_open: plan.schedule.is_open(),
             data,

@@ -45,21 +45,21 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "flow",
+        holds: "flows of users, written as Hurl files: one user's session; no I/O, no clock",
+        imports: &["measure"],
+        test_imports: &[],
+    },
+    Crate {
         name: "plan",
         holds: "what a load is: target, request, protocol, schedule, secrets; validated",
-        imports: &["measure", "proto"],
+        imports: &["flow", "measure", "proto"],
         test_imports: &[],
     },
     Crate {
         name: "workload",
         holds: "requests that differ: files of targets, templates, data; which is next, its bytes",
-        imports: &["measure", "plan", "proto"],
-        test_imports: &[],
-    },
-    Crate {
-        name: "flow",
-        holds: "flows of users, written as Hurl files: one user's session; no I/O, no clock",
-        imports: &["measure"],
+        imports: &["flow", "measure", "plan", "proto"],
         test_imports: &[],
     },
     Crate {
@@ -100,13 +100,13 @@ pub(crate) const CRATES: &[Crate] = &[
     },
     Crate {
         name: "session",
-        holds: "what is said on one connection, what is answered, and what was expected of that",
+        holds: "what is said on one connection, what is answered, and what becomes of each exchange",
         imports: &["engine", "measure", "plan", "proto", "workload"],
         test_imports: &[],
     },
     Crate {
         name: "load",
-        holds: "the generator: sessions, the worker loops of run and hold, recorder, checks",
+        holds: "the generator: sessions, the worker loops of run and hold, checks",
         imports: &[
             "check", "engine", "measure", "plan", "probe", "proto", "script", "session", "tls",
             "workload",

@@ -8,6 +8,7 @@ mod http2;
 mod message;
 mod page;
 pub(crate) mod plan;
+mod replayed;
 pub(crate) mod route;
 pub(crate) mod targets;
 mod watching;

@@ -365,6 +365,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "otlp",
             "output",
             "overview",
+            "replay",
             "report",
             "studies",
             "supervisor",

@@ -8,6 +8,7 @@ use load::check::Threshold;
 
 use super::export::Export;
 use super::load::{LOAD, Load};
+use super::replay::Replay;
 use super::targets::Targets;
 use super::values::{self, Live};
 use super::watched::Watched;
@@ -25,9 +26,10 @@ Examples:
   ringside run --targets mix.http -R 1k --threshold 'p99{login}<50ms'     different requests
   ringside run --expect status=200 --expect 'json:$.ok=true' http://localhost:8080/
   ringside run -s login.lua http://localhost:8080/ -- alice bob             a script of wrk
+  ringside run --replay access.log --speed 2 http://localhost:8080/     twice as fast as it was
   ringside run --data users.csv -H 'X-Id: {{newUuid}}' 'http://localhost:8080/users/{{id}}'
 
-What a run can't do: replay a log, or send what an answer asks for (each request is independent of
+What a run can't do: send what an answer asks for (each request is independent of
 the others, but for cookies); follow redirects to another server; speak HTTP/3, SOCKS, or TLS to a
 proxy; load from several machines at once.
 
@@ -52,6 +54,9 @@ pub(crate) struct Run {
 
     #[command(flatten)]
     pub(crate) targets: Targets,
+
+    #[command(flatten)]
+    pub(crate) replay: Replay,
 
     #[command(flatten)]
     pub(crate) load: Load,

@@ -31,6 +31,15 @@ pub(super) fn rate(text: &str) -> Result<f64, String> {
     units::parse_rate(text).map_err(|error| error.to_string())
 }
 
+/// `2`, `0.5`, `2x`: how many times as fast.
+pub(super) fn speed(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix(['x', '×']).unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(speed) if speed > 0.0 && speed.is_finite() => Ok(speed),
+        _ => Err(format!("{text} isn't a speed; write it like 2 or 0.5")),
+    }
+}
+
 /// `2%`: a share above zero.
 pub(super) fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();

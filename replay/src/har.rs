@@ -42,7 +42,9 @@ pub(crate) fn is_sent(name: &str, value: &str) -> bool {
 /// Reads all entries.
 pub(crate) fn read(reader: &mut impl BufRead, made: &mut Making<'_>) -> Result<(), String> {
     let name = made.name;
-    let begin = reader.fill_buf().map_err(|why| format!("can't read {name}: {why}"))?;
+    let begin = reader
+        .fill_buf()
+        .map_err(|why| format!("can't read {name}: {why}"))?;
     if begin.starts_with(MARK) {
         reader.consume(MARK.len());
     }
@@ -61,7 +63,9 @@ pub(crate) fn read(reader: &mut impl BufRead, made: &mut Making<'_>) -> Result<(
     read.map_err(|why| format!("{name} is no HAR file: {why}"))?;
     match has_entries {
         true => Ok(()),
-        false => Err(format!("{name} is no HAR file: it has no `entries` in its `log`")),
+        false => Err(format!(
+            "{name} is no HAR file: it has no `entries` in its `log`"
+        )),
     }
 }
 
@@ -219,7 +223,9 @@ fn entry(text: &str) -> Result<Entry, String> {
     let post = post.unwrap_or_default();
     let has_body = !post.params.is_empty() || body_size.is_some_and(|bytes| bytes > 0.0);
     let body = body(post)?;
-    let fields = headers.into_iter().filter(|field| is_sent(&field.name, &field.value));
+    let fields = headers
+        .into_iter()
+        .filter(|field| is_sent(&field.name, &field.value));
     Ok(Entry {
         at,
         lacks_body: has_body && body.is_none(),
@@ -244,7 +250,9 @@ fn body(post: Post) -> Result<Option<Vec<u8>>, String> {
             _ => Ok(Some(text.into_bytes())),
         };
     }
-    let is_form = post.mime_type.starts_with("application/x-www-form-urlencoded");
+    let is_form = post
+        .mime_type
+        .starts_with("application/x-www-form-urlencoded");
     if post.params.is_empty() || !is_form {
         return Ok(None);
     }

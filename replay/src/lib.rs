@@ -101,8 +101,14 @@ impl LeftOut {
     pub fn words(&self) -> String {
         let first = self.first.as_deref().unwrap_or_default();
         let parts = [
-            (self.unreadable, format!("can't be read as a request ({first})")),
-            (self.by_method, "by another method (--replay-methods)".to_owned()),
+            (
+                self.unreadable,
+                format!("can't be read as a request ({first})"),
+            ),
+            (
+                self.by_method,
+                "by another method (--replay-methods)".to_owned(),
+            ),
             (self.elsewhere, "to another host".to_owned()),
             (self.without_body, "whose body isn't in the file".to_owned()),
         ];
@@ -121,7 +127,12 @@ pub fn read(path: &Path, options: &Options<'_>) -> Result<Trace, String> {
     let name = Foreign::new(path.display().to_string()).to_string();
     let file = File::open(path).map_err(|why| format!("can't read {name}: {why}"))?;
     let ending = path.extension().and_then(|ending| ending.to_str());
-    from(&mut BufReader::with_capacity(1 << 16, file), ending, &name, options)
+    from(
+        &mut BufReader::with_capacity(1 << 16, file),
+        ending,
+        &name,
+        options,
+    )
 }
 
 /// The same of what `reader` brings, which comes from `name`; `ending` is that of the file's name.
@@ -377,12 +388,15 @@ impl<'a> Making<'a> {
         let mut notes = Vec::new();
         if let Some(most) = self.hosts.most() {
             let all = self.sendings.len();
-            self.sendings.retain(|(_, _, host)| [most, NOWHERE].contains(host));
+            self.sendings
+                .retain(|(_, _, host)| [most, NOWHERE].contains(host));
             let elsewhere = (all - self.sendings.len()) as u64;
             self.left_out.elsewhere = elsewhere;
             if elsewhere > 0 {
                 let name = Foreign::new(self.hosts.name(most).unwrap_or_default());
-                notes.push(format!("only requests to {name} are sent, as most went there"));
+                notes.push(format!(
+                    "only requests to {name} are sent, as most went there"
+                ));
             }
         }
         if self.sendings.is_empty() {
@@ -412,7 +426,10 @@ impl<'a> Making<'a> {
     /// Puts them into the order of their times. Logs are written when an answer is sent, so that
     /// some lines stand behind those of requests that came later.
     fn in_order(&mut self) -> Option<String> {
-        let out = self.sendings.windows(2).filter(|two| two[1].0.ns < two[0].0.ns);
+        let out = self
+            .sendings
+            .windows(2)
+            .filter(|two| two[1].0.ns < two[0].0.ns);
         let out = out.count();
         self.sendings.sort_by_key(|(at, _, _)| at.ns);
         (out > 0).then(|| format!("{out} requests stood behind later ones, and are sent in order"))

@@ -101,7 +101,8 @@ fn moment(object: &Object) -> Result<Stamp, String> {
 fn asked(object: &Object, of: &Object) -> Result<(String, String, Option<String>), String> {
     let Some(target) = text(of, &TARGETS) else {
         let line = object.get("request").and_then(Value::as_str);
-        let line = line.ok_or_else(|| format!("it has no target: none of {}", TARGETS.join(", ")))?;
+        let line =
+            line.ok_or_else(|| format!("it has no target: none of {}", TARGETS.join(", ")))?;
         let (method, target) = log::request_line(line.as_bytes())?;
         return Ok((method, target, None));
     };

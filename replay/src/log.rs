@@ -33,10 +33,14 @@ pub(crate) fn entry(line: &[u8]) -> Result<Entry, String> {
         // What a field may hold (RFC 9110 §5.5).
         let value = String::from_utf8(value).ok();
         let value = value.filter(|text| !text.chars().any(char::is_control));
-        fields.extend(value.filter(|text| text != "-" && !text.is_empty()).map(|text| {
-            let name: &str = name;
-            (name.to_owned(), text)
-        }));
+        fields.extend(
+            value
+                .filter(|text| text != "-" && !text.is_empty())
+                .map(|text| {
+                    let name: &str = name;
+                    (name.to_owned(), text)
+                }),
+        );
     }
     Ok(Entry {
         at,

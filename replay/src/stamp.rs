@@ -158,9 +158,23 @@ mod tests {
 
     #[test]
     fn requests_of_a_second_are_spread_over_it_and_what_is_known_better_stays() {
-        let times = [coarse(7), coarse(7), coarse(8), coarse(8), coarse(8), coarse(8)];
+        let times = [
+            coarse(7),
+            coarse(7),
+            coarse(8),
+            coarse(8),
+            coarse(8),
+            coarse(8),
+        ];
         let half = SECOND_NS / 2;
-        let expected = [0, half, 2 * half, 2 * half + half / 2, 3 * half, 3 * half + half / 2];
+        let expected = [
+            0,
+            half,
+            2 * half,
+            2 * half + half / 2,
+            3 * half,
+            3 * half + half / 2,
+        ];
         assert_eq!(spread(times.into_iter()), expected);
         let times = [fine(5), fine(5), fine(9)];
         assert_eq!(spread(times.into_iter()), [0, 0, 4]);

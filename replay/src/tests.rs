@@ -94,7 +94,10 @@ fn what_is_no_request_is_counted_and_the_first_of_it_is_shown() {
     assert_eq!(what(&trace), ["GET /g"]);
     assert_eq!(trace.left_out.unreadable, strange.len() as u64 + 1);
     let first = trace.left_out.first.expect("the first");
-    assert!(first.starts_with("a.log:2: its request isn't like GET /path"), "{first}");
+    assert!(
+        first.starts_with("a.log:2: its request isn't like GET /path"),
+        "{first}"
+    );
     let trace = read_all(&format!("{}\n{good}", strange[7]));
     assert!(!trace.left_out.words().contains('\u{1b}'));
 }
@@ -103,14 +106,20 @@ fn what_is_no_request_is_counted_and_the_first_of_it_is_shown() {
 fn a_file_of_another_format_is_refused_with_its_first_line() {
     let text = "level=info msg=started\n".repeat(3);
     let why = read_as(None, &text, &[]).unwrap_err();
-    assert!(why.contains("a.log:1: there's no time in brackets"), "{why}");
+    assert!(
+        why.contains("a.log:1: there's no time in brackets"),
+        "{why}"
+    );
     assert!(why.contains("level=info msg=started"), "{why}");
     // It isn't read to its end to find that out.
     let why = read_as(None, &text.repeat(1000), &[]).unwrap_err();
     assert!(why.contains("a.log:1: "), "{why}");
     assert_eq!(read_as(None, "", &[]).unwrap_err(), "a.log is empty");
     let why = read_as(None, LOG, &["PUT"]).unwrap_err();
-    assert!(why.contains("4 by another method (--replay-methods)"), "{why}");
+    assert!(
+        why.contains("4 by another method (--replay-methods)"),
+        "{why}"
+    );
 }
 
 #[test]
@@ -118,7 +127,10 @@ fn only_methods_that_were_asked_for_are_sent() {
     let trace = read_as(None, LOG, &["GET", "HEAD"]).unwrap();
     assert_eq!(trace.sendings.len(), 3);
     assert_eq!(trace.left_out.by_method, 1);
-    assert_eq!(trace.left_out.words(), "1 by another method (--replay-methods)");
+    assert_eq!(
+        trace.left_out.words(),
+        "1 by another method (--replay-methods)"
+    );
 }
 
 #[test]
@@ -152,14 +164,27 @@ fn lines_of_json_are_read_as_servers_and_programs_write_them() {
     assert_eq!(trace.requests[1].fields, [accept("a"), accept("b")]);
     assert_eq!(trace.requests[4].body, br#"{"a":1}"#);
     assert_eq!(trace.requests[5].body, [0, 1]);
-    assert!(trace.notes.iter().any(|note| note.contains("1 fields")), "{:?}", trace.notes);
+    assert!(
+        trace.notes.iter().any(|note| note.contains("1 fields")),
+        "{:?}",
+        trace.notes
+    );
     for (line, why) in [
         (r#"{"method": "GET", "path": "/"}"#, "it has no time"),
         (r#"{"time": "noon", "path": "/"}"#, "`time` is no time"),
         (r#"{"time": 1}"#, "it has no target"),
-        (r#"{"time": 1, "path": "/", "body_base64": "*"}"#, "can't be decoded"),
-        (r#"{"time": 1, "path": "ws://h/"}"#, "neither a path nor a URL"),
-        (r#"{"time": 1, "path": "/", "method": "G T"}"#, "its method is none"),
+        (
+            r#"{"time": 1, "path": "/", "body_base64": "*"}"#,
+            "can't be decoded",
+        ),
+        (
+            r#"{"time": 1, "path": "ws://h/"}"#,
+            "neither a path nor a URL",
+        ),
+        (
+            r#"{"time": 1, "path": "/", "method": "G T"}"#,
+            "its method is none",
+        ),
         ("[1]", "it's no object in JSON"),
     ] {
         let said = read_as(Some("ndjson"), line, &[]).unwrap_err();
@@ -182,7 +207,11 @@ const HAR: &str = r#"{"log": {"version": "1.2", "pages": [{"id": "p"}], "entries
 
 #[test]
 fn a_har_file_is_read_entry_by_entry_and_only_one_host_is_asked() {
-    for text in [HAR.to_owned(), format!("\u{feff}{HAR}"), HAR.replace('\n', "")] {
+    for text in [
+        HAR.to_owned(),
+        format!("\u{feff}{HAR}"),
+        HAR.replace('\n', ""),
+    ] {
         let trace = read_all(&text);
         let expected = [(0, "GET /"), (500, "POST /login?x"), (2000, "PUT /t")];
         let expected = expected.map(|(at, what)| (at, what.to_owned()));
@@ -192,9 +221,15 @@ fn a_har_file_is_read_entry_by_entry_and_only_one_host_is_asked() {
         let accept = ("Accept".to_owned(), "*/*".to_owned());
         assert_eq!(trace.requests[first].fields, [accept]);
         let left = &trace.left_out;
-        assert_eq!((left.unreadable, left.elsewhere, left.without_body), (2, 1, 1));
+        assert_eq!(
+            (left.unreadable, left.elsewhere, left.without_body),
+            (2, 1, 1)
+        );
         let first = left.first.as_deref().expect("the first");
-        assert!(first.starts_with("a.log:5: its target is neither"), "{first}");
+        assert!(
+            first.starts_with("a.log:5: its target is neither"),
+            "{first}"
+        );
     }
 }
 
@@ -202,7 +237,10 @@ fn a_har_file_is_read_entry_by_entry_and_only_one_host_is_asked() {
 fn what_is_no_har_file_says_why() {
     for (text, why) in [
         (r#"{"log": {"version": "1.2"}}"#, "it has no `entries`"),
-        (r#"{"log": {"entries": [{"startedDateTime""#, "is no HAR file"),
+        (
+            r#"{"log": {"entries": [{"startedDateTime""#,
+            "is no HAR file",
+        ),
         (r#"{"log": []}"#, "is no HAR file"),
         ("[]", "is no HAR file"),
         (r#"{"log": {"entries": []}}"#, "a.log is empty"),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use load::Plan;
 use load::plan::{Request, Step, Workload};
+use load::protocol::Protocol;
 use load::schedule::{Schedule, Traced};
 use measure::foreign::screened;
 use replay::{Options, Trace};
@@ -31,7 +32,10 @@ pub(super) fn apply(given: &Replay, plan: &mut Plan) -> Result<(), String> {
             screened(&plan.target.path)
         ));
     }
-    if plan.protocol.is_grpc() || plan.protocol.is_websocket() {
+    if matches!(
+        plan.protocol,
+        Protocol::Grpc { .. } | Protocol::WebSocket { .. }
+    ) {
         return Err("--replay sends requests of HTTP: give a URL with http:// or https://".into());
     }
     let redaction = plan.redaction.clone();
@@ -59,7 +63,10 @@ pub(super) fn apply(given: &Replay, plan: &mut Plan) -> Result<(), String> {
         speed: given.speed.unwrap_or(1.0),
         passes: given.replay_passes.unwrap_or(1),
         requests: trace.sendings.len() as u64,
-        seconds: trace.sendings.last().map_or(0.0, |last| last.at_ns as f64 / 1e9),
+        seconds: trace
+            .sendings
+            .last()
+            .map_or(0.0, |last| last.at_ns as f64 / 1e9),
         trace: Traced(Arc::new(trace)),
     };
     Ok(())
@@ -69,7 +76,12 @@ fn methods(given: &[String]) -> Option<Vec<String>> {
     match given {
         [] => Some(METHODS.map(str::to_owned).to_vec()),
         given if given.iter().any(|method| method.eq_ignore_ascii_case(ALL)) => None,
-        given => Some(given.iter().map(|method| method.to_ascii_uppercase()).collect()),
+        given => Some(
+            given
+                .iter()
+                .map(|method| method.to_ascii_uppercase())
+                .collect(),
+        ),
     }
 }
 

@@ -39,7 +39,11 @@ fn run(diary: &Diary, file: &str, more: &[&str]) -> (Ended, Value) {
 fn lines(diary: &Diary) -> Vec<String> {
     let asked = diary.in_order().into_iter();
     asked
-        .map(|one| one.line.replace(" HTTP/1.1", "").replace("?token=s3cret", ""))
+        .map(|one| {
+            one.line
+                .replace(" HTTP/1.1", "")
+                .replace("?token=s3cret", "")
+        })
         .collect()
 }
 
@@ -57,9 +61,15 @@ fn a_log_is_sent_once_in_its_order_and_what_is_left_out_is_said() {
     assert_eq!(record["exchanges"]["completed"], whole, "{record}");
     let schedule = &record["plan"]["schedule"];
     assert_eq!(schedule["kind"], "trace");
-    assert_eq!((&schedule["requests"], &schedule["speed"]), (&whole.into(), &4.0.into()));
+    assert_eq!(
+        (&schedule["requests"], &schedule["speed"]),
+        (&whole.into(), &4.0.into())
+    );
     assert_says(&ended.stderr, "leaves out 2 can't be read as a request");
-    assert_says(&ended.stderr, "access.log:41: there's no time in brackets: nonsense");
+    assert_says(
+        &ended.stderr,
+        "access.log:41: there's no time in brackets: nonsense",
+    );
     assert_says(&ended.stderr, "1 by another method (--replay-methods)");
     assert!(!ended.stdout.contains("s3cret"), "{}", ended.stdout);
 }
@@ -69,7 +79,16 @@ fn several_workers_and_passes_send_every_request_as_often_as_asked() {
     let (diary, folder) = (Diary::open(), Folder::new());
     let file = folder.write("access.log", &log());
     let more = [
-        "-t", "2", "-c", "4", "--speed", "20", "--replay-passes", "3", "--replay-methods", "all",
+        "-t",
+        "2",
+        "-c",
+        "4",
+        "--speed",
+        "20",
+        "--replay-passes",
+        "3",
+        "--replay-methods",
+        "all",
     ];
     let (_, record) = run(&diary, &file, &more);
     let mut sent = lines(&diary);
@@ -114,22 +133,44 @@ fn a_har_file_is_sent_with_its_fields_but_for_those_that_let_somebody_in() {
 #[test]
 fn what_cannot_be_replayed_is_refused_before_anything_is_sent() {
     let (diary, folder) = (Diary::open(), Folder::new());
-    let (good, other) = (folder.write("a.log", &log()), folder.write("b.log", "level=info\n"));
+    let (good, other) = (
+        folder.write("a.log", &log()),
+        folder.write("b.log", "level=info\n"),
+    );
     let (url, deep) = (diary.url.clone(), format!("{}/deep", diary.url));
     for (words, told) in [
-        (vec!["--replay", &*other, &*url], "b.log:1: there's no time in brackets: level=info"),
-        (vec!["--replay", "nowhere.log", &*url], "can't read nowhere.log"),
+        (
+            vec!["--replay", &*other, &*url],
+            "b.log:1: there's no time in brackets: level=info",
+        ),
+        (
+            vec!["--replay", "nowhere.log", &*url],
+            "can't read nowhere.log",
+        ),
         (vec!["--replay", &*good, &*deep], "drop /deep from the URL"),
         (vec!["--replay", &*good], "required"),
-        (vec!["--replay", &*good, "-R", "5", &*url], "can't be used with"),
-        (vec!["--replay", &*good, "--warmup", "1s", &*url], "--warmup can't be combined"),
+        (
+            vec!["--replay", &*good, "-R", "5", &*url],
+            "can't be used with",
+        ),
+        (
+            vec!["--replay", &*good, "--warmup", "1s", &*url],
+            "--warmup can't be combined",
+        ),
         (vec!["--replay", &*good, "--speed", "0", &*url], "--speed"),
         (vec!["--speed", "2", &*url], "--replay"),
-        (vec!["--replay", &*good, "--replay-methods", "PUT", &*url], "by another method"),
+        (
+            vec!["--replay", &*good, "--replay-methods", "PUT", &*url],
+            "by another method",
+        ),
     ] {
         let ended = ringside(&[&["run"][..], &words].concat());
         assert_eq!(ended.code, Some(2), "{words:?}: {}", ended.stderr);
-        let said = ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = ended
+            .stderr
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         assert!(said.contains(told), "{words:?}: {said}");
     }
     assert!(diary.in_order().is_empty());

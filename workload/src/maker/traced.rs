@@ -67,7 +67,10 @@ impl Traced {
 /// With the plan's own fields, which win.
 fn one(plan: &Plan, request: &replay::Request) -> Result<Ready, Invalid> {
     let own = &plan.request.headers;
-    let is_own = |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+    let is_own = |name: &str| {
+        own.iter()
+            .any(|(other, _)| other.eq_ignore_ascii_case(name))
+    };
     let fields = request.fields.iter().filter(|(name, _)| !is_own(name));
     let contact = Contact {
         target: Target {

@@ -404,7 +404,7 @@ impl<'a> Making<'a> {
         }
         if self.dropped_fields > 0 {
             notes.push(format!(
-                "{} fields that may let somebody in aren't sent (--replay-secrets)",
+                "fields that may let somebody in aren't sent: {} (--replay-secrets)",
                 self.dropped_fields
             ));
         }

@@ -31,7 +31,8 @@ fn log() -> String {
 fn run(diary: &Diary, file: &str, more: &[&str]) -> (Ended, Value) {
     let words = ["run", "--replay", file, "--format", "json"];
     let ended = ringside(&[&words[..], more, &[&diary.url]].concat());
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    // On a busy machine figures may be void, but not what was sent.
+    assert!(matches!(ended.code, Some(0 | 4)), "{}", ended.stderr);
     let record = serde_json::from_str(&ended.stdout).unwrap();
     (ended, record)
 }
@@ -151,7 +152,7 @@ fn what_cannot_be_replayed_is_refused_before_anything_is_sent() {
         (vec!["--replay", &*good], "required"),
         (
             vec!["--replay", &*good, "-R", "5", &*url],
-            "can't be used with",
+            "cannot be used with",
         ),
         (
             vec!["--replay", &*good, "--warmup", "1s", &*url],

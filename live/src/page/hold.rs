@@ -137,6 +137,11 @@ fn figures(load: &Loaded<Counted>) -> Markup {
     let ended = counts.answered + counts.failed;
     let share = 100.0 * counts.failed as f64 / (ended.max(1)) as f64;
     let given_up = format!("{} given up", whole(sum.given_up));
+    let survivors = sum.stood.saturating_sub(sum.fallen);
+    let survived = match sum.stood {
+        0 => "–".to_owned(),
+        _ => whole(survivors),
+    };
     let left = match sum.unfinished {
         0 => "due, but not sent".to_owned(),
         left => format!("{} unfinished", whole(left)),
@@ -151,6 +156,11 @@ fn figures(load: &Loaded<Counted>) -> Markup {
             "lost",
             whole(counts.lost()),
             format!("of {} opened", whole(counts.opened)),
+        ),
+        (
+            "survived",
+            survived,
+            "never lost since its start".to_owned(),
         ),
         ("reconnects", whole(counts.reconnects), given_up),
         (

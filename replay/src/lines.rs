@@ -2,9 +2,9 @@
 //!
 //! | what | names |
 //! |---|---|
-//! | when | `time`, `timestamp`, `@timestamp`, `ts`, `msec`, `time_iso8601`, `time_local`, `StartUTC` |
+//! | when | those of [`TIMES`] |
 //! | method | `method`, `request_method`, `RequestMethod` |
-//! | target | `target`, `path`, `uri`, `request_uri`, `url`, `RequestPath`; with `args` or `query` |
+//! | target | those of [`TARGETS`], with `args` or `query` |
 //! | both | `request`, as in a log, or an object that has them |
 //! | host | `host`, `RequestHost` |
 //! | fields | `headers`: an object of texts, or of lists of texts |

@@ -37,12 +37,7 @@ fn what(trace: &Trace) -> Vec<String> {
     sent(trace).into_iter().map(|(_, what)| what).collect()
 }
 
-const LOG: &str = r#"
-127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326
-203.0.113.7 - - [10/Oct/2000:13:55:36 -0700] "GET /a?b=c%20d HTTP/1.1" 200 5 "http://x/" "curl/8 \x22q\x22"
-2001:db8::1 - - [10/Oct/2000:13:55:38 -0700] "POST /login HTTP/2.0" 302 - "-" "-" "behind" 0.002
-shop.example:443 203.0.113.7 - a b [10/Oct/2000:13:55:37 -0700] "HEAD /gr\xc3\xbc\xc3\x9fe HTTP/1.1" 404 0
-"#;
+const LOG: &str = include_str!("samples/access.log");
 
 #[test]
 fn logs_of_nginx_and_apache_are_read_with_their_escapes_and_put_in_order() {
@@ -135,21 +130,7 @@ fn only_methods_that_were_asked_for_are_sent() {
 
 #[test]
 fn lines_of_json_are_read_as_servers_and_programs_write_them() {
-    let text = concat!(
-        r#"{"msec": "1000.250", "request_time": "0.250", "request_method": "GET", "uri": "/n", "args": "a=1"}"#,
-        "\n",
-        r#"{"ts": 1001.5, "duration": 0.5, "request": {"method": "PUT", "host": "h", "uri": "/caddy", "headers": {"Accept": ["a", "b"], "Cookie": ["s"], "Content-Length": ["3"]}}}"#,
-        "\n",
-        r#"{"time": "1970-01-01T00:16:42Z", "request": "DELETE /line HTTP/1.1", "status": 200}"#,
-        "\n",
-        r#"{"StartUTC": "1970-01-01T00:16:43.5Z", "RequestMethod": "GET", "RequestPath": "/traefik", "Duration": 7}"#,
-        "\n",
-        r#"{"time": 1004.0, "method": "POST", "url": "http://h/u#x", "body": {"a": 1}}"#,
-        "\n",
-        r#"{"time": 1005, "method": "POST", "path": "/b", "body_base64": "AAE="}"#,
-        "\n",
-    );
-    let trace = read_all(text);
+    let trace = read_all(include_str!("samples/requests.ndjson"));
     let expected = [
         (0, "GET /n?a=1"),
         (1000, "PUT /caddy"),
@@ -195,18 +176,7 @@ fn lines_of_json_are_read_as_servers_and_programs_write_them() {
     }
 }
 
-const HAR: &str = r#"{"log": {"version": "1.2", "pages": [{"id": "p"}], "entries": [
- {"startedDateTime": "2026-11-27T10:00:01.500Z", "request": {"method": "POST", "url": "https://h.example/login?x#y",
-  "headers": [{"name": ":authority", "value": "h"}, {"name": "Authorization", "value": "s"}, {"name": "Accept", "value": "*/*"}],
-  "bodySize": 9, "postData": {"mimeType": "application/x-www-form-urlencoded", "params": [{"name": "a b", "value": "ü&"}]}},
-  "response": {"content": {"text": "much"}}},
- {"startedDateTime": "2026-11-27T11:00:01+01:00", "request": {"method": "GET", "url": "https://H.example"}},
- {"startedDateTime": "2026-11-27T10:00:02Z", "request": {"method": "GET", "url": "https://ads.example/x"}},
- {"startedDateTime": "2026-11-27T10:00:02Z", "request": {"method": "PUT", "url": "https://h.example/f", "bodySize": 77}},
- {"startedDateTime": "2026-11-27T10:00:02Z", "request": {"method": "GET", "url": "data:,x"}},
- {"nonsense": true},
- {"startedDateTime": "2026-11-27T10:00:03Z", "request": {"method": "PUT", "url": "https://h.example/t", "postData": {"text": "AAE=", "encoding": "base64"}}}
-]}}"#;
+const HAR: &str = include_str!("samples/page.har");
 
 #[test]
 fn a_har_file_is_read_entry_by_entry_and_only_one_host_is_asked() {

@@ -45,6 +45,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "replay",
+        holds: "requests that were made once, read from logs, HAR files and lines of JSON",
+        imports: &["measure"],
+        test_imports: &[],
+    },
+    Crate {
         name: "flow",
         holds: "flows of users, written as Hurl files: one user's session; no I/O, no clock",
         imports: &["measure"],
@@ -53,13 +59,13 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "plan",
         holds: "what a load is: target, request, protocol, schedule, secrets; validated",
-        imports: &["flow", "measure", "proto"],
+        imports: &["flow", "measure", "proto", "replay"],
         test_imports: &[],
     },
     Crate {
         name: "workload",
         holds: "requests that differ: files of targets, templates, data; which is next, its bytes",
-        imports: &["flow", "measure", "plan", "proto"],
+        imports: &["flow", "measure", "plan", "proto", "replay"],
         test_imports: &[],
     },
     Crate {
@@ -359,6 +365,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "otlp",
             "output",
             "overview",
+            "replay",
             "report",
             "studies",
             "supervisor",

@@ -9,6 +9,7 @@ use load::check::Threshold;
 use super::export::Export;
 use super::flows::Flows;
 use super::load::{LOAD, Load};
+use super::replay::Replay;
 use super::targets::Targets;
 use super::values::{self, Live};
 use super::watched::Watched;
@@ -26,12 +27,12 @@ Examples:
   ringside run --targets mix.http -R 1k --threshold 'p99{login}<50ms'     different requests
   ringside run --expect status=200 --expect 'json:$.ok=true' http://localhost:8080/
   ringside run -s login.lua http://localhost:8080/ -- alice bob             a script of wrk
+  ringside run --replay access.log --speed 2 http://localhost:8080/     twice as fast as it was
   ringside run --data users.csv -H 'X-Id: {{newUuid}}' 'http://localhost:8080/users/{{id}}'
   ringside run shop.hurl -c50 --variable base=http://localhost:8080     50 users of a flow
 
-What a run can't do: replay a log, or send what an answer asks for, but in a flow (FILE.hurl);
-follow redirects to another server; speak HTTP/3, SOCKS, or TLS to a proxy; load from several
-machines at once.
+What a run can't do: send what an answer asks for, but in a flow (FILE.hurl); follow redirects to
+another server; speak HTTP/3, SOCKS, or TLS to a proxy; load from several machines at once.
 
 Thresholds: errors (a number, or a share such as 0.1%), availability, rate, and response times:
 mean, median, min, max, p50, p99, p99.9 or any pN. service:p99 and so on are service times. Behind a
@@ -59,6 +60,9 @@ pub(crate) struct Run {
 
     #[command(flatten)]
     pub(crate) flows: Flows,
+
+    #[command(flatten)]
+    pub(crate) replay: Replay,
 
     #[command(flatten)]
     pub(crate) load: Load,

@@ -44,6 +44,13 @@ pub(super) fn plan(
         let file = file.display();
         return Err(format!("{flag}: {file} says what is sent; drop {flag}"));
     }
+    if let Some(replay) = &arguments.replay.replay {
+        let (file, replay) = (file.display(), replay.display());
+        return Err(format!(
+            "a run has a flow or a replay, not both: drop --replay, or replay {replay} to a URL in \
+             the place of {file}"
+        ));
+    }
     let secrets = pairs("--secret", &arguments.flows.secrets)?;
     let redaction = load.secrets.hide(Redaction::of_user());
     for (_, value) in &secrets {

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::coding::Coding;
+use super::coding::{Coding, Undecoded};
 
 /// So much of a body is kept.
 const BODY_BYTES_MAX: usize = 16 << 20;
@@ -39,6 +39,8 @@ pub struct Told<'a> {
     pub is_old: bool,
     /// Its body: decoded, if it was coded in a way that we know and as it says.
     pub body: &'a [u8],
+    /// It was longer than what is kept of it.
+    pub is_cut: bool,
     whole: &'a Whole,
 }
 
@@ -101,15 +103,18 @@ impl Heard {
         let mut whole = self.come.pop_front()?;
         self.plain.clear();
         let decoded = match Coding::of(whole.fields()) {
-            Coding::None => false,
-            coding => coding
-                .decode(&whole.body, BODY_BYTES_MAX, &mut self.plain)
-                .is_ok(),
+            Coding::None => Err(Undecoded::Unknown),
+            coding => coding.decode(&whole.body, BODY_BYTES_MAX, &mut self.plain),
         };
+        let is_too_long = decoded == Err(Undecoded::TooLong);
         let judged = judge(&Told {
             status: whole.status,
             is_old: whole.is_old,
-            body: if decoded { &self.plain } else { &whole.body },
+            body: match decoded.is_ok() || is_too_long {
+                true => &self.plain,
+                false => &whole.body,
+            },
+            is_cut: whole.is_cut || is_too_long,
             whole: &whole,
         });
         whole.clear();
@@ -152,6 +157,7 @@ impl Whole {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     #[test]
     fn answers_are_told_whole_and_in_their_order() {
@@ -181,6 +187,34 @@ mod tests {
             assert_eq!(told, expected);
         }
         panic!("each is told of once");
+    }
+
+    #[test]
+    fn whoever_judges_an_answer_has_it_decoded_and_knows_whether_it_is_whole() {
+        let mut coder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        coder.write_all(b"hello").unwrap();
+        let coded = coder.finish().unwrap();
+        let mut coder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        coder.write_all(&vec![0; BODY_BYTES_MAX + 1]).unwrap();
+        let bomb = coder.finish().unwrap();
+        let gzip: [(&[u8], &[u8]); 1] = [(b"Content-Encoding", b"gzip")];
+        let long = vec![b'x'; BODY_BYTES_MAX + 1];
+        let cases = [
+            (&gzip[..], &coded[..], (5, false)),
+            (&gzip, &bomb, (BODY_BYTES_MAX + 1, true)),
+            // What isn't what it says is judged as it came.
+            (&gzip, b"plain", (5, false)),
+            (&[], &long, (BODY_BYTES_MAX, true)),
+        ];
+        let mut heard = Heard::default();
+        for (fields, body, expected) in cases {
+            let mut whole = heard.begin(200, fields.iter().copied());
+            whole.body(body);
+            heard.end(whole);
+            let judged = heard.judge(|told| (told.body.len(), told.is_cut));
+            assert_eq!(judged, Some(expected));
+        }
+        assert_eq!(heard.judge(|_| ()), None);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Flows of users, written as Hurl files: from a file to a workload whose connections are users.
 //!
 //! What is read here is what can be known before a load: the requests as steps, and the one server
-//! that they go to.
+//! that they go to. [`pairs`] has what users are given.
+
+pub mod pairs;
 
 use std::path::{Path, PathBuf};
 

@@ -20,5 +20,5 @@ pub mod visit;
 
 pub use examples::{Example, examples};
 pub use maker::{
-    Answered, Does, Ended, Flows, Made, Maker, Next, Said, Source, Users, told_by_all,
+    Answered, Came, Does, Ended, Flows, Made, Maker, Next, Said, Source, Users, told_by_all,
 };

@@ -27,7 +27,7 @@ use crate::data::{Data, Row, Rows};
 use crate::recipe::{Chance, Encoding, Recipe, Values};
 
 pub use self::flows::{Flows, Next};
-pub use self::users::{Answered, Does, Ended, Users, told_by_all};
+pub use self::users::{Answered, Came, Does, Ended, Users, told_by_all};
 
 use self::flows::Turns;
 use self::traced::Traced;

@@ -106,7 +106,7 @@ pub(crate) const CRATES: &[Crate] = &[
     },
     Crate {
         name: "session",
-        holds: "what is said on one connection, what is answered, and what becomes of each exchange",
+        holds: "what is said on one connection and answered, and what becomes of exchanges",
         imports: &["engine", "measure", "plan", "proto", "workload"],
         test_imports: &[],
     },

@@ -1,11 +1,14 @@
 //! A workload whose connections are users, who go through a Hurl file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use load::plan::Invalid;
 use load::plan::workload::Data;
 use load::{Plan, Redaction};
+use workload::hurl::pairs::{self, Pairs};
 use workload::hurl::{self, Given};
 
+use crate::args::flows::Flows;
 use crate::args::run::Run;
 use output::terminal;
 
@@ -51,7 +54,7 @@ pub(super) fn plan(
              the place of {file}"
         ));
     }
-    let secrets = pairs("--secret", &arguments.flows.secrets)?;
+    let (variables, secrets) = begun_with(&arguments.flows).map_err(|Invalid(why)| why)?;
     let redaction = load.secrets.hide(Redaction::of_user());
     for (_, value) in &secrets {
         redaction.learn_secret(value);
@@ -61,7 +64,7 @@ pub(super) fn plan(
     let read = hurl::read(
         file,
         Given {
-            variables: pairs("--variable", &arguments.flows.variables)?,
+            variables,
             secrets,
             rows: targets.data.clone().map(|file| Data { file, order }),
             file_root: arguments.flows.file_root.clone(),
@@ -77,13 +80,26 @@ pub(super) fn plan(
     Ok(plan)
 }
 
-/// What a flag gives, by name. Values are in no message.
-fn pairs(flag: &str, given: &[String]) -> Result<Vec<(String, String)>, String> {
-    let pairs = given.iter().enumerate().map(|(at, pair)| {
-        let split = pair.split_once('=').filter(|(name, _)| !name.is_empty());
-        let (name, value) =
-            split.ok_or_else(|| format!("{flag}, number {}: write NAME=VALUE", at + 1))?;
-        Ok((name.to_owned(), value.to_owned()))
-    });
-    pairs.collect()
+/// What users begin with: variables, and those that are secrets.
+fn begun_with(given: &Flows) -> Result<(Pairs, Pairs), Invalid> {
+    let files = ("--variables-file", &given.variables_files[..]);
+    let flags = ("--variable", &given.variables[..]);
+    let variables = gathered("HURL_VARIABLE_", files, flags)?;
+    let files = ("--secrets-file", &given.secrets_files[..]);
+    let flags = ("--secret", &given.secrets[..]);
+    Ok((variables, gathered("HURL_SECRET_", files, flags)?))
+}
+
+/// As Hurl has it, the environment has the first word, and flags have the last.
+fn gathered(
+    prefix: &str,
+    (file_flag, files): (&str, &[PathBuf]),
+    (flag, flags): (&str, &[String]),
+) -> Result<Pairs, Invalid> {
+    let mut all = pairs::of_environment(prefix, std::env::vars_os())?;
+    for file in files {
+        all.extend(pairs::of_file(file_flag, file)?);
+    }
+    all.extend(pairs::of_flag(flag, flags)?);
+    Ok(all)
 }

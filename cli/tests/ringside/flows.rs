@@ -6,7 +6,10 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use super::child::{Folder, Server, assert_says, ringside, step};
+use rustix::process::Signal;
+
+use super::child::{Folder, PATIENCE, Server, assert_says, command, ringside, start, step, until};
+use super::signals::counting_server;
 
 /// What a server knows of its sessions.
 #[derive(Debug, Default)]
@@ -231,60 +234,8 @@ body == {{id}}
     }
 }
 
-#[test]
-fn what_is_not_supported_is_refused_by_its_name_before_anything_is_sent() {
-    let folder = Folder::new();
-    let first = "GET http://127.0.0.1:1/\n";
-    let flow = |name: &str, text: &str| folder.write(name, text);
-    let good = flow("good.hurl", first);
-    let cases: Vec<(Vec<String>, &str)> = vec![
-        (
-            vec![flow(
-                "a.hurl",
-                &format!("{first}[Options]\ninsecure: true\n"),
-            )],
-            "a.hurl:3:1: the option insecure isn't supported",
-        ),
-        (
-            vec![flow(
-                "b.hurl",
-                &format!("{first}\nGET http://127.0.0.1:2/\n"),
-            )],
-            "b.hurl:3: this request goes to http://127.0.0.1:2",
-        ),
-        (
-            vec![flow("c.hurl", "GET {{base}}/\n")],
-            "the variable base isn't defined",
-        ),
-        (
-            vec![folder.path("none.hurl")],
-            "none.hurl:1:1: can't be read",
-        ),
-        (vec![good.clone(), "--http2".to_owned()], "over HTTP/1.1"),
-        (
-            vec![good.clone(), "--no-keepalive".to_owned()],
-            "drop --no-keepalive",
-        ),
-        (vec![good.clone(), "--cookies".to_owned()], "drop --cookies"),
-        (
-            vec![good.clone(), "--expect=status=200".to_owned()],
-            "drop --expect",
-        ),
-        (vec![good.clone(), "--pipeline=2".to_owned()], "must be 1"),
-        (vec![good.clone(), "-bx".to_owned()], "drop -b"),
-        (vec![good.clone(), "--control".to_owned()], "drop --control"),
-        (
-            vec![good.clone(), "--secret=canary".to_owned()],
-            "--secret, number 1: write NAME=VALUE",
-        ),
-        (
-            vec![
-                "http://127.0.0.1:1/".to_owned(),
-                "--variable=a=b".to_owned(),
-            ],
-            "--variable is for a flow of users",
-        ),
-    ];
+/// Each of these is refused with such words, before anything is sent.
+fn refused(cases: Vec<(Vec<String>, &str)>) {
     for (words, said) in cases {
         let mut all = vec!["run"];
         all.extend(words.iter().map(String::as_str));
@@ -293,6 +244,64 @@ fn what_is_not_supported_is_refused_by_its_name_before_anything_is_sent() {
         assert_says(&ended.stderr, said);
         assert!(!ended.stderr.contains("canary"), "{ended:?}");
     }
+}
+
+#[test]
+fn a_file_that_is_not_supported_is_refused_with_its_line_before_anything_is_sent() {
+    let folder = Folder::new();
+    let first = "GET http://127.0.0.1:1/\n";
+    let option = format!("{first}[Options]\ninsecure: true\n");
+    let elsewhere = format!("{first}\nGET http://127.0.0.1:2/\n");
+    let outside = "POST http://127.0.0.1:1/\nfile,../d.hurl;\n";
+    let files = [
+        (&*option, "a.hurl:3:1: the option insecure isn't supported"),
+        (
+            &elsewhere,
+            "a.hurl:3: this request goes to http://127.0.0.1:2",
+        ),
+        ("GET {{base}}/\n", "the variable base isn't defined"),
+        (outside, "a.hurl:2:1: ../d.hurl: it lies outside of"),
+    ];
+    for (text, said) in files {
+        refused(vec![(vec![folder.write("a.hurl", text)], said)]);
+    }
+    let none = folder.path("none.hurl");
+    refused(vec![(vec![none], "none.hurl:1:1: can't be read")]);
+}
+
+#[test]
+fn flags_that_a_flow_has_no_use_for_are_refused_with_a_way_out() {
+    let folder = Folder::new();
+    let good = folder.write("good.hurl", "GET http://127.0.0.1:1/\n");
+    let with = |flag: &str| vec![good.clone(), flag.to_owned()];
+    refused(vec![
+        (with("--http2"), "over HTTP/1.1"),
+        (with("--no-keepalive"), "drop --no-keepalive"),
+        (with("--cookies"), "drop --cookies"),
+        (with("--expect=status=200"), "drop --expect"),
+        (with("--pipeline=2"), "must be 1"),
+        (with("-bx"), "drop -b"),
+        (with("--control"), "drop --control"),
+        (
+            with("--replay=none.log"),
+            "a run has a flow or a replay, not both",
+        ),
+        (
+            with("--secret=canary"),
+            "--secret, number 1: write NAME=VALUE",
+        ),
+        (
+            with("--secrets-file=none.env"),
+            "--secrets-file none.env: No such file",
+        ),
+        (
+            vec![
+                "http://127.0.0.1:1/".to_owned(),
+                "--variable=a=b".to_owned(),
+            ],
+            "--variable is for a flow of users",
+        ),
+    ]);
 }
 
 #[test]
@@ -318,4 +327,96 @@ fn intervals_have_the_requests_and_the_flow_and_add_up_to_the_record() {
     assert_eq!(flows, 50, "{ended:?}");
     assert_eq!(step(&record, "(flow)")["completed"], 50);
     assert_eq!(sessions.lock().unwrap().begun, 50);
+}
+
+#[test]
+fn variables_and_secrets_come_from_files_and_the_environment_too() {
+    let folder = Folder::new();
+    let file = folder.write("shop.hurl", SHOP);
+    let (url, sessions) = serve();
+    let variables = folder.write("shop.env", &format!("# of this test\nbase={url}\n"));
+    let secrets = folder.write("secrets.env", "password=canary-password\n");
+    let base = format!("base={url}");
+    let of_files = ["--variables-file", &variables, "--secrets-file", &secrets];
+    let secret = ("HURL_SECRET_password", "canary-password");
+    let nowhere = ("HURL_VARIABLE_base", "http://127.0.0.1:1");
+    let cases = [
+        (of_files.to_vec(), Vec::new()),
+        (Vec::new(), vec![("HURL_VARIABLE_base", &*url), secret]),
+        // What is given on the command line has the last word.
+        (vec!["--variable", &base], vec![nowhere, secret]),
+    ];
+    for (words, environment) in cases {
+        let mut command = command(&["run", &file, "-n4", "-c2", "--format", "json"]);
+        command.args(words).envs(environment);
+        let ended = start(&mut command).end();
+        assert_eq!(step(&ended.record(), "(flow)")["completed"], 4, "{ended:?}");
+        let said = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(!said.contains("canary"), "{said}");
+    }
+    let sessions = sessions.lock().unwrap();
+    assert_eq!((sessions.begun, sessions.strangers), (12, 0));
+}
+
+#[test]
+fn ctrl_c_ends_users_who_act_and_users_who_rest_with_a_report() {
+    let folder = Folder::new();
+    let acting = "GET {{base}}\nHTTP 200\n\nGET {{base}}b\nHTTP 200\n";
+    let resting = "GET {{base}}\n\nGET {{base}}b\n[Options]\ndelay: 600s\n";
+    for (text, answers, how) in [
+        (acting, 20, "-c2"),
+        (acting, 20, "-R50"),
+        (resting, 2, "-c2"),
+    ] {
+        let file = folder.write("users.hurl", text);
+        let (url, reached) = counting_server(answers);
+        let base = format!("base={url}");
+        let words = ["run", &file, how, "-d10m", "--variable", &base];
+        let mut command = command(&words);
+        command.args(["--format", "json"]);
+        let running = start(&mut command);
+        reached.recv_timeout(PATIENCE).expect("requests come");
+        running.signal(Signal::INT);
+        let ended = running.end();
+        assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+        let record = ended.record();
+        assert_eq!(record["ended_by"], "interrupt");
+        let flow = step(&record, "(flow)");
+        let count = |name: &str| flow[name].as_u64().unwrap();
+        match text == acting {
+            true => assert!(count("completed") >= 5, "{flow}"),
+            false => assert_eq!((count("completed"), count("unfinished")), (0, 2), "{flow}"),
+        }
+    }
+}
+
+#[test]
+fn users_of_a_server_that_goes_away_fail_and_the_run_ends_with_a_report() {
+    let folder = Folder::new();
+    let text = "GET {{base}}/\nHTTP 200\n\nGET {{base}}/b\n[Options]\ndelay: 5ms\n";
+    let file = folder.write("users.hurl", text);
+    let mut server = Some(Server::start(&[]));
+    let base = format!("base={}", server.as_ref().unwrap().url);
+    let log = folder.path("intervals.ndjson");
+    let words = ["run", &file, "-c3", "-d10m", "--variable", &base];
+    let mut command = command(&words);
+    command.args(["--format", "json", "--intervals", &log]);
+    let running = start(&mut command);
+    let says = |what: &str| std::fs::read_to_string(&log).is_ok_and(|lines| lines.contains(what));
+    until("a second has been counted", || says("(flow)"));
+    drop(server.take());
+    until("connections are refused", || says("\"refused\""));
+    running.signal(Signal::INT);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    let record = ended.record();
+    let flow = step(&record, "(flow)");
+    assert!(flow["completed"].as_u64().unwrap() > 0, "{flow}");
+    assert!(
+        record["errors"]["refused"].as_u64().unwrap() > 0,
+        "{record}"
+    );
+    // Whoever was under way waits for the server until the end.
+    let ends = ["completed", "failed", "unfinished"].map(|end| flow[end].as_u64().unwrap());
+    assert!(ends[1] + ends[2] > 0, "{flow}");
 }

@@ -35,7 +35,7 @@ struct Took {
     answered: u32,
     ended: u32,
     ready: bool,
-    /// A user has its answer, which is yet to be judged.
+    /// A user has its answer, which is yet to be judged, and isn't among the answered.
     whole: bool,
     upgrade_refused: Option<u16>,
 }
@@ -75,10 +75,7 @@ impl Taking<'_> {
                     self.took.answered += 1;
                 }
             }
-            Happening::Whole => {
-                self.took.whole = true;
-                self.took.answered += 1;
-            }
+            Happening::Whole => self.took.whole = true,
             Happening::Message => self.recorder.heard(self.now),
             Happening::Followed { place } => {
                 if let Some(exchange) = self.flights.at(self.index, *self.ring, place) {
@@ -227,12 +224,15 @@ impl<D: Driver> Worker<'_, D> {
         };
         let (wire, memory, out) = (&mut session.wire, &mut self.memory, &mut session.out);
         let read = read(wire, memory, out, &mut taking);
-        let took = taking.took;
+        let mut took = taking.took;
         if took.answered > 0 {
             session.failures = 0;
             session.own.has_served = true;
-        }
-        if took.whole {
+        } else if took.whole {
+            // Answers of users come one at a time, so nobody else's have to ask for them.
+            session.failures = 0;
+            session.own.has_served = true;
+            took.answered = 1;
             self.user_answered(index, now);
         }
         (read, took)

@@ -11,7 +11,7 @@ use measure::counters::ErrorKind;
 use measure::record::Unmet;
 use measure::time::Time;
 use session::{Exchange, Passage, Verdict};
-use workload::{Answered, Does, Ended, Users};
+use workload::{Answered, Came, Does, Ended, Users};
 
 use super::{Phase, Worker};
 use crate::connection::State;
@@ -137,8 +137,13 @@ impl<D: Driver> Worker<'_, D> {
         let took_ns = now.since(exchange.sent);
         let judged = match (&mut self.maker, self.memory.heard()) {
             (Some(Requests::Users(users)), Some(heard)) => heard.judge(|told| {
-                let answer = (told.status, told.is_old, told.body);
-                let answered = users.answered(index, (now, took_ns), answer, told.fields());
+                let came = Came {
+                    status: told.status,
+                    is_old: told.is_old,
+                    body: told.body,
+                    is_cut: told.is_cut,
+                };
+                let answered = users.answered(index, (now, took_ns), came, told.fields());
                 (told.status, answered)
             }),
             _ => None,

@@ -98,6 +98,19 @@ pub enum Answered {
     Unmet(u32),
 }
 
+/// An answer to what a user has sent, but for its fields.
+#[derive(Clone, Copy, Debug)]
+pub struct Came<'a> {
+    /// Its status.
+    pub status: u16,
+    /// It's one of HTTP/1.0.
+    pub is_old: bool,
+    /// Its body, without a coding.
+    pub body: &'a [u8],
+    /// The body was longer than that.
+    pub is_cut: bool,
+}
+
 /// Who is on a connection.
 #[derive(Debug, Default)]
 struct User {
@@ -401,7 +414,7 @@ impl Users {
         &mut self,
         connection: usize,
         (now, took_ns): (Time, u64),
-        (status, is_old, body): (u16, bool, &[u8]),
+        came: Came<'_>,
         fields: impl Iterator<Item = (&'f [u8], &'f [u8])>,
     ) -> Answered {
         self.fields.clear();
@@ -414,14 +427,14 @@ impl Users {
         };
         passage.last = now;
         let answer = Answer {
-            version: if is_old {
-                Version::Http10
-            } else {
-                Version::Http11
+            version: match came.is_old {
+                true => Version::Http10,
+                false => Version::Http11,
             },
-            status,
+            status: came.status,
             fields: &self.fields,
-            body,
+            body: came.body,
+            is_cut: came.is_cut,
             took: Duration::from_nanos(took_ns),
         };
         let entry = session.entry();
@@ -434,7 +447,7 @@ impl Users {
                 let line = session.fault().map_or(0, |fault| fault.line);
                 Answered::Unmet(self.going.rule(entry, line))
             }
-            _ if !(200..400).contains(&status) && !self.going.flow.expects(entry) => {
+            _ if !(200..400).contains(&came.status) && !self.going.flow.expects(entry) => {
                 Answered::Strange
             }
             Heard::Passed | Heard::Retried | Heard::Unasked => Answered::Well,

@@ -67,12 +67,31 @@ impl fmt::Debug for Given {
 }
 
 /// The requests of a file, and what is expected of their answers.
+#[derive(Clone)]
 pub struct Flow {
-    pub(crate) entries: Box<[Entry]>,
-    pub(crate) variables: Variables,
-    pub(crate) columns: Box<[Slot]>,
+    pub(crate) entries: Arc<[Entry]>,
+    pub(crate) variables: Arc<Variables>,
+    pub(crate) columns: Arc<[Slot]>,
     pub(crate) follow: bool,
     pub(crate) redirects_max: u32,
+    pub(crate) moved: Option<Moved>,
+    files: Arc<[PathBuf]>,
+}
+
+/// What is asked of one server is asked of another one.
+#[derive(Clone)]
+pub(crate) struct Moved {
+    from: Url,
+    to: Url,
+}
+
+impl Moved {
+    /// The same URL on the server that is asked.
+    pub(crate) fn apply(&self, url: &mut Url) {
+        if url.is_same_origin(&self.from) {
+            url.move_to(&self.to);
+        }
+    }
 }
 
 impl fmt::Debug for Flow {
@@ -101,7 +120,15 @@ impl Flow {
         })?;
         let own = path.parent().unwrap_or(Path::new(""));
         let folder = given.file_root.as_deref().unwrap_or(own);
-        Flow::parse(&name, &text, given, &mut |file| read_within(folder, file))
+        let mut files = Vec::new();
+        let flow = Flow::parse(&name, &text, given, &mut |file| {
+            files.push(folder.join(file));
+            read_within(folder, file)
+        })?;
+        Ok(Arc::new(Flow {
+            files: files.into(),
+            ..Flow::clone(&flow)
+        }))
     }
 
     /// The same of a text. `files` reads what it names, or says why that can't be.
@@ -148,14 +175,41 @@ impl Flow {
         let columns = given.columns.iter().filter_map(|name| slot(name));
         Ok(Arc::new(Flow {
             columns: columns.map(|slot| slot as Slot).collect(),
-            entries: file.entries,
-            variables: Variables {
+            entries: file.entries.into(),
+            variables: Arc::new(Variables {
                 names: file.names,
                 initial: initial.into(),
                 secrecy: secrecy.into(),
-            },
+            }),
             follow: given.follow,
             redirects_max: given.redirects_max,
+            moved: None,
+            files: Arc::default(),
+        }))
+    }
+
+    /// The files that it names.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// It, with what goes to the first server that it names going to `origin` instead, such as
+    /// `http://127.0.0.1:8080`: redirects to the one it names lead there, too.
+    ///
+    /// # Errors
+    /// That isn't a server, or the flow names none.
+    pub fn sent_to(&self, origin: &str) -> Result<Arc<Flow>, &'static str> {
+        let here = Flow {
+            moved: None,
+            ..self.clone()
+        };
+        let from = here.origins().into_iter().next();
+        let from = from.ok_or("it names no server")?;
+        let mut to = Url::default();
+        to.set(origin)?;
+        Ok(Arc::new(Flow {
+            moved: Some(Moved { from, to }),
+            ..here
         }))
     }
 
@@ -204,6 +258,9 @@ impl Flow {
         }
         let mut url = Url::default();
         url.set(&text).ok()?;
+        if let Some(moved) = &self.moved {
+            moved.apply(&mut url);
+        }
         Some(url)
     }
 

@@ -25,6 +25,7 @@ mod run;
 mod script;
 mod stalls;
 mod surroundings;
+mod tried;
 mod watchdog;
 mod worker;
 
@@ -43,6 +44,7 @@ pub use probe::{
 };
 pub use run::{Unseen, Watcher, run, run_watched};
 pub use script::Finish;
+pub use tried::try_flow;
 pub use watchdog::Hang;
 
 /// The JSON Schema of [`Record`], as indented JSON.

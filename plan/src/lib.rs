@@ -10,6 +10,7 @@
 
 mod bytes;
 mod contact;
+mod digest;
 pub mod expect;
 mod family;
 pub mod hold;
@@ -28,6 +29,7 @@ mod target;
 pub mod workload;
 
 pub use contact::{Contact, metadata_value};
+pub use digest::digest;
 pub use expect::Expect;
 pub use family::Family;
 pub use invalid::Invalid;

@@ -1,8 +1,9 @@
 //! Flows of users, written as Hurl files: from a file to a workload whose connections are users.
 //!
 //! What is read here is what can be known before a load: the requests as steps, and the one server
-//! that they go to. [`pairs`] has what users are given.
+//! that they go to. [`pairs`] has what users are given, and [`compared`] flows in a comparison.
 
+pub mod compared;
 pub mod pairs;
 
 use std::path::{Path, PathBuf};

@@ -84,10 +84,10 @@ pub(super) fn plan(
 fn begun_with(given: &Flows) -> Result<(Pairs, Pairs), Invalid> {
     let files = ("--variables-file", &given.variables_files[..]);
     let flags = ("--variable", &given.variables[..]);
-    let variables = gathered("HURL_VARIABLE_", files, flags)?;
+    let variables = gathered(pairs::VARIABLES, files, flags)?;
     let files = ("--secrets-file", &given.secrets_files[..]);
     let flags = ("--secret", &given.secrets[..]);
-    Ok((variables, gathered("HURL_SECRET_", files, flags)?))
+    Ok((variables, gathered(pairs::SECRETS, files, flags)?))
 }
 
 /// As Hurl has it, the environment has the first word, and flags have the last.

@@ -73,7 +73,11 @@ fn heading(record: &Record) -> String {
         (None, None) => format!("The {all} requests{from}, {picked}:\n"),
         (Some(_), _) => format!("The {all} messages{from}, in turn on each connection:\n"),
         (_, Some(_)) => {
-            format!("The {all} requests{from}, by each user, and all of them as one:\n")
+            let requests = match all {
+                1 => "request".to_owned(),
+                all => format!("{all} requests"),
+            };
+            format!("The {requests}{from}, and the whole flow of each user:\n")
         }
     }
 }

@@ -1,9 +1,9 @@
 //! One user who goes through a flow before it's a load.
 
 use engine::signal::Stop;
+use plan::Plan;
 use plan::schedule::Schedule;
 use plan::workload::WHOLE;
-use plan::Plan;
 
 use crate::run::run;
 

@@ -132,9 +132,7 @@ impl Mix {
                 ..target.clone()
             };
         }
-        workload.users = workload
-            .users
-            .map(|users| users.sent_to(&target.origin()));
+        workload.users = workload.users.map(|users| users.sent_to(&target.origin()));
         workload
     }
 
@@ -477,6 +475,56 @@ mod tests {
                        ### item\nGET https://elsewhere:9/items/{{id}}\nX-A: own\n";
     const ROWS: &str = "id\n7\n";
     const BOTH: &str = "targets = 'mix.http'\ndata = 'ids.csv'\n";
+
+    #[test]
+    fn a_flow_of_users_goes_to_the_rows_server_and_says_all_that_is_sent() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "GET {{base}}/a\nX: {{x}}\nHTTP 200\n\nGET {{base}}/b\n";
+        fs::write(folder.path().join("shop.hurl"), text).unwrap();
+        let asked = |more: &str| {
+            let words = format!("targets = 'shop.hurl'\nvariables = {{ x = '1' }}\n{more}");
+            let workload: crate::workload::Workload = toml::from_str(&words).unwrap();
+            let asked = workload.question(folder.path());
+            asked.map_err(|what| what.replace(&folder.path().display().to_string(), "DIR"))
+        };
+        let question = asked("headers = { A = 'b' }\nfollow = 3\n").unwrap();
+        let words = question.words();
+        assert!(
+            words.starts_with("2 requests of shop.hurl, by each user over http1"),
+            "{words}"
+        );
+        let at = crate::workload::At {
+            port: 8081,
+            ..crate::workload::At::default()
+        };
+        let plan = question.plan(at).unwrap();
+        plan.validate().unwrap();
+        let users = plan
+            .workload
+            .as_ref()
+            .and_then(|workload| workload.users.as_ref());
+        let flow = users.unwrap().journey.0.clone().unwrap();
+        assert_eq!(flow.origins()[0].port(), 8081);
+        let own = plan.request.headers.iter();
+        assert!(own.clone().any(|(name, value)| name == "A" && value == "b"));
+        for (more, part) in [
+            ("rate = '10/s'", "drop `rate`"),
+            ("expect = ['status=200']", "write [Asserts]"),
+            ("pipeline = 2", "add `connections`"),
+            ("protocol = 'http2'", "over HTTP/1.1"),
+            ("method = 'PUT'", "a flow says what is sent"),
+            ("data_order = 'once'", "`data_order` is about `data`"),
+        ] {
+            let what = asked(more).unwrap_err();
+            assert!(what.contains(part), "{more}: {what}");
+        }
+        fs::write(folder.path().join("shop.hurl"), "GET {{base}}/{{y}}\n").unwrap();
+        let what = asked("").unwrap_err();
+        assert!(
+            what.contains("shop.hurl:1:14: the variable y isn't"),
+            "{what}"
+        );
+    }
 
     #[test]
     fn the_requests_go_to_the_rows_server_wherever_they_say() {

@@ -581,12 +581,20 @@ HTTP 200
 GET http://h:81/c
 ";
     let given = given(&[("base", "http://h:81")], &[]);
-    let moved = flow(text, &given).sent_to("https://127.0.0.1:8443").unwrap();
-    let origins: Vec<String> = moved.origins().iter().map(|url| url.as_str().to_owned()).collect();
+    let moved = flow(text, &given)
+        .sent_to("https://127.0.0.1:8443")
+        .unwrap();
+    let origins: Vec<String> = moved
+        .origins()
+        .iter()
+        .map(|url| url.as_str().to_owned())
+        .collect();
     assert_eq!(origins, ["https://127.0.0.1:8443/"]);
     // Whether a redirect names the one or the other.
     let mut answers = vec![
-        status(302).with("location", "http://H:81/d").with("set-cookie", "a=b"),
+        status(302)
+            .with("location", "http://H:81/d")
+            .with("set-cookie", "a=b"),
         status(302).with("location", "https://127.0.0.1:8443/e"),
         status(200),
         status(200),

@@ -511,7 +511,7 @@ mod tests {
             ("rate = '10/s'", "drop `rate`"),
             ("expect = ['status=200']", "write [Asserts]"),
             ("pipeline = 2", "add `connections`"),
-            ("protocol = 'http2'", "over HTTP/1.1"),
+            ("protocol = 'websocket'", "over HTTP/1.1 or HTTP/2"),
             ("method = 'PUT'", "a flow says what is sent"),
             ("data_order = 'once'", "`data_order` is about `data`"),
         ] {

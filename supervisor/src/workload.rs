@@ -665,11 +665,11 @@ impl Workload {
         hurl::compared::Beside {
             says_what_is_sent: self.method.is_some() || self.message.is_some() || self.template,
             pick: self.pick.is_some(),
-            protocol: self.protocol != Protocol::Http1,
+            protocol: !matches!(self.protocol, Protocol::Http1 | Protocol::Http2),
             expect: !self.expect.is_empty(),
             cookies: self.cookies,
             compressed: self.compressed,
-            pipeline: self.pipeline > NonZeroU32::MIN,
+            pipeline: self.pipeline.max(self.streams) > NonZeroU32::MIN,
             closes: !self.keep_alive,
             rate: self.rate.is_some(),
         }

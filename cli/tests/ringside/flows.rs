@@ -190,12 +190,12 @@ fn a_report_names_the_line_that_was_not_met_and_no_secret() {
 }
 
 #[test]
-fn our_own_server_answers_flows_over_tls_and_on_either_engine() {
+fn our_own_server_answers_flows_over_tls_on_either_engine_and_over_http2() {
     let folder = Folder::new();
     let text = r#"
 POST {{base}}/echo
 {"id": "{{newUuid}}"}
-HTTP 200
+HTTP/VERSION 200
 [Captures]
 id: jsonpath "$.id"
 
@@ -205,23 +205,17 @@ HTTP 200
 [Asserts]
 body == {{id}}
 "#;
-    let file = folder.write("echo.hurl", text);
     let server = Server::start(&["--tls"]);
     let base = format!("base={}", server.url);
-    for engine in ["uring", "epoll"] {
-        let ended = ringside(&[
-            "run",
-            &file,
-            "--insecure",
-            "--engine",
-            engine,
-            "-c3",
-            "-n30",
-            "--variable",
-            &base,
-            "--format",
-            "json",
-        ]);
+    let words = ["--insecure", "-c3", "-n30", "--format", "json"];
+    for (more, version) in [
+        (&["--engine", "uring"][..], "1.1"),
+        (&["--engine", "epoll"], "1.1"),
+        (&["--http2"], "2"),
+    ] {
+        let file = folder.write("echo.hurl", &text.replace("VERSION", version));
+        let file = ["run", &file, "--variable", &base];
+        let ended = ringside(&[&file[..], &words, more].concat());
         assert_eq!(ended.code, Some(0), "{ended:?}");
         let record: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
         assert_eq!(step(&record, "(flow)")["completed"], 30);
@@ -275,7 +269,10 @@ fn flags_that_a_flow_has_no_use_for_are_refused_with_a_way_out() {
     let good = folder.write("good.hurl", "GET http://127.0.0.1:1/\n");
     let with = |flag: &str| vec![good.clone(), flag.to_owned()];
     refused(vec![
-        (with("--http2"), "over HTTP/1.1"),
+        (
+            vec![good.clone(), "--http2".to_owned(), "-S2".to_owned()],
+            "-S must be 1",
+        ),
         (with("--no-keepalive"), "drop --no-keepalive"),
         (with("--cookies"), "drop --cookies"),
         (with("--expect=status=200"), "drop --expect"),

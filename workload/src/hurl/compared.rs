@@ -20,7 +20,7 @@ pub struct Beside {
     pub says_what_is_sent: bool,
     /// `pick` is.
     pub pick: bool,
-    /// Another protocol than HTTP/1.1 is.
+    /// Another protocol than HTTP/1.1 and HTTP/2 is.
     pub protocol: bool,
     /// `expect` is.
     pub expect: bool,
@@ -28,7 +28,7 @@ pub struct Beside {
     pub cookies: bool,
     /// `compressed` is.
     pub compressed: bool,
-    /// `pipeline` is more than 1.
+    /// `pipeline` or `streams` is more than 1.
     pub pipeline: bool,
     /// `keep_alive` is false.
     pub closes: bool,
@@ -50,7 +50,7 @@ impl Beside {
             (self.pick, "`pick`: a flow has an order of its own: drop it"),
             (
                 self.protocol,
-                "`protocol`: flows are sent over HTTP/1.1 so far: drop it",
+                "`protocol`: flows are sent over HTTP/1.1 or HTTP/2",
             ),
             (
                 self.expect,
@@ -66,7 +66,7 @@ impl Beside {
             ),
             (
                 self.pipeline,
-                "`pipeline`: a user waits for each answer: drop it, and add `connections`",
+                "a user waits for each answer: drop `pipeline` and `streams`, and add `connections`",
             ),
             (
                 self.closes,

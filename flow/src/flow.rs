@@ -30,6 +30,8 @@ pub struct Given {
     pub secrets: Vec<(String, String)>,
     /// The variables whose values each user is given.
     pub columns: Vec<String>,
+    /// Whether a variable of this name holds secrets, wherever it has its values from.
+    pub hides: Option<Arc<dyn Fn(&str) -> bool + Send + Sync>>,
     /// Whether redirects are followed where an entry doesn't say.
     pub follow: bool,
     /// The most redirects that are followed where an entry doesn't say.
@@ -44,6 +46,7 @@ impl Default for Given {
             variables: Vec::new(),
             secrets: Vec::new(),
             columns: Vec::new(),
+            hides: None,
             follow: false,
             redirects_max: REDIRECTS_MAX,
             file_root: None,
@@ -171,6 +174,11 @@ impl Flow {
                     false => Secrecy::Captured,
                 };
             }
+        }
+        if let Some(hides) = &given.hides {
+            let named = secrecy.iter_mut().zip(&file.names);
+            let named = named.filter(|(_, name)| hides(name));
+            named.for_each(|(secrecy, _)| *secrecy = Secrecy::Secret);
         }
         let columns = given.columns.iter().filter_map(|name| slot(name));
         Ok(Arc::new(Flow {

@@ -84,7 +84,8 @@ impl Mix {
         let (mut made, notes) = match wanted.targets {
             Some(file) if hurl::is_one(&file.to_string_lossy()) => {
                 let (file, known) = (folder.join(file), wanted.variables);
-                let read = hurl::compared::of_file(&file, known, rows.clone(), wanted.follow);
+                let how = (wanted.follow, wanted.redaction);
+                let read = hurl::compared::of_file(&file, known, rows.clone(), how);
                 let (flow, secrets) = read.map_err(|bad| bad.to_string())?;
                 let learn = |secret: &String| wanted.redaction.learn_secret(secret);
                 secrets.iter().for_each(learn);

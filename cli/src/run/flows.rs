@@ -69,6 +69,7 @@ pub(super) fn plan(
             rows: targets.data.clone().map(|file| Data { file, order }),
             file_root: arguments.flows.file_root.clone(),
             follow: load.follow.unwrap_or(0),
+            redaction: redaction.clone(),
         },
     );
     let workload = read.map_err(|invalid| invalid.to_string())?;

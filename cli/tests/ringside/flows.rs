@@ -228,6 +228,24 @@ body == {{id}}
     }
 }
 
+#[test]
+fn what_rows_hold_under_the_name_of_a_secret_is_in_no_output() {
+    let folder = Folder::new();
+    let rows = folder.write("users.csv", "user,password\nbob,canary-1\nann,canary-2\n");
+    let text = "POST {{base}}/echo\n{\"user\": \"{{user}}\", \"was\": \"{{password}}\"}\n\
+                HTTP 200\n[Asserts]\njsonpath \"$.was\" == \"x\"\n";
+    let file = folder.write("echo.hurl", text);
+    let server = Server::start(&[]);
+    let base = format!("base={}", server.url);
+    let words = ["run", &file, "-n6", "-c2", "--variable", &base, "--data"];
+    for format in ["text", "json"] {
+        let ended = ringside(&[&words[..], &[&rows, "--format", format]].concat());
+        let said = format!("{}{}", ended.stdout, ended.stderr);
+        assert_says(&said, "***");
+        assert!(!said.contains("canary"), "{said}");
+    }
+}
+
 /// Each of these is refused with such words, before anything is sent.
 fn refused(cases: Vec<(Vec<String>, &str)>) {
     for (words, said) in cases {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use plan::workload::Data as Rows;
-use plan::{Invalid, Workload};
+use plan::{Invalid, Redaction, Workload};
 
 use super::{Given, pairs, read};
 
@@ -86,7 +86,8 @@ pub const RATED: &str = "rows with flows are compared without a rate, because on
                          one of requests: drop `rate` and `equal_rate`, and set the load by \
                          `connections`";
 
-/// The workload of a file for any server, and the values of its secrets, which the environment has.
+/// The workload of a file for any server, and the values of its secrets, which the environment has;
+/// `redaction` knows other ones by their names.
 ///
 /// # Errors
 /// What is wrong with the file, or with what it's given.
@@ -94,7 +95,7 @@ pub fn of_file(
     file: &Path,
     variables: &BTreeMap<String, String>,
     rows: Option<Rows>,
-    follow: u32,
+    (follow, redaction): (u32, &Redaction),
 ) -> Result<(Workload, Vec<String>), Invalid> {
     let secrets = pairs::of_environment(pairs::SECRETS, std::env::vars_os())?;
     let mut variables = variables.clone();
@@ -106,6 +107,7 @@ pub fn of_file(
         rows,
         file_root: None,
         follow,
+        redaction: redaction.clone(),
     };
     let values = secrets.into_iter().map(|(_, value)| value).collect();
     Ok((read(file, given)?, values))
@@ -121,7 +123,7 @@ mod tests {
         let file = folder.path().join("shop.hurl");
         std::fs::write(&file, "GET {{base}}/a/{{id}}\n\nGET {{base}}/b\n").unwrap();
         let variables = BTreeMap::from([("id".to_owned(), "7".to_owned())]);
-        let (workload, _) = of_file(&file, &variables, None, 0).unwrap();
+        let (workload, _) = of_file(&file, &variables, None, (0, &Redaction::default())).unwrap();
         assert_eq!(workload.steps[0].target.origin(), "http://localhost");
         let users = workload.users.unwrap();
         let origin = |users: &plan::Users| {
@@ -142,7 +144,8 @@ mod tests {
             std::fs::write(&file, text).unwrap();
             std::fs::write(&body, bytes).unwrap();
             let variables = BTreeMap::from([("id".to_owned(), id.to_owned())]);
-            let (workload, _) = of_file(&file, &variables, None, 0).unwrap();
+            let (workload, _) =
+                of_file(&file, &variables, None, (0, &Redaction::default())).unwrap();
             workload.users.unwrap().contents(&file).unwrap()
         };
         let text = "POST {{base}}/{{id}}\nfile,a.bin;\n";

@@ -27,6 +27,17 @@ pub(super) fn file(arguments: &Run) -> Result<Option<&Path>, String> {
     }
 }
 
+/// Refuses a file of users in the place of a URL.
+pub(crate) fn is_url(url: &str) -> Result<(), String> {
+    match hurl::is_one(url) {
+        false => Ok(()),
+        true => Err(format!(
+            "{url}: a flow of users is loaded by `ringside run`, and by `ringside compare` with \
+             --targets; give a URL here"
+        )),
+    }
+}
+
 /// The plan of a load by users. `base` makes one of a URL, and of the flags that say how it is
 /// loaded.
 pub(super) fn plan(

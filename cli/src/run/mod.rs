@@ -2,7 +2,7 @@
 
 pub(crate) mod addresses;
 mod control;
-mod flows;
+pub(crate) mod flows;
 mod given;
 mod http2;
 mod message;

@@ -320,6 +320,15 @@ fn flags_that_a_flow_has_no_use_for_are_refused_with_a_way_out() {
 }
 
 #[test]
+fn verbs_that_take_no_flow_say_which_do() {
+    let folder = Folder::new();
+    let file = folder.write("good.hurl", "GET http://127.0.0.1:1/\n");
+    let ended = ringside(&["hold", &file]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert_says(&ended.stderr, "a flow of users is loaded by `ringside run`");
+}
+
+#[test]
 fn intervals_have_the_requests_and_the_flow_and_add_up_to_the_record() {
     let folder = Folder::new();
     let file = folder.write("shop.hurl", SHOP);

@@ -331,6 +331,12 @@ fn kept_back(plan: &Plan, blocked: u64, waits: Waits) -> Option<String> {
              more connections wouldn't have shortened it"
         ));
     }
+    if plan.has_users() {
+        return Some(format!(
+            "{waited}, because every user was in the middle of a flow. That wait is included in \
+             the flow's time; add users (-c) to begin flows on schedule"
+        ));
+    }
     let more = plan
         .protocol
         .http2()

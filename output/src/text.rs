@@ -44,10 +44,16 @@ fn rest(record: &Record, paint: Paint) -> String {
     text.push_str(&distributions(record, paint));
     text.push_str(&rates(record));
     text.push_str(&steps::table(record, paint));
+    let unmet = &record.unexpected_answers[..];
+    let (unmet, lines) = match record.plan.has_users() {
+        true => (&[][..], unmet),
+        false => (unmet, &[][..]),
+    };
     let answers = Answers {
         statuses: &record.status,
         bodies: &record.unexpected_bodies,
-        unmet: &record.unexpected_answers,
+        unmet,
+        lines,
         locations: &record.unfollowed_redirects,
     };
     text.push_str(&errors("Errors", &record.errors, answers, paint));
@@ -592,7 +598,7 @@ pub(super) mod tests {
         let mut record = record(Loop::Closed);
         let figure: load::check::Threshold = "errors<1%".parse().unwrap();
         let told = |record: &Record| text(record, false, Paint::PLAIN);
-        assert!(told(&record).contains("; completed 4; errors 88.889 % (32 failed)\n"));
+        assert!(told(&record).contains("; completed 4; errors 89.189 % (33 failed)\n"));
         record.exchanges.failed = 0;
         assert!(told(&record).contains("; completed 4; no errors\n"));
         record.exchanges.unfinished = 2;

@@ -2,6 +2,7 @@
 
 pub(crate) mod addresses;
 mod control;
+mod flows;
 mod given;
 mod http2;
 mod message;

@@ -80,10 +80,7 @@ pub(super) fn interrupted(ended_by: EndedBy, after_s: f64, paint: Paint) -> Stri
         _ => return String::new(),
     };
     let text = match after_s > 0.0 {
-        true => format!(
-            "Interrupted{by} after {}.",
-            wrk_time_us(after_s * 1e6)
-        ),
+        true => format!("Interrupted{by} after {}.", wrk_time_us(after_s * 1e6)),
         false => format!("Interrupted{by} before the measurement began."),
     };
     format!("{}\n", paint.warning(&text))

@@ -73,17 +73,15 @@ fn rest(record: &Record, paint: Paint) -> String {
 
 /// That somebody ended it, after so many seconds, before its time.
 pub(super) fn interrupted(ended_by: EndedBy, after_s: f64, paint: Paint) -> String {
-    let signal = match ended_by {
-        EndedBy::Interrupt => "SIGINT",
-        EndedBy::Terminate => "SIGTERM",
+    let by = match ended_by {
+        // Ctrl-C, `q` in the terminal and the page's button say the same.
+        EndedBy::Interrupt => "",
+        EndedBy::Terminate => " by SIGTERM",
         _ => return String::new(),
     };
     let text = match after_s > 0.0 {
-        true => format!(
-            "Interrupted by {signal} after {}.",
-            wrk_time_us(after_s * 1e6)
-        ),
-        false => format!("Interrupted by {signal} before the measurement began."),
+        true => format!("Interrupted{by} after {}.", wrk_time_us(after_s * 1e6)),
+        false => format!("Interrupted{by} before the measurement began."),
     };
     format!("{}\n", paint.warning(&text))
 }

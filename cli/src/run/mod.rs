@@ -3,6 +3,7 @@
 pub(crate) mod addresses;
 mod control;
 mod exported;
+pub(crate) mod fleet;
 mod given;
 mod http2;
 mod message;

@@ -205,6 +205,11 @@ impl Agent {
             })
     }
 
+    /// The run that it is in.
+    pub fn run(&self) -> Option<&RunId> {
+        self.run.as_ref().map(|own| &own.run)
+    }
+
     /// How many messages it couldn't read.
     pub fn unread(&self) -> u64 {
         self.unread

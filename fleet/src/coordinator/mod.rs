@@ -22,6 +22,7 @@ use plan::Invalid;
 
 use crate::bus::Subject;
 use crate::chain::Digest;
+use crate::course::Course;
 use crate::division::Place;
 use crate::message::{
     Check, DataFile, LIST_MAX, Order, PLAN_MAX, Report, Said, Stop, Unread, decode, encode,
@@ -181,6 +182,8 @@ pub struct Coordinator {
     /// When the phase ends if nothing else ends it.
     until: Time,
     parts: Vec<Part>,
+    /// What all of them counted, second by second.
+    course: Course,
     /// When the load begins; none where an earlier coordinator decided that.
     begin: Option<Time>,
     /// Why the load is ended, and since when.
@@ -218,6 +221,7 @@ impl Coordinator {
             phase: Phase::Claiming,
             until: now.plus(CLAIM_NS),
             parts: Vec::new(),
+            course: Course::default(),
             begin: None,
             stopping: None,
             moves: 0,
@@ -437,7 +441,13 @@ impl Coordinator {
                 chain,
                 totals,
                 payload,
-            } => part.take(number, chain, totals, payload),
+            } => {
+                part.take(number, chain, totals, payload);
+                let mut linked = std::mem::take(&mut part.linked).into_iter();
+                if let Err(why) = linked.try_for_each(|interval| self.course.add(interval)) {
+                    self.note(why, actions);
+                }
+            }
             Report::Moved { turn } => {
                 part.moving = part.moving.filter(|wanted| *wanted > turn);
             }

@@ -722,6 +722,13 @@ impl World {
         if sum != outcome.counted {
             self.violation("the figures aren't the sum of the intervals".to_owned());
         }
+        let mut over_time = tally::Packed::default();
+        for interval in &outcome.course {
+            over_time.merge(&interval.counted).unwrap();
+        }
+        if sum != over_time {
+            self.violation("the run over time isn't the run".to_owned());
+        }
         let complete = record.agents.iter().filter(|agent| agent.complete);
         if record.complete && complete.count() != self.setup.wanted as usize {
             self.violation("a record is complete that isn't".to_owned());

@@ -1,0 +1,10 @@
+//! Fleets as users have them: a real NATS server, agents and coordinators as processes, and a
+//! server that counts by itself what it was asked.
+
+mod bus;
+mod failures;
+mod policies;
+mod programs;
+mod runs;
+#[path = "../../../tests/skip.rs"]
+mod skip;

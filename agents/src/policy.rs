@@ -1,8 +1,8 @@
 //! What the owner of a machine lets its agent do: which addresses it may load, and how much.
 //!
-//! The file stands on the agent's machine, because a list that the author of a load writes restrains
-//! nobody. Without one an agent loads nothing. Addresses are those that names were resolved to, and
-//! are asked about again where the load connects.
+//! The file stands on the agent's machine, because a list that the author of a load writes
+//! restrains nobody. Without one an agent loads nothing. Addresses are those that names were
+//! resolved to, and are asked about again where the load connects.
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;

@@ -199,3 +199,103 @@ fn line(agent: &AgentRecord, width: usize) -> String {
         }
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use fleet::Name;
+    use fleet::record::Figures;
+    use measure::interval::Packed;
+    use measure::tally;
+
+    use super::*;
+
+    /// An interval in which so many exchanges took a millisecond each.
+    fn interval(phase: Phase, (from_s, until_s): (u64, u64), completed: u64) -> Packed {
+        let mut tally = Tally::new(Loop::Open);
+        tally.start(Time(0));
+        for _ in 0..completed {
+            tally.completed(Time(0), Time(0), Time(1_000_000), 200);
+        }
+        tally.intended = completed;
+        Packed::of(&Interval {
+            seq: 0,
+            joined: 1,
+            phase,
+            from_ns: from_s * 1_000_000_000,
+            until_ns: until_s * 1_000_000_000,
+            offered: Some(completed),
+            connected: 1,
+            counted: tally.counted().clone(),
+        })
+    }
+
+    fn outcome(spoil: impl FnOnce(&mut Of)) -> Outcome {
+        let course = vec![
+            interval(Phase::Measure, (0, 1), 10),
+            interval(Phase::Measure, (1, 2), 20),
+            interval(Phase::Drain, (2, 2), 3),
+        ];
+        let mut counted = tally::Packed::default();
+        for one in &course {
+            counted.merge(&one.counted).unwrap();
+        }
+        let mut record = Of {
+            run: Name::new("a-run").unwrap(),
+            epoch: "1-2".to_owned(),
+            has_returned: false,
+            complete: true,
+            agents_wanted: 0,
+            agents_unknown: 0,
+            agents: Vec::new(),
+            figures: Figures::of(&counted),
+            missing_share: 0.0,
+            limited_by: Vec::new(),
+            findings: vec!["something happened".to_owned()],
+        };
+        spoil(&mut record);
+        Outcome {
+            record,
+            counted,
+            course,
+        }
+    }
+
+    fn plan() -> Plan {
+        let mut plan = Plan::new("http://127.0.0.1:1/").unwrap();
+        plan.schedule = load::schedule::Schedule::Poisson { rate: 15.0 };
+        plan.duration_s = Some(2.0);
+        plan
+    }
+
+    #[test]
+    fn a_record_has_the_seconds_of_all_agents_and_the_drain_behind_them() {
+        let record = conducted(&plan(), &outcome(|_| {}), None).unwrap().record;
+        assert_eq!(record.exchanges.completed, 33);
+        assert_eq!(record.drain.map(|drain| drain.completed), Some(3));
+        let rows = record.series.iter();
+        let rows: Vec<_> = rows.map(|row| (row.at_s, row.completed, row.offered)).collect();
+        assert_eq!(rows, [(0.0, 10, Some(10)), (1.0, 20, Some(20))]);
+        assert_eq!((record.duration_s, record.offered_rate), (2.0, Some(16.5)));
+        assert_eq!(record.series[0].response_p50_us, record.response_time_us.p50);
+        assert!(record.valid);
+        assert_eq!(record.ended_by, EndedBy::Duration);
+        assert_eq!(record.warnings, ["something happened"]);
+    }
+
+    #[test]
+    fn a_record_is_valid_only_if_it_is_whole_and_nobody_was_the_limit() {
+        let spoils: [fn(&mut Of); 2] = [
+            |of| of.complete = false,
+            |of| of.limited_by = vec![Name::new("slow").unwrap()],
+        ];
+        for spoil in spoils {
+            let conducted = conducted(&plan(), &outcome(spoil), None).unwrap();
+            assert!(!conducted.record.valid, "{}", conducted.text);
+        }
+        let interrupted = conducted(&plan(), &outcome(|_| {}), Some(Signal::Interrupt)).unwrap();
+        assert_eq!(interrupted.record.ended_by, EndedBy::Interrupt);
+        let missing = outcome(|of| (of.complete, of.missing_share) = (false, 0.25));
+        let text = conducted(&plan(), &missing, None).unwrap().text;
+        assert!(text.contains("NOT complete: 25.0 % of the load"), "{text}");
+    }
+}

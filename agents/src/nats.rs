@@ -72,14 +72,24 @@ impl Broker {
 
     /// Its URL as it may be shown: without user and password.
     pub fn shown(&self) -> String {
-        let (scheme, host) = (self.url.scheme(), Foreign::new(self.url.host()));
+        let (scheme, host) = (self.url.scheme(), Foreign::new(self.url.host()).to_string());
+        let host = match host.contains(':') {
+            true => format!("[{host}]"),
+            false => host,
+        };
         format!("{scheme}://{host}:{}", self.url.port())
     }
 
     fn options(&self) -> ConnectOptions {
-        match &self.seed {
-            Some(seed) => ConnectOptions::with_nkey(seed.clone()),
-            None => ConnectOptions::new(),
+        // The library doesn't look for them in the URL.
+        let (user, password) = (self.url.username(), self.url.password());
+        match (&self.seed, user.map(decoded), password.map(decoded)) {
+            (Some(seed), _, _) => ConnectOptions::with_nkey(seed.clone()),
+            (None, Some(user), Some(password)) => {
+                ConnectOptions::with_user_and_password(user, password)
+            }
+            (None, Some(token), None) => ConnectOptions::with_token(token),
+            (None, None, _) => ConnectOptions::new(),
         }
     }
 }
@@ -88,6 +98,20 @@ impl fmt::Debug for Broker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Broker({})", self.shown())
     }
+}
+
+/// A part of a URL without percent-encoding (RFC 3986 §2.1); what is no encoding stays.
+fn decoded(part: &str) -> String {
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let digits = behind.get(..2).filter(|_| *first == b'%');
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &behind[2..] } else { behind };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The seed of an nkey, as the tools of NATS write it.
@@ -258,5 +282,34 @@ fn tell(place: &str, event: &Event, lost: &AtomicBool) {
             say(&format!("the NATS server {place}: {what}"));
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broker_is_shown_without_who_we_are() {
+        for (url, shown) in [
+            ("nats://me:canary@h:1", "nats://h:1"),
+            ("canary@[::1]", "nats://[::1]:4222"),
+            ("tls://h", "tls://h:4222"),
+        ] {
+            let broker = Broker::new(url, None).unwrap();
+            assert_eq!(broker.shown(), shown);
+            assert!(!format!("{broker:?}").contains("canary"));
+        }
+        assert_eq!(decoded("a%40b%2"), "a@b%2");
+    }
+
+    #[test]
+    fn the_seed_of_an_nkey_is_found_among_other_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        std::fs::write(&path, "# mine\n  SUAMINE  \n").unwrap();
+        assert_eq!(seed(&path).unwrap(), "SUAMINE");
+        std::fs::write(&path, "nothing").unwrap();
+        assert!(seed(&path).unwrap_err().contains("no seed"));
     }
 }

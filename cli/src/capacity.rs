@@ -13,9 +13,9 @@ use crate::args::capacity::Capacity;
 use crate::compare::{Talk, keep, look};
 use crate::exit::{Exit, Failure};
 use crate::export::Spans;
-use crate::network;
 use crate::run::{plan, targets};
 use crate::this_program;
+use crate::{network, page};
 use output::terminal::{self, Paint};
 
 /// A URL that only serves to see what the flags about a load would make of it.
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure>
     let mut spans = Spans::of("capacity", file, None, &arguments.export)?;
     // A target is wherever it is; the rows of a comparison are started here.
     if !is_target(arguments)
-        && let Some(end) = network::privately(in_host(arguments))?
+        && let Some(end) = network::privately(in_host(arguments), page::address(arguments.live))?
     {
         return Ok(end);
     }
@@ -37,7 +37,16 @@ pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure>
     if let Whose::Target { plan, .. } = &mut options.whose {
         plan::call(&arguments.load, plan, &stop)?;
     }
-    let outcome = search(arguments, &options, &stop, no_color, &mut spans);
+    let what = title(&options);
+    let mut talk = Talk::live(no_color, arguments.live, ("search", &what), &stop)?;
+    let outcome = search(
+        arguments,
+        &options,
+        &stop,
+        (no_color, &mut talk),
+        &mut spans,
+    );
+    talk.leave(&outcome, &stop);
     spans.send(&outcome);
     outcome
 }
@@ -46,19 +55,17 @@ fn search(
     arguments: &Capacity,
     options: &Options,
     stop: &Stop,
-    no_color: bool,
+    (no_color, talk): (bool, &mut Talk),
     spans: &mut Spans,
 ) -> Result<Exit, Failure> {
-    let mut talk = match arguments.live {
-        true => Talk::live(no_color, &title(options), stop)?,
-        false => Talk::new(no_color),
-    };
     let outcome = capacity::capacity(options, stop, &mut |event: &Event<'_>| {
         spans.hear(event);
         talk.tell(event);
     });
-    drop(talk);
+    talk.rest();
     let outcome = outcome?;
+    let found = outcome.found.conclusions.iter();
+    talk.found(&found.map(|one| one.says.clone()).collect::<Vec<_>>());
     let text = capacity::formats::terminal(&outcome.found, look(Paint::for_stdout(no_color)));
     let printed = terminal::print(&text)
         .map_err(|error| Failure::running(format!("can't write to standard output: {error}")));

@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Claims, no_color: bool) -> Result<Exit, Failure> {
         }
         Action::Run => {
             let claims = chosen(claims, &arguments.names, arguments.all)?;
-            if let Some(end) = network::privately(in_host(&claims, arguments))? {
+            if let Some(end) = network::privately(in_host(&claims, arguments), None)? {
                 return Ok(end);
             }
             carry_out(claims, arguments, no_color)

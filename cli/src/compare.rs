@@ -7,12 +7,13 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use engine::signal::{Signal, Stop};
+use engine::signal::Stop;
 use lab::given::{self, Given, Made, Server};
 use lab::network::wants_host;
 use lab::resume::began_in_host;
 use lab::scaffold::Refused;
 use lab::{Event, Options, check};
+use live::page::Page;
 use load::Redaction;
 use load::protocol::Tls;
 use report::Look;
@@ -20,11 +21,12 @@ use studies::{Swept, trials};
 
 use crate::args::compare::Compare;
 use crate::args::servers::{Servers, Typed};
+use crate::args::values::Live;
 use crate::exit::{Exit, Failure};
 use crate::export::Spans;
-use crate::network;
 use crate::run::route::secure;
 use crate::this_program;
+use crate::{network, page};
 use output::progress::Line;
 use output::terminal::{self, Paint};
 use output::width;
@@ -48,13 +50,16 @@ pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> 
         .as_deref()
         .map(|file| file.display().to_string());
     let mut spans = Spans::of("compare", file, None, &arguments.export)?;
-    if let Some(end) = network::privately(in_host(arguments))? {
+    if let Some(end) = network::privately(in_host(arguments), page::address(arguments.live))? {
         return Ok(end);
     }
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     let mut options = options(arguments, &stop)?;
     options.made = made(arguments, &options, &stop, no_color)?;
-    let outcome = run_with(arguments, &options, &stop, no_color, &mut spans);
+    let what = title(arguments);
+    let mut talk = Talk::live(no_color, arguments.live, ("comparison", &what), &stop)?;
+    let outcome = run_with(arguments, &options, &stop, &mut talk, &mut spans);
+    talk.leave(&outcome, &stop);
     spans.send(&outcome);
     if outcome
         .as_ref()
@@ -97,13 +102,10 @@ fn run_with(
     arguments: &Compare,
     options: &Options,
     stop: &Stop,
-    no_color: bool,
+    talk: &mut Talk,
     spans: &mut Spans,
 ) -> Result<Exit, Failure> {
-    let mut talk = match arguments.live {
-        true => Talk::live(no_color, &title(arguments), stop)?,
-        false => Talk::new(no_color),
-    };
+    let no_color = talk.no_color;
     if let Some(wanted) = wanted(arguments) {
         return try_often(options, &wanted, stop, talk, spans);
     }
@@ -113,13 +115,14 @@ fn run_with(
     };
     let swept = studies::sweep(options, stop, &mut tell);
     if let Some(swept) = swept? {
-        drop(talk);
+        talk.rest();
         return tell_sweep(&swept, no_color);
     }
     let outcome = studies::compare(options, stop, &mut tell);
-    drop(talk);
+    talk.rest();
     let outcome = outcome?;
     spans.found(&outcome.report.ranking);
+    talk.found(&outcome.report.ranking);
     let text = report::terminal(&outcome.report, look(Paint::for_stdout(no_color)));
     let printed = terminal::print(&text)
         .map_err(|error| Failure::running(format!("can't write to standard output: {error}")));
@@ -358,14 +361,14 @@ fn try_often(
     options: &Options,
     wanted: &trials::Wanted,
     stop: &Stop,
-    mut talk: Talk,
+    talk: &mut Talk,
     spans: &mut Spans,
 ) -> Result<Exit, Failure> {
     let outcome = trials::trials(options, wanted, stop, &mut |event: &Event<'_>| {
         spans.hear(event);
         talk.tell(event);
     });
-    drop(talk);
+    talk.rest();
     let outcome = outcome?;
     let columns = Paint::for_stdout(true).columns();
     terminal::print(&width::wrapped(&trials::terminal(&outcome.trials), columns))
@@ -429,11 +432,17 @@ pub(crate) fn say_unwritten(unwritten: &[String]) {
 }
 
 /// What happens, on standard error. Where it is a terminal, a line that is drawn over shows what
-/// is going on, or a whole screen; what a reader should keep stays.
+/// is going on, or a whole screen; what a reader should keep stays. A page shows it elsewhere.
 pub(crate) struct Talk {
     line: Line,
     paint: Paint,
+    no_color: bool,
     overview: Option<Overview>,
+    /// What goes on, in a word.
+    noun: &'static str,
+    /// Where nothing more is measured, and somebody may want to know how it ended.
+    page: Option<Page>,
+    found: Vec<String>,
 }
 
 impl Talk {
@@ -442,19 +451,39 @@ impl Talk {
         Talk {
             line: Line::on_stderr(),
             paint: Paint::for_stderr(no_color),
+            no_color,
             overview: None,
+            noun: "",
+            page: None,
+            found: Vec::new(),
         }
     }
 
-    /// The same on a screen, where there is a terminal; it's given back when this is dropped.
-    pub(crate) fn live(no_color: bool, title: &str, stop: &Stop) -> Result<Talk, Failure> {
+    /// The same of a `noun` such as a comparison, with whatever else is asked for: a screen, where
+    /// there is a terminal, or a page.
+    pub(crate) fn live(
+        no_color: bool,
+        live: Option<Live>,
+        (noun, title): (&'static str, &str),
+        stop: &Stop,
+    ) -> Result<Talk, Failure> {
         let mut talk = Talk::new(no_color);
-        if talk.line.is_shown() {
-            let stop = stop.clone();
-            let end = move || stop.request(Signal::Interrupt);
-            let overview = Overview::start(title, terminal::fit, end);
-            talk.overview = Some(overview.map_err(Failure::usage)?);
-        }
+        talk.noun = noun;
+        let end = page::ending(stop);
+        talk.overview = match live {
+            Some(Live::Terminal) if talk.line.is_shown() => {
+                let screen = Overview::on_screen(title, terminal::fit, end);
+                Some(screen.map_err(Failure::usage)?)
+            }
+            Some(Live::Page(at)) => {
+                let place = page::place(at);
+                let served = Overview::on_page(place, (noun, title), terminal::fit, end);
+                Some(served.map_err(page::refused)?)
+            }
+            _ => None,
+        };
+        let url = talk.overview.as_ref().and_then(Overview::url);
+        url.into_iter().for_each(page::announce);
         Ok(talk)
     }
 
@@ -479,30 +508,54 @@ impl Talk {
                 self.keep(&text, &painted);
             }
             Event::Building { .. } if !io::stderr().is_terminal() => self.keep(&text, &text),
-            _ if self.overview.is_none() => self.line.show(&text),
+            _ if !self.has_screen() => self.line.show(&text),
             _ => {}
         }
     }
 
+    /// Whether the terminal is taken.
+    fn has_screen(&self) -> bool {
+        (self.overview.as_ref()).is_some_and(|overview| overview.url().is_none())
+    }
+
     fn keep(&mut self, text: &str, painted: &str) {
-        match &mut self.overview {
-            Some(overview) => overview.keep(text, painted),
-            None => {
-                self.line.clear();
-                terminal::say(painted);
-            }
+        if let Some(overview) = &mut self.overview {
+            overview.keep(text, painted);
+        }
+        if !self.has_screen() {
+            self.line.clear();
+            terminal::say(painted);
+        }
+    }
+
+    /// Nothing more is measured: what is to stay is said where the screen was.
+    pub(crate) fn rest(&mut self) {
+        self.line.clear();
+        if let Some(overview) = self.overview.take() {
+            let (kept, page) = overview.finish();
+            kept.iter().for_each(|text| terminal::say(text));
+            self.page = page;
+        }
+    }
+
+    /// What was found, for those who look on.
+    pub(crate) fn found(&mut self, sentences: &[String]) {
+        self.found = sentences.to_vec();
+    }
+
+    /// It's over, and the report is written: waits a moment until those who look on know how it
+    /// ended.
+    pub(crate) fn leave(mut self, outcome: &Result<Exit, Failure>, stop: &Stop) {
+        self.rest();
+        let found = std::mem::take(&mut self.found);
+        if let Some(page) = self.page.take() {
+            page::leave(page, page::end_of_all(self.noun, outcome, found), stop);
         }
     }
 }
 
 impl Drop for Talk {
-    /// What is to stay is said where the screen was.
     fn drop(&mut self) {
-        if let Some(overview) = self.overview.take() {
-            overview
-                .finish()
-                .iter()
-                .for_each(|text| terminal::say(text));
-        }
+        self.rest();
     }
 }

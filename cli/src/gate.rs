@@ -17,6 +17,7 @@ use crate::network;
 use crate::this_program;
 use output::terminal::{self, Paint};
 use output::width;
+use report::benchmark;
 
 /// Measures both sides, and says whether the second is slower.
 pub(crate) fn run(arguments: &Gate, no_color: bool) -> Result<Exit, Failure> {
@@ -30,7 +31,7 @@ pub(crate) fn run(arguments: &Gate, no_color: bool) -> Result<Exit, Failure> {
         _ => subject.clone(),
     };
     let file = GateFile::find(arguments.file.as_deref(), beside.as_deref());
-    if let Some(end) = network::privately(in_host(arguments, file.as_deref()))? {
+    if let Some(end) = network::privately(in_host(arguments, file.as_deref()), None)? {
         return Ok(end);
     }
     let stop = Stop::on_signals().map_err(Failure::signals)?;
@@ -126,6 +127,10 @@ fn tell(gated: &Gated, format: Format, no_color: bool) -> Result<(), Failure> {
         ),
         Format::Markdown => formats::markdown(&gated.found),
         Format::Json => formats::json(&gated.found),
+        Format::Junit => formats::junit(&gated.found),
+        Format::SmallerIsBetter => benchmark::smaller_is_better(&gated.measures),
+        Format::BiggerIsBetter => benchmark::bigger_is_better(&gated.measures),
+        Format::Bencher => benchmark::bencher(&gated.measures),
     };
     terminal::print(&text)
         .map_err(|error| Failure::running(format!("can't write to standard output: {error}")))?;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use engine::Address;
 use engine::signal::Stop;
-use master::Role;
+use master::{Role, Wanted};
 use measure::time::Time;
-use testserver::{Config, Limits, LiveCounts, Summary, TaskLimits, Timeouts, Tls};
+use testserver::{Config, Limits, LiveCounts, ResponseTimes, Summary, TaskLimits, Timeouts, Tls};
 use tls::Certificate;
 
 use measure::needs::{Connections, Facts as Needs, Need, Over, Spoken};
@@ -126,15 +126,21 @@ fn in_processes(arguments: &Serve, processes: u32) -> Result<Exit, Failure> {
             return Ok(Exit::Ok);
         }
     };
-    let live = LiveCounts::new();
+    let (live, times) = (LiveCounts::new(), ResponseTimes::new());
     let cpu = config.cpus.get(worker.place() % config.cpus.len().max(1));
     config.cpus = cpu.copied().into_iter().collect();
     config.listening = worker.listening();
     config.live = Some(live.clone());
+    config.response_times = Some(times.clone());
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     let running = testserver::start_with(config, tasks, &stop).map_err(Failure::running)?;
-    worker.serves(&stop, live);
+    let telling = worker.serves_with(&stop, live, move |wanted| match wanted {
+        // They're recorded once somebody wants them.
+        Wanted::Nothing => Vec::new(),
+        _ => vec![testserver::response_times(&times)],
+    });
     running.join().map_err(Failure::running)?;
+    telling.end();
     Ok(Exit::Ok)
 }
 

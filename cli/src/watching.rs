@@ -1,9 +1,10 @@
-//! Who watches a load while it goes on, whichever verb sends it: the progress line, and whatever
-//! reads its intervals.
+//! Who watches a load while it goes on, whichever verb sends it: the progress line, whatever reads
+//! its intervals, and those who are told how it ended.
 
 use std::net::SocketAddr;
 
-use engine::signal::{Signal, Stop};
+use engine::signal::Stop;
+use live::page::{End, Page, Place, Title};
 use live::terminal::{self as screen, Body, HoldBody, RunBody, Screen};
 use live::{Course, Hub, Labels, Lines, Metrics, Reader};
 use load::{Phase, Plan, Progress, Watcher};
@@ -12,10 +13,13 @@ use measure::interval::{Interval, LineStyle};
 use measure::tally::Counted;
 use measure::time::{Time, unix_seconds, utc_stamp};
 use measure::units::{wrk_metric, wrk_time_us};
+use otlp::{About, Exporter, Receiver};
 
+use crate::args::values::Live;
 use crate::args::watched::Watched;
 use crate::exit::Failure;
 use crate::export::this_host;
+use crate::page;
 use output::progress::Line;
 use output::terminal;
 
@@ -29,6 +33,7 @@ pub(crate) struct Watching<C = Counted> {
     hub: Hub<C>,
     lines: Option<Lines>,
     metrics: Option<Metrics>,
+    page: Option<Page>,
     given: u64,
 }
 
@@ -84,44 +89,106 @@ impl Seen {
 pub(crate) trait Watchable: Course {
     /// Whether the progress line says how long the last second's took.
     const TIMES_IN_LINE: bool;
+    /// What its warm-up is called where somebody looks on.
+    const WARM_UP: &'static str;
 
     /// Shows it to whoever scrapes.
-    fn metrics(at: SocketAddr, labels: Labels, reader: Reader<Self>) -> Result<Metrics, String>;
+    fn metrics(
+        at: SocketAddr,
+        labels: Labels,
+        seen: &Seen,
+        reader: Reader<Self>,
+    ) -> Result<Metrics, String>;
+
+    /// Sends it to a receiver.
+    fn exporter(receiver: Receiver, about: About, reader: Reader<Self>)
+    -> Result<Exporter, String>;
 
     /// How it is drawn.
     fn body(seen: &Seen, reader: Reader<Self>) -> Box<dyn Body>;
+
+    /// Serves a page of it, on which somebody may ask for the end.
+    fn page(
+        place: Place,
+        title: Title,
+        reader: Reader<Self>,
+        stop: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Page, String>;
 }
 
 impl Watchable for Counted {
     const TIMES_IN_LINE: bool = true;
+    const WARM_UP: &'static str = "warming up";
 
-    fn metrics(at: SocketAddr, labels: Labels, reader: Reader) -> Result<Metrics, String> {
+    fn metrics(
+        at: SocketAddr,
+        labels: Labels,
+        _: &Seen,
+        reader: Reader,
+    ) -> Result<Metrics, String> {
         Metrics::start(at, labels, reader)
+    }
+
+    fn exporter(receiver: Receiver, about: About, reader: Reader) -> Result<Exporter, String> {
+        Exporter::start(receiver, about, reader)
     }
 
     fn body(seen: &Seen, reader: Reader) -> Box<dyn Body> {
         Box::new(RunBody::new(seen.steps.clone(), reader))
+    }
+
+    fn page(
+        place: Place,
+        title: Title,
+        reader: Reader,
+        stop: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Page, String> {
+        Page::of_run(place, title, reader, stop)
     }
 }
 
 impl Watchable for hold::Counted {
     /// In most seconds of a hold there is little to say.
     const TIMES_IN_LINE: bool = false;
+    /// There is none: connections are opened.
+    const WARM_UP: &'static str = "";
 
-    fn metrics(at: SocketAddr, labels: Labels, reader: Reader<Self>) -> Result<Metrics, String> {
-        Metrics::of_hold(at, labels, reader)
+    fn metrics(
+        at: SocketAddr,
+        labels: Labels,
+        seen: &Seen,
+        reader: Reader<Self>,
+    ) -> Result<Metrics, String> {
+        Metrics::of_hold(at, labels, seen.asked, reader)
+    }
+
+    fn exporter(
+        receiver: Receiver,
+        about: About,
+        reader: Reader<Self>,
+    ) -> Result<Exporter, String> {
+        Exporter::of_hold(receiver, about, reader)
     }
 
     fn body(seen: &Seen, reader: Reader<Self>) -> Box<dyn Body> {
         Box::new(HoldBody::new(seen.asked, reader))
     }
+
+    fn page(
+        place: Place,
+        title: Title,
+        reader: Reader<Self>,
+        stop: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Page, String> {
+        Page::of_hold(place, title, reader, stop)
+    }
 }
 
 impl<C: Watchable> Watching<C> {
-    /// Starts what the arguments ask for, a screen among it if `is_live`, and `others` who read the
-    /// same.
+    /// Starts what the arguments ask for, a screen or a page among it if it's to be `live`, and
+    /// `others` who read the same.
     pub(crate) fn start<T>(
-        (watched, is_live): (&Watched, bool),
+        (watched, live): (&Watched, Option<Live>),
         seen: Seen,
         stop: &Stop,
         others: impl FnOnce(&Seen, &mut Hub<C>) -> Result<T, Failure>,
@@ -135,10 +202,12 @@ impl<C: Watchable> Watching<C> {
         let lines = (watched.intervals.is_some())
             .then(|| Lines::start(watched.file(), style, hub.reader()));
         let lines = lines.transpose().map_err(Failure::usage)?;
+        let page = page_of(live, &seen, &mut hub, stop)?;
         let others = others(&seen, &mut hub)?;
         let line = Line::on_stderr();
+        let is_drawn = live == Some(Live::Terminal);
         // The last of all, since nothing else can be said from then on.
-        let screen = (is_live && line.is_shown()).then(|| {
+        let screen = (is_drawn && line.is_shown()).then(|| {
             let body = C::body(&seen, hub.reader());
             screen_of(seen.title.clone(), body, stop)
         });
@@ -150,6 +219,7 @@ impl<C: Watchable> Watching<C> {
             hub,
             lines,
             metrics,
+            page,
             given: 0,
         };
         Ok((watching, others))
@@ -161,7 +231,15 @@ impl<C: Watchable> Watching<C> {
     }
 
     /// How far another load is that belongs to this run.
-    pub(crate) fn show(&mut self, what: &str, now: &Progress, before: &mut Option<Progress>) {
+    pub(crate) fn show(
+        &mut self,
+        what: &'static str,
+        now: &Progress,
+        before: &mut Option<Progress>,
+    ) {
+        if let Some(page) = &self.page {
+            page::show(page, what, C::WARM_UP, now);
+        }
         let text = format!("{what}  {}", progress_text(now, *before));
         self.say(&text);
         *before = Some(*now);
@@ -174,20 +252,46 @@ impl<C: Watchable> Watching<C> {
         }
     }
 
-    /// It is over: what a reader didn't get, and the metrics, which are to be scraped once more
-    /// when the report is written. The terminal is as it was from here on.
-    pub(crate) fn finish(&mut self) -> (Result<(), String>, Option<Metrics>) {
+    /// It is over: what a reader didn't get, and those who may want to know how it ended. The
+    /// terminal is as it was from here on.
+    pub(crate) fn finish(&mut self) -> (Result<(), String>, Onlookers) {
         self.line.clear();
         self.screen = None;
         self.hub.close();
         let lines = self.lines.take();
         let written = lines.map_or(Ok(()), |lines| lines.finish(self.given));
-        (written, self.metrics.take())
+        let onlookers = Onlookers {
+            metrics: self.metrics.take(),
+            page: self.page.take(),
+        };
+        (written, onlookers)
+    }
+}
+
+/// Who looks on from elsewhere, and goes when the report is written.
+pub(crate) struct Onlookers {
+    /// They are to be scraped once more.
+    metrics: Option<Metrics>,
+    page: Option<Page>,
+}
+
+impl Onlookers {
+    /// Waits a moment until they know how it ended, or somebody wants it to `stop`.
+    pub(crate) fn leave(self, end: impl FnOnce() -> End, stop: &Stop) {
+        if let Some(page) = self.page {
+            page::leave(page, end(), stop);
+        }
+        if let Some(metrics) = self.metrics {
+            metrics.linger(|| stop.requested().is_some());
+        }
     }
 }
 
 impl<C: Watchable> Watcher<C> for Watching<C> {
     fn progress(&mut self, now: &Progress) {
+        if let Some(page) = &self.page {
+            page::show(page, "", C::WARM_UP, now);
+        }
         let mut text = (self.tell)(now);
         if let Some((p50_us, p99_us)) = self.last {
             let (p50, p99) = (wrk_time_us(p50_us), wrk_time_us(p99_us));
@@ -217,9 +321,28 @@ pub(crate) fn give_back() {
 
 /// A screen on which somebody may ask for the end.
 fn screen_of(title: String, body: impl Body, stop: &Stop) -> Result<Screen, Failure> {
-    let stop = stop.clone();
-    let end = move || stop.request(Signal::Interrupt);
-    Screen::start(title, body, end).map_err(Failure::usage)
+    Screen::start(title, body, page::ending(stop)).map_err(Failure::usage)
+}
+
+/// A page, where one is asked for; says where it is.
+fn page_of<C: Watchable>(
+    live: Option<Live>,
+    seen: &Seen,
+    hub: &mut Hub<C>,
+    stop: &Stop,
+) -> Result<Option<Page>, Failure> {
+    let Some(at) = page::address(live) else {
+        return Ok(None);
+    };
+    let title = Title {
+        text: seen.title.clone(),
+        steps: seen.steps.clone(),
+        asked: seen.asked,
+    };
+    let page = C::page(page::place(at), title, hub.reader(), page::ending(stop));
+    let page = page.map_err(page::refused)?;
+    page::announce(page.url());
+    Ok(Some(page))
 }
 
 /// A place to scrape from, where one is asked for; says where it is.
@@ -236,7 +359,7 @@ fn metrics<C: Watchable>(
         host: this_host(),
         steps: seen.steps.clone(),
     };
-    let metrics = C::metrics(address, labels, hub.reader());
+    let metrics = C::metrics(address, labels, seen, hub.reader());
     let metrics = metrics.map_err(|why| Failure::usage(format!("--metrics: {why}")))?;
     let place = metrics.address();
     terminal::say(&format!("metrics are at http://{place}/metrics"));

@@ -85,6 +85,59 @@ fn one_is_silent<D: Driver>(open: impl Fn() -> D) {
     }
 }
 
+/// Places of a ring, and more connections than one ring has places for.
+const EACH: usize = 100;
+const CONNECTIONS: usize = 150;
+/// A driver that rests looks again after 10, 30, 70 ms …: a few times in a second, for each ring.
+const RESTING_NS: u64 = 1_000_000_000;
+const LOOKS_MAX: u32 = 100;
+
+#[test]
+fn rings_that_accept_at_one_socket_rest_while_nothing_comes() {
+    let config = Config {
+        sockets: 4 * EACH,
+        ..Config::default()
+    };
+    for has_handle in [false, true] {
+        let mut driver = match uring::rings::open_with(&config, EACH) {
+            Ok(driver) => driver,
+            Err(why) => return skip::skip(format!("io_uring can't be used here: {why}")),
+        };
+        let handle = has_handle.then(|| driver.wake_handle().expect("a descriptor"));
+        let listen = Listen {
+            address: Address::Tcp("127.0.0.1:0".parse().expect("an address")),
+            share_port: None,
+            peers: false,
+            backlog: 1024,
+            options: SocketOptions::default(),
+            inherited: None,
+        };
+        let listener = driver.listen(&listen).expect("a free port");
+        let Some(Address::Tcp(address)) = driver.local_address(listener) else {
+            panic!("TCP was asked for");
+        };
+        let mut taken = 0;
+        let clients: Vec<TcpStream> = (0..CONNECTIONS)
+            .map(|_| TcpStream::connect(address).expect("it listens"))
+            .collect();
+        let deadline = driver.clock().plus(PATIENCE_NS);
+        while taken < CONNECTIONS && driver.clock() < deadline {
+            taken += accepted(&mut driver);
+        }
+        assert_eq!(taken, clients.len());
+        let (mut list, mut turns) = (Completions::new(), 0);
+        let until = driver.clock().plus(RESTING_NS);
+        while driver.clock() < until {
+            driver
+                .wait(Until::Time(until), &mut list)
+                .expect("the driver works");
+            turns += 1;
+            assert!(turns < LOOKS_MAX, "it doesn't rest (handle: {has_handle})");
+        }
+        drop(handle);
+    }
+}
+
 /// Far more than looking again takes.
 const PATIENCE_NS: u64 = 60_000_000_000;
 

@@ -1,42 +1,46 @@
 //! Metrics as Prometheus reads them.
 //!
 //! Whoever counts makes [`Family`]s of it, and [`encode`] writes them in the format that is asked
-//! for: text, or protobuf, the only one with native histograms. It knows nothing of what is
-//! counted, of connections and of HTTP.
+//! for: text, or protobuf, the only one with native histograms. Where several processes count,
+//! each [`pack`]s its families for the one that is asked, which [`unpack`]s them and adds them up
+//! in a [`Total`]. It knows nothing of what is counted, of connections and of HTTP.
 #![forbid(unsafe_code)]
 
 mod protobuf;
 mod text;
 mod times;
+mod total;
 
+pub use protobuf::{pack, unpack};
 pub use times::{BOUNDS_S, SCHEMA, Times};
+pub use total::Total;
 
-/// Samples of one name.
+/// Samples of one name. Those of this process know their names; others' are read.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Family {
+pub struct Family<N = &'static str> {
     /// Its whole name, which is promised to who asks for it.
-    pub name: &'static str,
+    pub name: N,
     /// What it is, in a sentence.
-    pub help: &'static str,
+    pub help: N,
     /// All of them; those of a name that isn't known are none.
-    pub samples: Samples,
+    pub samples: Samples<N>,
 }
 
 /// What kind of samples there are, and their values.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Samples {
+pub enum Samples<N = &'static str> {
     /// What only grows.
-    Counters(Vec<(Tags, f64)>),
+    Counters(Vec<(Tags<N>, f64)>),
     /// What goes up and down.
-    Gauges(Vec<(Tags, f64)>),
+    Gauges(Vec<(Tags<N>, f64)>),
     /// The same; of what several processes say it's the least, rather than the sum.
-    LeastGauges(Vec<(Tags, f64)>),
+    LeastGauges(Vec<(Tags<N>, f64)>),
     /// Lengths of time.
-    Histograms(Vec<(Tags, Times)>),
+    Histograms(Vec<(Tags<N>, Times)>),
 }
 
 /// The labels of a sample.
-pub type Tags = Vec<(&'static str, String)>;
+pub type Tags<N = &'static str> = Vec<(N, String)>;
 
 impl Family {
     /// A counter.
@@ -80,7 +84,9 @@ impl Family {
             samples,
         }
     }
+}
 
+impl<N> Family<N> {
     /// Whether there is no sample.
     pub fn is_empty(&self) -> bool {
         match &self.samples {
@@ -88,6 +94,14 @@ impl Family {
             | Samples::Gauges(samples)
             | Samples::LeastGauges(samples) => samples.is_empty(),
             Samples::Histograms(samples) => samples.is_empty(),
+        }
+    }
+
+    /// Whether it has histograms of which only classic buckets were counted.
+    pub fn is_classic_alone(&self) -> bool {
+        match &self.samples {
+            Samples::Histograms(samples) => samples.iter().any(|(_, times)| !times.is_native()),
+            _ => false,
         }
     }
 }
@@ -100,7 +114,7 @@ fn exact(samples: impl IntoIterator<Item = (Tags, u64)>) -> Vec<(Tags, f64)> {
 
 /// All families in the format that somebody wants who sends this in `Accept`, one after the other,
 /// and its media type.
-pub fn encode(families: &[Family], accept: &[u8]) -> (&'static str, Vec<u8>) {
+pub fn encode<N: AsRef<str>>(families: &[Family<N>], accept: &[u8]) -> (&'static str, Vec<u8>) {
     match wants_native(accept) {
         true => (protobuf::CONTENT_TYPE, protobuf::encode(families)),
         false => (text::CONTENT_TYPE, text::encode(families).into_bytes()),
@@ -108,7 +122,7 @@ pub fn encode(families: &[Family], accept: &[u8]) -> (&'static str, Vec<u8>) {
 }
 
 /// All families in the text format.
-pub fn text(families: &[Family]) -> String {
+pub fn text<N: AsRef<str>>(families: &[Family<N>]) -> String {
     text::encode(families)
 }
 

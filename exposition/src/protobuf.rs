@@ -2,8 +2,15 @@
 //! `io.prometheus.client.MetricFamily`, each behind its length. The numbers of the fields are those
 //! of `metrics.proto` in <https://github.com/prometheus/client_model>; fields that are never set
 //! are left out here.
+//!
+//! Processes of one server hand their families to each other in the same format, with what else
+//! there is to say in a field of our own.
+
+mod read;
 
 use prost::Message;
+
+pub use read::unpack;
 
 use crate::{Family, SCHEMA, Samples, Tags, Times};
 
@@ -25,12 +32,28 @@ pub(super) fn is_wanted(accept: &[u8]) -> bool {
 }
 
 /// All families, one after the other.
-pub(super) fn encode(families: &[Family]) -> Vec<u8> {
+pub(super) fn encode<N: AsRef<str>>(families: &[Family<N>]) -> Vec<u8> {
     let messages = families.iter().map(MetricFamily::of);
     messages
         .flat_map(|family| family.encode_length_delimited_to_vec())
         .collect()
 }
+
+/// All families for another process, which [`unpack`]s them.
+pub fn pack<N: AsRef<str>>(families: &[Family<N>]) -> Vec<u8> {
+    let messages = families.iter().map(|family| MetricFamily {
+        is_least: matches!(family.samples, Samples::LeastGauges(_)).then_some(true),
+        ..MetricFamily::of(family)
+    });
+    messages
+        .flat_map(|family| family.encode_length_delimited_to_vec())
+        .collect()
+}
+
+/// `MetricType` of the format.
+const COUNTER: i32 = 0;
+const GAUGE: i32 = 1;
+const HISTOGRAM: i32 = 4;
 
 #[derive(Clone, PartialEq, Message)]
 struct MetricFamily {
@@ -42,6 +65,9 @@ struct MetricFamily {
     kind: Option<i32>,
     #[prost(message, repeated, tag = "4")]
     metric: Vec<Metric>,
+    /// Ours: of what several processes say it's the least.
+    #[prost(bool, optional, tag = "1000")]
+    is_least: Option<bool>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -107,10 +133,7 @@ struct Span {
 }
 
 impl MetricFamily {
-    fn of(family: &Family) -> MetricFamily {
-        const COUNTER: i32 = 0;
-        const GAUGE: i32 = 1;
-        const HISTOGRAM: i32 = 4;
+    fn of<N: AsRef<str>>(family: &Family<N>) -> MetricFamily {
         let (kind, metric): (_, Vec<Metric>) = match &family.samples {
             Samples::Counters(samples) => {
                 let metrics = samples.iter().map(|(tags, value)| Metric {
@@ -135,18 +158,19 @@ impl MetricFamily {
             }
         };
         MetricFamily {
-            name: Some(family.name.to_owned()),
-            help: Some(family.help.to_owned()),
+            name: Some(family.name.as_ref().to_owned()),
+            help: Some(family.help.as_ref().to_owned()),
             kind: Some(kind),
             metric,
+            is_least: None,
         }
     }
 }
 
 impl Metric {
-    fn of(tags: &Tags) -> Metric {
+    fn of<N: AsRef<str>>(tags: &Tags<N>) -> Metric {
         let labels = tags.iter().map(|(name, value)| Label {
-            name: Some((*name).to_owned()),
+            name: Some(name.as_ref().to_owned()),
             value: Some(value.clone()),
         });
         Metric {
@@ -169,7 +193,7 @@ impl NativeHistogram {
             upper_bound: Some(*bound),
         });
         // What was counted in classic buckets alone is in no native one.
-        let is_native = times.count == times.zeros || !times.native.is_empty();
+        let is_native = times.is_native();
         let (positive_span, positive_delta) = match is_native {
             true => spans(&times.native),
             false => (Vec::new(), Vec::new()),

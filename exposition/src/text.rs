@@ -8,7 +8,7 @@ use crate::{Family, Samples, Tags};
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// All families, one after the other.
-pub(super) fn encode(families: &[Family]) -> String {
+pub(super) fn encode<N: AsRef<str>>(families: &[Family<N>]) -> String {
     let mut out = String::new();
     for family in families {
         // Writing into a string doesn't fail.
@@ -17,18 +17,15 @@ pub(super) fn encode(families: &[Family]) -> String {
     out
 }
 
-fn write(out: &mut String, family: &Family) -> std::fmt::Result {
-    let name = family.name;
+fn write<N: AsRef<str>>(out: &mut String, family: &Family<N>) -> std::fmt::Result {
+    let (name, help) = (family.name.as_ref(), family.help.as_ref());
+    let help = help.replace('\\', r"\\").replace('\n', r"\n");
     let (kind, singles) = match &family.samples {
         Samples::Counters(samples) => ("counter", &samples[..]),
         Samples::Gauges(samples) | Samples::LeastGauges(samples) => ("gauge", &samples[..]),
         Samples::Histograms(_) => ("histogram", &[][..]),
     };
-    if let Samples::LeastGauges(_) = &family.samples {
-        // For a master of several processes, which reads that (`Worker::serves_with`).
-        writeln!(out, "# LEAST {name}")?;
-    }
-    writeln!(out, "# HELP {name} {}\n# TYPE {name} {kind}", family.help)?;
+    writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}")?;
     for (tags, value) in singles {
         writeln!(out, "{name}{} {value}", labels(tags, None))?;
     }
@@ -49,9 +46,9 @@ fn write(out: &mut String, family: &Family) -> std::fmt::Result {
 }
 
 /// In braces, or nothing where there are none.
-fn labels(tags: &Tags, bound: Option<&str>) -> String {
+fn labels<N: AsRef<str>>(tags: &Tags<N>, bound: Option<&str>) -> String {
     let bound = bound.map(|bound| ("le", bound));
-    let tags = tags.iter().map(|(name, value)| (*name, &**value));
+    let tags = tags.iter().map(|(name, value)| (name.as_ref(), &**value));
     let each = tags.chain(bound).map(|(name, value)| {
         let value = value.replace('\\', r"\\").replace('"', "\\\"");
         format!("{name}=\"{}\"", value.replace('\n', "\\n"))
@@ -78,7 +75,7 @@ mod tests {
             Family::gauges("b", "Now.", [(route(), 0)]),
             Family {
                 name: "up",
-                help: "Up.",
+                help: "Up,\nor \\ not.",
                 samples: Samples::LeastGauges(vec![(Vec::new(), 1.0)]),
             },
             Family::histograms("c_seconds", "Times.", vec![(route(), times)]),
@@ -87,7 +84,7 @@ mod tests {
         let expected = format!(
             "# HELP a_total All.\n# TYPE a_total counter\na_total 7\n\
              # HELP b Now.\n# TYPE b gauge\nb{{{labels}}} 0\n\
-             # LEAST up\n# HELP up Up.\n# TYPE up gauge\nup 1\n\
+             # HELP up Up,\\nor \\\\ not.\n# TYPE up gauge\nup 1\n\
              # HELP c_seconds Times.\n# TYPE c_seconds histogram\n\
              c_seconds_bucket{{{labels},le=\"0.5\"}} 0\n\
              c_seconds_bucket{{{labels},le=\"1\"}} 2\n\

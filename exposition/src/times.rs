@@ -70,17 +70,27 @@ impl Times {
         times
     }
 
-    /// Adds what another has counted, whose classic buckets are the same.
+    /// Whether there are native buckets of all that was counted.
+    pub fn is_native(&self) -> bool {
+        self.count == self.zeros || !self.native.is_empty()
+    }
+
+    /// Adds what another has counted. Classic buckets that only one of them has are left out, and
+    /// native ones if the other has none.
     pub fn merge(&mut self, other: &Times) {
-        debug_assert!(
-            self.classic.len() == other.classic.len(),
-            "classic buckets are added to others"
-        );
+        let is_native = self.is_native() && other.is_native();
         self.count += other.count;
         self.sum_s += other.sum_s;
         self.zeros += other.zeros;
-        let pairs = self.classic.iter_mut().zip(&other.classic);
-        pairs.for_each(|((_, mine), (_, theirs))| *mine += theirs);
+        let of_other = |bound: f64| other.classic.iter().find(|(known, _)| *known == bound);
+        self.classic.retain(|(bound, _)| of_other(*bound).is_some());
+        for (bound, mine) in &mut self.classic {
+            *mine += of_other(*bound).map_or(0, |(_, theirs)| *theirs);
+        }
+        if !is_native {
+            (self.zeros, self.native) = (0, Vec::new());
+            return;
+        }
         self.native.extend(&other.native);
         // Two rising runs, which the sort takes as such.
         self.native.sort_by_key(|(bucket, _)| *bucket);
@@ -155,5 +165,21 @@ mod tests {
             },
             all
         );
+    }
+
+    #[test]
+    fn classic_buckets_that_both_have_are_added_and_native_ones_need_both() {
+        let lengths = of(&[0, 3_000_000, 700_000_000]);
+        let mut sum = Times::within(&lengths, &[0.005, 0.5, 1.0]);
+        sum.merge(&Times::within(&lengths, &[0.005, 0.25, 1.0]));
+        assert_eq!(sum.classic, [(0.005, 4), (1.0, 6)]);
+        assert!(sum.is_native() && sum.zeros == 2, "{sum:?}");
+        let mut classic = Times::none(&[0.005, 1.0]);
+        (classic.count, classic.classic[1].1) = (1, 1);
+        sum.merge(&classic);
+        assert_eq!((sum.count, sum.is_native()), (7, false));
+        assert_eq!(sum.classic, [(0.005, 4), (1.0, 7)]);
+        sum.merge(&Times::of(&lengths));
+        assert_eq!((sum.count, sum.is_native()), (10, false));
     }
 }

@@ -17,7 +17,8 @@ use supervisor::document::{self, BadFile, Document};
 use supervisor::workload::Workload;
 use toml::{Spanned, Table, Value};
 
-use crate::figure::Figure;
+use crate::Figure;
+use crate::figure::Spoken;
 
 /// The name of a gate's own file, which is looked for in the subject's folder.
 pub const NAME: &str = "gate.toml";

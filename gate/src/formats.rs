@@ -2,16 +2,23 @@
 
 use measure::foreign::document;
 use report::Look;
+use report::markdown::marked_off;
 use statistics::format::ascii;
 use supervisor::document::indented;
 
+use crate::figure::Spoken;
 use crate::found::{FigureFound, Found, Verdict, percent, shown};
 use crate::rule::State;
 
-/// The model in JSON, and the page for a pull request, in the folder of the records.
+pub use crate::junit::document as junit;
+
+/// The model in JSON, the page for a pull request, and what pipelines show beside tests, in the
+/// folder of the records.
 pub const JSON: &str = "gate.json";
 /// See [`JSON`].
 pub const MARKDOWN: &str = "gate.md";
+/// See [`JSON`].
+pub const JUNIT: &str = "gate.xml";
 
 /// For a terminal.
 pub fn terminal(found: &Found, look: Look) -> String {
@@ -49,11 +56,11 @@ pub fn markdown(found: &Found) -> String {
     let mut text = format!(
         "### {}\n\n{}\n",
         headline(found.verdict),
-        escaped(&found.sentence)
+        marked_off(&found.sentence)
     );
     if !found.figures.is_empty() && found.rounds > 0 {
         let row = |cells: &[String; 6]| {
-            let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
+            let cells: Vec<String> = cells.iter().map(|cell| marked_off(cell)).collect();
             format!("| {} |\n", cells.join(" | "))
         };
         text.push('\n');
@@ -65,16 +72,16 @@ pub fn markdown(found: &Found) -> String {
             .for_each(|figure| text.push_str(&row(&line(figure))));
     }
     for one in unexplained(found) {
-        let says = escaped(&one.judged.says);
+        let says = marked_off(&one.judged.says);
         text.push_str(&format!("\n{}: {says}\n", one.judged.figure.name()));
     }
     if let Some(course) = course(found) {
-        text.push_str(&format!("\n{}\n", escaped(&course)));
+        text.push_str(&format!("\n{}\n", marked_off(&course)));
     }
     if !found.cautions.is_empty() {
         text.push_str("\n<details><summary>Cautions</summary>\n\n");
         for caution in &found.cautions {
-            text.push_str(&format!("- {}\n", escaped(caution)));
+            text.push_str(&format!("- {}\n", marked_off(caution)));
         }
         text.push_str("\n</details>\n");
     }
@@ -160,23 +167,6 @@ fn course(found: &Found) -> Option<String> {
         "{} of {} rounds in {:.0} s, base and head in turns{ended}",
         found.rounds, found.rounds_max, found.seconds
     ))
-}
-
-/// A text as Markdown shows it: what others chose to call things is no markup.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in document(text).chars() {
-        match c {
-            '|' | '*' | '_' | '`' | '[' | ']' | '\\' | '#' => escaped.extend(['\\', c]),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            // Nobody is told of a comment in which they are named.
-            '@' => escaped.push_str("&#64;"),
-            '\n' => escaped.push(' '),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 /// A table whose columns are as wide as what stands in them; the first and the last begin at their

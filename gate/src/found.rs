@@ -10,11 +10,15 @@ use serde::Serialize;
 use statistics::format;
 
 use crate::course::median;
+use crate::figure::Spoken;
 use crate::rule::{Judged, State};
 use crate::sides::{BASE, HEAD, Revision};
 
 /// The version of the model in JSON.
 pub const SCHEMA_VERSION: u32 = 1;
+
+/// The smallest slowdown that is said to have been visible: smaller ones would be shown as none.
+const SHOWN_MIN: f64 = 0.001;
 
 /// What came of it, as a word for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -24,7 +28,8 @@ pub enum Verdict {
     Regression,
     /// No regression that counts is possible.
     NoRegression,
-    /// No regression is proven, and one that counts is possible.
+    /// No regression is proven, and one that counts is possible: by how far the figures may
+    /// differ, or because one of them couldn't be judged.
     NotProven,
     /// There was nothing to compare: both are the same, or the head is the first.
     NothingToCompare,
@@ -204,6 +209,7 @@ impl Found {
             said.collect::<Vec<_>>().join(" and ")
         };
         let (worse, open) = (with(State::Regression), with(State::Open));
+        let unknown = [with(State::NotJudged), with(State::TooFew)].concat();
         match self.verdict {
             Verdict::Regression => {
                 format!("regression: {} {}", self.head.label, clauses(&worse))
@@ -219,18 +225,23 @@ impl Found {
                     true => "regression",
                     false => "slowdown",
                 };
-                let (begins, only) = match open.is_empty() {
-                    true => ("no regression", "a"),
-                    false => ("no regression proven", "only a"),
+                let begins = match self.verdict {
+                    Verdict::NoRegression => "no regression",
+                    _ => "no regression proven",
                 };
-                let ratios = format!("{begins}: {} {}", self.head.label, clauses(&known));
-                match seen > 0.0 {
-                    true => {
-                        let seen = percent(seen);
-                        format!("{ratios}; {only} {what} of {seen} or more would have been seen")
-                    }
-                    // It's better, for certain.
-                    false => ratios,
+                let only = if open.is_empty() { "a" } else { "only a" };
+                let mut says = format!("{begins}: {} {}", self.head.label, clauses(&known));
+                // Otherwise it's better, for certain.
+                if seen > 0.0 {
+                    let seen = percent(seen.max(SHOWN_MIN));
+                    says.push_str(&format!(
+                        "; {only} {what} of {seen} or more would have been seen"
+                    ));
+                }
+                let names = unknown.iter().map(|one| one.judged.figure.metric().name());
+                match names.collect::<Vec<_>>().join(" and ") {
+                    names if names.is_empty() => says,
+                    names => format!("{says}; {names} couldn't be judged"),
                 }
             }
             Verdict::CannotTell => format!(
@@ -274,7 +285,11 @@ fn verdict(figures: &[FigureFound]) -> Verdict {
     } else if any(State::Open) {
         Verdict::NotProven
     } else if any(State::NoRegression) {
-        Verdict::NoRegression
+        // Of what couldn't be judged nothing is known.
+        match any(State::NotJudged) || any(State::TooFew) {
+            true => Verdict::NotProven,
+            false => Verdict::NoRegression,
+        }
     } else if any(State::TooFew) {
         Verdict::CannotTell
     } else {
@@ -360,6 +375,25 @@ mod tests {
             "no regression proven: HEAD answers 0.997× (0.985–1.009) the requests of main and has \
              1.000× (0.900–1.200) the p99 response time of main; only a slowdown of 20 % or more \
              would have been seen"
+        );
+    }
+
+    #[test]
+    fn a_figure_that_could_not_be_judged_may_hide_a_regression() {
+        let none = one(
+            Figure::Cpu,
+            State::NoRegression,
+            ratio(0.985, 0.997, 1.009),
+            0.009,
+        );
+        let mut unknown = one(Figure::Rate, State::NotJudged, ratio(1.0, 1.0, 1.0), 0.0);
+        (unknown.judged.ratio, unknown.judged.worse_at_most) = (None, None);
+        let found = found(vec![unknown, none]);
+        assert_eq!(found.verdict, Verdict::NotProven);
+        assert_eq!(
+            found.sentence,
+            "no regression proven: HEAD has 0.997× (0.985–1.009) the CPU time per exchange of \
+             main; a slowdown of 0.9 % or more would have been seen; requests/s couldn't be judged"
         );
     }
 

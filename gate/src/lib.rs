@@ -14,6 +14,7 @@ mod figure;
 mod file;
 pub mod formats;
 mod found;
+mod junit;
 mod made;
 mod repository;
 mod rule;
@@ -28,11 +29,12 @@ use lab::manifest::LookTaken;
 use lab::scaffold::Refused;
 use lab::{CannotBegin, check};
 use load::{Redaction, Signal, Stop};
+use report::benchmark::{self, Measure};
 use studies::Outcome;
 
-pub use figure::Figure;
 pub use file::{Gate, GateFile, NAME};
 pub use found::{FigureFound, Found, SCHEMA_VERSION, Side, Verdict};
+pub use lab::judging::Figure;
 pub use rule::{Judged, State};
 pub use sides::{Asked, Revision, is_directory, subject_folder};
 
@@ -72,6 +74,9 @@ pub struct Wanted {
 pub struct Gated {
     /// What was found.
     pub found: Found,
+    /// The figures of both sides, for services that draw them over commits; none where nothing was
+    /// measured, or it can't be trusted.
+    pub measures: Vec<Measure>,
     /// Where the records and reports are; none where nothing was measured.
     pub folder: Option<PathBuf>,
     /// Files that could not be written, with the reasons.
@@ -109,6 +114,7 @@ pub fn gate(wanted: &Wanted, stop: &Stop, observer: &mut dyn Observer) -> Result
             found.cautions = cautions;
             return Ok(Gated {
                 found,
+                measures: Vec::new(),
                 folder: None,
                 unwritten: Vec::new(),
                 stopped: None,
@@ -235,10 +241,13 @@ fn conclude(
     compared.store.put_json(formats::JSON.as_ref(), &found);
     let page = formats::markdown(&found).into_bytes();
     compared.store.put(formats::MARKDOWN.as_ref(), page);
+    let cases = formats::junit(&found).into_bytes();
+    compared.store.put(formats::JUNIT.as_ref(), cases);
     compared.stopped = signal;
     let outcome = Outcome::of(compared);
     Gated {
         found,
+        measures: benchmark::comparison(&outcome.report),
         folder: Some(outcome.folder),
         unwritten: outcome.unwritten,
         stopped: signal,

@@ -13,6 +13,7 @@ use supervisor::subject::{Kind, Subject};
 use supervisor::workload::Protocol;
 use toml::{Table, Value};
 
+use crate::figure::Spoken;
 use crate::file::{GateFile, ROUNDS_MIN};
 use crate::sides::{BASE, HEAD, Sides};
 
@@ -20,6 +21,9 @@ use crate::sides::{BASE, HEAD, Sides};
 const SETTLE: Duration = Duration::from_millis(100);
 const WINDOW: Duration = Duration::from_millis(500);
 const WARM_UP: Duration = Duration::from_millis(500);
+/// The fewest starts of each side: the sample is the start, and what one start happens to be like
+/// isn't told apart from what a revision is like.
+const STARTS_MIN: u32 = ROUNDS_MIN;
 /// About how long a server takes to start and to end.
 const START: Duration = Duration::from_millis(300);
 
@@ -58,7 +62,7 @@ pub(crate) fn plan(sides: &Sides, file: &GateFile, besides: &Besides) -> Result<
     };
     ask(&mut workload, head, besides)?;
     let equal_rate = equal_rate(file);
-    let course = Course::of(file, &workload, equal_rate.is_some(), [base, head]);
+    let course = Course::of(file, &workload, equal_rate.is_some(), [base, head])?;
     let table = table(sides, file, workload, equal_rate, &course);
     let text = toml::to_string(&table).map_err(|error| format!("can't write it down: {error}"))?;
     let mut subjects = sides.subjects.to_vec();
@@ -139,8 +143,17 @@ struct Course {
 
 impl Course {
     /// As many rounds as the budget has room for. Each is a start of its own, so that intervals
-    /// hold what starts differ by; of servers that take long to warm up, a start is worth more.
-    fn of(file: &GateFile, workload: &Table, equal: bool, subjects: [&Subject; 2]) -> Course {
+    /// hold what starts differ by; of servers that take long to warm up, a start is worth more, as
+    /// long as there are enough of them.
+    ///
+    /// # Errors
+    /// There can't be enough starts: what to change.
+    fn of(
+        file: &GateFile,
+        workload: &Table,
+        equal: bool,
+        subjects: [&Subject; 2],
+    ) -> Result<Course, String> {
         let given = |key: &str, ours: Duration, theirs: Duration| match workload.contains_key(key) {
             true => theirs,
             false => ours,
@@ -153,25 +166,60 @@ impl Course {
             .max(own[1]);
         let round_s = (window + settle).as_secs_f64() * if equal { 2.0 } else { 1.0 };
         let start_s = (START + warm_up).as_secs_f64();
-        let rounds_per_start = file.gate.rounds_per_start.unwrap_or_else(|| {
-            let many = (start_s / (2.0 * round_s)).ceil().clamp(1.0, 20.0);
-            NonZeroU32::new(many as u32).unwrap_or(NonZeroU32::MIN)
-        });
-        let each_s = 2.0 * (round_s + start_s / f64::from(rounds_per_start.get()));
-        let fit = (file.gate.budget.as_secs_f64() / each_s) as u32;
-        let most = file.gate.rounds_max.unwrap_or(ROUNDS_MAX);
-        let rounds = fit.clamp(ROUNDS_MIN, most);
+        let (budget, most) = (file.gate.budget, file.gate.rounds_max.unwrap_or(ROUNDS_MAX));
+        let many = (start_s / (2.0 * round_s)).ceil().clamp(1.0, 20.0) as u32;
+        let with = |per_start: NonZeroU32| {
+            let each_s = 2.0 * (round_s + start_s / f64::from(per_start.get()));
+            let fit = (budget.as_secs_f64() / each_s) as u32;
+            // A few quick rounds are begun in any case: the budget ends them if it has to.
+            let least = if many == 1 { ROUNDS_MIN } else { 0 };
+            Course::whole(fit.max(least).min(most), per_start)
+        };
+        let is_enough = |course: &Course| course.starts() >= STARTS_MIN;
+        if let Some(given) = file.gate.rounds_per_start {
+            return Some(with(given)).filter(is_enough).ok_or_else(|| {
+                format!(
+                    "`rounds_per_start = {given}` leaves room for too few starts of each side: an \
+                     interval needs {STARTS_MIN}; lower it, or raise the budget"
+                )
+            });
+        }
+        let mut fewer = (1..=many).rev().filter_map(NonZeroU32::new).map(with);
+        fewer.find(is_enough).ok_or_else(|| {
+            let needed_s = 2.0 * f64::from(STARTS_MIN) * (start_s + round_s);
+            format!(
+                "a budget of {:.0} s is too short for {STARTS_MIN} starts of each side, which an \
+                 interval needs: they take {start_s:.0} s each to start and warm up; use --budget \
+                 {:.0}s or more",
+                budget.as_secs_f64(),
+                needed_s.ceil()
+            )
+        })
+    }
+
+    /// Of at most so many rounds those of whole starts, and an even number of them: every second
+    /// round is the one before it backwards.
+    fn whole(rounds: u32, rounds_per_start: NonZeroU32) -> Course {
+        let each = rounds_per_start.get();
+        let starts = rounds / each;
+        let starts = starts - u32::from(starts * each % 2 == 1);
         Course {
-            // Every second round is the one before it backwards.
-            rounds: rounds - rounds % 2,
+            rounds: starts * each,
             rounds_per_start,
         }
     }
 
-    /// The rounds after which it may end. The first look comes when as many are done as lie
-    /// between two of them.
+    /// How many starts of each side there are: the size of the sample.
+    fn starts(&self) -> u32 {
+        self.rounds / self.rounds_per_start.get()
+    }
+
+    /// The rounds after which it may end, each the last of a start. The first look comes when as
+    /// many are done as lie between two of them.
     fn looks(&self) -> Looks {
-        Looks::plan((self.rounds / 5).max(ROUNDS_MIN), self.rounds)
+        let starts = self.starts();
+        let looks = Looks::plan((starts / 5).max(STARTS_MIN), starts);
+        looks.of_rounds_each(self.rounds_per_start.get())
     }
 }
 
@@ -292,6 +340,9 @@ mod tests {
             let file = file(text);
             Course::of(&file, &Table::new(), true, [&subject, &subject])
         };
+        let refused =
+            |text: &str, warm_up: &str| course(text, warm_up).expect_err("too few starts");
+        let course = |text: &str, warm_up: &str| course(text, warm_up).expect("enough starts");
         let usual = course("", "0s");
         assert_eq!((usual.rounds, usual.rounds_per_start.get()), (36, 1));
         assert_eq!(usual.looks().at, [7, 14, 21, 28, 36]);
@@ -304,6 +355,24 @@ mod tests {
             "{slow:?}"
         );
         assert_eq!(course("[gate]\nbudget = \"1s\"\n", "0s").rounds, 4);
+        // Whatever a start is worth, there are enough of them, and no look comes within one.
+        for warm_up in ["1s", "3s", "10s", "15s", "16s"] {
+            let course = course("", warm_up);
+            let each = course.rounds_per_start.get();
+            assert!(course.starts() >= STARTS_MIN, "{warm_up}: {course:?}");
+            let looks = course.looks().at;
+            assert!(
+                looks.iter().all(|at| at % each == 0),
+                "{warm_up}: {looks:?}"
+            );
+            assert!(looks[0] >= STARTS_MIN * each, "{warm_up}: {looks:?}");
+        }
+        let why = refused("", "60s");
+        assert!(why.contains("use --budget 492s or more"), "{why}");
+        let why = refused("[gate]\nrounds_per_start = 30\n", "0s");
+        assert!(why.contains("lower it, or raise the budget"), "{why}");
+        let given = course("[gate]\nrounds_per_start = 3\n", "0s");
+        assert_eq!((given.rounds, given.looks().at[0]), (48, 12));
     }
 
     #[test]

@@ -296,7 +296,8 @@ impl Figures {
         exposition::encode(&self.families(exposition::wants_native(accept)), accept)
     }
 
-    fn families(&self, native: bool) -> Vec<exposition::Family> {
+    /// As families, whose response times are `native` histograms or those of a text.
+    pub fn families(&self, native: bool) -> Vec<exposition::Family> {
         let dropped = self.shared.log.as_ref().map(Log::dropped);
         let plan = self.shared.plans.current();
         let users = plan.config.users.iter().zip(&plan.users);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use gateway::{BadConfig, Config, terminal};
-use master::{Role, Settings, Worker};
+use master::{Role, Settings, Wanted, Worker};
 use server::{Certificate, Stop};
 
 /// How long a worker may take to end beyond its drain, after which it has cut off what was left.
@@ -60,7 +60,9 @@ fn work(path: &Path, worker: &Worker) -> Result<(), Box<dyn Error>> {
     let drain = config.timeouts.drain;
     let running = gateway::start_on(config, worker.listening(), worker.takes_over(), &stop)?;
     let figures = running.figures();
-    let telling = worker.serves_with(&stop, running.live(), move || figures.text());
+    let telling = worker.serves_with(&stop, running.live(), move |wanted| {
+        figures.families(wanted == Wanted::Native)
+    });
     let summary = running.join()?;
     telling.end();
     let who = format!("worker {}: ", std::process::id());

@@ -20,9 +20,74 @@ struct Stretch {
     p_value: f64,
 }
 
+/// The same change may be found so many sessions to either side of where it's found later.
+const NEAR: usize = 5;
+
 /// Judges the figures of a group. All of them together may err in a share of [`ALPHA`] of cases
 /// where nothing changed (Holm's method).
 pub(crate) fn judge(figures: &mut [Figure], sessions: &[Session], smallest: f64) {
+    find(figures, sessions, smallest);
+    let since: Vec<Vec<usize>> = (0..figures.len())
+        .map(|at| {
+            let changes = figures[at].changes.iter();
+            let since = changes.map(|one| shown_since(one, at, figures, sessions, smallest));
+            since.collect()
+        })
+        .collect();
+    for (figure, since) in figures.iter_mut().zip(since) {
+        for (change, since) in figure.changes.iter_mut().zip(since) {
+            change.shown_since = since;
+        }
+    }
+}
+
+/// The session with which a change of figure `at` was first shown: the shortest history that shows
+/// it is looked for by halves, as whatever shows it is taken to go on doing so.
+fn shown_since(
+    change: &Change,
+    at: usize,
+    figures: &[Figure],
+    sessions: &[Session],
+    smallest: f64,
+) -> usize {
+    let is_shown_by = |count: usize| {
+        let mut earlier: Vec<Figure> = figures.iter().map(|one| until(one, count)).collect();
+        find(&mut earlier, &sessions[..count], smallest);
+        earlier[at].changes.iter().any(|one| is_same(one, change))
+    };
+    let (mut too_few, mut enough) = (change.from + 1, sessions.len());
+    while enough - too_few > 1 {
+        let count = too_few.midpoint(enough);
+        match is_shown_by(count) {
+            true => enough = count,
+            false => too_few = count,
+        }
+    }
+    enough - 1
+}
+
+/// A figure as the first `count` sessions have it, not judged.
+fn until(figure: &Figure, count: usize) -> Figure {
+    let points = figure.points.iter().filter(|point| point.session < count);
+    Figure {
+        row: figure.row.clone(),
+        metric: figure.metric,
+        relative: figure.relative,
+        points: points.cloned().collect(),
+        judged: 0,
+        p_value: None,
+        level: None,
+        changes: Vec::new(),
+    }
+}
+
+/// Whether a change that fewer sessions show is the same as `later`.
+fn is_same(one: &Change, later: &Change) -> bool {
+    let is_near = one.from <= later.to + NEAR && later.from <= one.to + NEAR;
+    is_near && one.worse == later.worse && one.matters >= later.matters
+}
+
+fn find(figures: &mut [Figure], sessions: &[Session], smallest: f64) {
     let with_baseline = sessions.iter().any(|session| session.baseline.is_some());
     let mut stretches = Vec::new();
     for (at, figure) in figures.iter_mut().enumerate() {
@@ -111,6 +176,7 @@ fn told(
         p_value: found.p_value,
         worse: is_worse(figure.metric, shift.centre),
         matters: low.max(high.recip()) > 1.0 + smallest,
+        shown_since: sessions.len() - 1,
         program: program(&figure.row, &sessions[from], &sessions[to]),
         besides: {
             let (from, to) = (&sessions[from].measured, &sessions[to].measured);

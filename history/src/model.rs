@@ -137,6 +137,9 @@ pub struct Change {
     pub worse: bool,
     /// Whether the whole interval lies beyond the smallest difference that matters.
     pub matters: bool,
+    /// The session with which it was first shown, from 0: those up to it are enough for that.
+    #[serde(default)]
+    pub shown_since: usize,
     /// Whether the row is the same program on both sides of it.
     pub program: Program,
     /// What else is different on both sides and may have changed the figure, such as the kernel.
@@ -156,14 +159,16 @@ pub enum Program {
 }
 
 impl History {
-    /// Whether a figure became worse, by more than doesn't matter, after all but the newest
-    /// `sessions` of its group, in a row that isn't known to be the same program.
+    /// Whether the newest `sessions` of a group were needed to show that a figure became worse, by
+    /// more than doesn't matter, in a row that isn't known to be the same program. A change is
+    /// shown some sessions after it came, and each is new once.
     pub fn worse_within(&self, sessions: usize) -> bool {
         self.groups.iter().any(|group| {
             let first = group.sessions.len().saturating_sub(sessions);
             let mut changes = group.figures.iter().flat_map(|figure| &figure.changes);
             changes.any(|one| {
-                one.worse && one.matters && one.program != Program::Same && one.to >= first
+                let counts = one.worse && one.matters && one.program != Program::Same;
+                counts && one.shown_since >= first
             })
         })
     }

@@ -66,8 +66,8 @@ fn read(group: &Group) -> String {
         None => "Each point is a session, with all that the host did in it.".to_owned(),
     };
     drawn
-        + " Upright lines are proven changes: all figures together show one where there is none \
-           in at most 5 of 100 histories. Hollow points are bounds."
+        + " Upright lines are proven changes: all figures drawn here together show one where \
+           there is none in at most 5 of 100 histories. Hollow points are bounds."
 }
 
 /// The changes of all groups, or that there are none.

@@ -149,7 +149,7 @@ pub(crate) fn unchanged(group: &Group, figure: &Figure) -> Option<String> {
         return None;
     }
     Some(match (figure.p_value, figure.judged) {
-        (Some(_), count) => format!("no change in {count} sessions"),
+        (Some(_), count) => format!("no change shown in {count} sessions"),
         (None, 1) => format!("can't tell from 1 session; it takes {VALUES_MIN} or more"),
         (None, count) => format!("can't tell from {count} sessions; it takes {VALUES_MIN} or more"),
     })
@@ -202,6 +202,7 @@ mod tests {
             p_value: 0.001,
             worse: true,
             matters: true,
+            shown_since: 3,
             program: Program::Same,
             besides: Vec::new(),
         })

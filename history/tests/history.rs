@@ -179,7 +179,9 @@ fn a_row_that_became_slower_is_found_where_it_did_though_the_host_drifts() {
     let other = Program::Other("its executable changed".to_owned());
     assert_eq!(change.program, other);
     assert!(found.next().is_none());
-    assert!(history.worse_within(9) && !history.worse_within(8));
+    assert!((17..=23).contains(&change.shown_since), "{change:?}");
+    assert!(history.worse_within(24 - change.shown_since));
+    assert!(!history.worse_within(23 - change.shown_since));
 
     let says = text(&history, PLAIN);
     let line = "WORSE requests/s of nginx, relative to ringside-uring, fell by ";
@@ -189,7 +191,7 @@ fn a_row_that_became_slower_is_found_where_it_did_though_the_host_drifts() {
         "{says}"
     );
     let unchanged =
-        "requests/s of go-nethttp, relative to ringside-uring: no change in 24 sessions";
+        "requests/s of go-nethttp, relative to ringside-uring: no change shown in 24 sessions";
     assert!(says.contains(unchanged), "{says}");
     let plain = text(
         &history,
@@ -343,6 +345,17 @@ fn a_baseline_that_became_another_program_begins_a_new_series() {
     let places = [folder.path().to_owned()];
     let why = read(&places, &nobody, &Stop::new()).expect_err("no such row");
     assert!(why.contains("it has no row nobody"), "{why}");
+}
+
+#[test]
+fn each_worsening_is_new_once_however_few_sessions_are_asked_about() {
+    // As a check each night sees it, from before the change until long after.
+    let is_new = |count: &u64| of(&sessions(*count, 3, slower_nginx), &Options::default());
+    let nights: Vec<u64> = (14..=24)
+        .filter(|count| is_new(count).worse_within(1))
+        .collect();
+    assert_eq!(nights.len(), 1, "{nights:?}");
+    assert!(nights[0] >= 18, "{nights:?}");
 }
 
 #[test]

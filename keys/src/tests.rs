@@ -26,10 +26,18 @@ fn every_type_of_the_reference_is_known_and_every_word_stands_there() {
         let found = all.any(|table| table.rows.iter().any(|row| row.key == key));
         assert!(found, "{heading} has no {key}");
         for word in words {
-            let stands = PAGES
-                .iter()
-                .any(|page| page.contains(word.trim_start_matches("SIG")));
-            assert!(stands, "{heading}, {key}: {word}");
+            // As a value: `"word"`, `word` alone, or without the SIG of signals.
+            let short = word.trim_start_matches("SIG");
+            let forms = [
+                format!("\"{word}\""),
+                format!("`{word}`"),
+                format!("\"{short}\""),
+            ];
+            let stands = |page: &&str| forms.iter().any(|form| page.contains(form));
+            assert!(
+                PAGES.iter().any(|page| stands(page)),
+                "{heading}, {key}: {word}"
+            );
         }
     }
 }

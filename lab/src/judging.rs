@@ -9,8 +9,9 @@
 use std::time::Duration;
 
 use faults::Fault;
-use serde::Deserialize;
+use schemars::JsonSchema;
 use serde::de::{Deserializer, Error as _};
+use serde::{Deserialize, Serialize};
 
 use crate::phase::Phase;
 use crate::verdict::Metric;
@@ -26,9 +27,11 @@ const SHARE: f64 = 0.5;
 const DIGITS: i32 = 2;
 
 /// A figure by the name it has in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Figure {
+pub enum Figure {
     /// Requests a second, in a closed loop.
     Rate,
     /// The server's processor time for each exchange.
@@ -46,7 +49,8 @@ pub(crate) enum Figure {
 }
 
 impl Figure {
-    fn metric(self) -> Metric {
+    /// What is compared by it.
+    pub fn metric(self) -> Metric {
         match self {
             Figure::Rate => Metric::RequestsPerSecond,
             Figure::Cpu => Metric::ServerCpuPerExchange,

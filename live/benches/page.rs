@@ -11,7 +11,7 @@ use std::net::TcpStream;
 use std::process::ExitCode;
 
 use live::Hub;
-use live::page::{End, Page, Title};
+use live::page::{End, Page, Place, Title};
 use measure::interval::{Interval, Phase};
 use measure::random::Random;
 use measure::tally::{Counted, StepTally};
@@ -35,10 +35,11 @@ fn main() -> ExitCode {
     let title = Title {
         text: "http://127.0.0.1:8080".to_owned(),
         steps: (0..STEPS).map(|n| format!("request number {n}")).collect(),
+        ..Title::default()
     };
     let mut hub = Hub::new();
-    let address = "127.0.0.1:0".parse().expect("an address");
-    let page = match Page::start(address, &title, hub.reader(), || ()) {
+    let place = Place::At("127.0.0.1:0".parse().expect("an address"));
+    let page = match Page::of_run(place, title, hub.reader(), || ()) {
         Ok(page) => page,
         Err(why) => {
             eprintln!("{why}");

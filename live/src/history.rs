@@ -11,7 +11,7 @@ use measure::tally::Counted;
 /// An hour of seconds.
 pub const POINTS_MAX: usize = 3600;
 /// So many cells of all distributions; with more, neighbours are joined, too. That's 32 MiB.
-const CELLS_MAX: usize = 2 << 20;
+pub(crate) const CELLS_MAX: usize = 2 << 20;
 
 /// What a piece of the measured window brought.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,7 +20,7 @@ pub struct Point {
     pub from_ns: u64,
     /// When it ends.
     pub until_ns: u64,
-    /// Requests that fell due; none in a closed loop.
+    /// Requests or heartbeats that fell due; none in a closed loop.
     pub offered: Option<u64>,
     /// Requests that were completed, or heartbeats that were answered.
     pub completed: u64,
@@ -30,40 +30,68 @@ pub struct Point {
     pub connected: u64,
     /// Their times.
     pub times: Sparse,
-    /// How late requests were sent.
-    pub lateness: Lateness,
+    /// How late requests or heartbeats were sent that were sent by a schedule.
+    pub lateness: Summary,
+    /// What happened to connections; nothing of a run.
+    pub turnover: Turnover,
 }
 
-/// How late requests were sent that were sent by a schedule. Without its distribution, which would
-/// take as much room as that of the response times.
+/// Times without their distribution, which would take as much room as that of the response times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lateness {
-    /// How many were sent; none in a closed loop.
-    pub sent: u64,
-    /// The sum of their lateness.
+pub struct Summary {
+    /// How many there are.
+    pub count: u64,
+    /// All together.
     pub sum_ns: u128,
     /// The longest.
     pub max_ns: u64,
 }
 
-impl Lateness {
-    fn of(histogram: &Histogram) -> Lateness {
-        Lateness {
-            sent: histogram.count(),
+impl Summary {
+    fn of(histogram: &Histogram) -> Summary {
+        Summary {
+            count: histogram.count(),
             sum_ns: histogram.sum(),
             max_ns: histogram.max(),
         }
     }
 
-    fn join(&mut self, next: Lateness) {
-        self.sent += next.sent;
+    fn join(&mut self, next: Summary) {
+        self.count += next.count;
         self.sum_ns += next.sum_ns;
         self.max_ns = self.max_ns.max(next.max_ns);
     }
 
-    /// The mean of it, in nanoseconds.
+    /// Their mean, in nanoseconds.
     pub fn mean_ns(&self) -> Option<f64> {
-        (self.sent > 0).then(|| self.sum_ns as f64 / self.sent as f64)
+        (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
+    }
+
+    /// The longest, in nanoseconds.
+    pub fn longest_ns(&self) -> Option<f64> {
+        (self.count > 0).then_some(self.max_ns as f64)
+    }
+}
+
+/// What happened to connections that are held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turnover {
+    /// How often one was opened, reconnects included.
+    pub opened: u64,
+    /// How often one was lost.
+    pub lost: u64,
+    /// How often a lost one was open again.
+    pub reconnects: u64,
+    /// From the start of an attempt until the connection could be used.
+    pub set_up: Summary,
+}
+
+impl Turnover {
+    fn join(&mut self, next: Turnover) {
+        self.opened += next.opened;
+        self.lost += next.lost;
+        self.reconnects += next.reconnects;
+        self.set_up.join(next.set_up);
     }
 }
 
@@ -73,7 +101,17 @@ pub trait Course: Additive {
     fn course(&self) -> (u64, u64, &Histogram);
 
     /// How late they were sent.
-    fn lateness(&self) -> Lateness;
+    fn lateness(&self) -> Summary;
+
+    /// How many of them an interval was to bring; none in a closed loop.
+    fn due(interval: &Interval<Self>) -> Option<u64> {
+        interval.offered
+    }
+
+    /// What happened to connections, where that has a course.
+    fn turnover(&self) -> Turnover {
+        Turnover::default()
+    }
 }
 
 impl Course for Counted {
@@ -81,8 +119,8 @@ impl Course for Counted {
         (self.completed, self.failed, &self.response)
     }
 
-    fn lateness(&self) -> Lateness {
-        Lateness::of(&self.lateness)
+    fn lateness(&self) -> Summary {
+        Summary::of(&self.lateness)
     }
 }
 
@@ -91,8 +129,22 @@ impl Course for hold::Counted {
         (self.counts.answered, self.counts.failed, &self.heartbeat)
     }
 
-    fn lateness(&self) -> Lateness {
-        Lateness::of(&self.lateness)
+    fn lateness(&self) -> Summary {
+        Summary::of(&self.lateness)
+    }
+
+    /// A heartbeat that is due is sent or skipped.
+    fn due(interval: &Interval<Self>) -> Option<u64> {
+        Some(interval.counted.sent + interval.counted.skipped)
+    }
+
+    fn turnover(&self) -> Turnover {
+        Turnover {
+            opened: self.counts.opened,
+            lost: self.counts.lost(),
+            reconnects: self.counts.reconnects,
+            set_up: Summary::of(&self.set_up),
+        }
     }
 }
 
@@ -102,12 +154,13 @@ impl Point {
         Point {
             from_ns: interval.from_ns,
             until_ns: interval.until_ns,
-            offered: interval.offered,
+            offered: C::due(interval),
             completed,
             failed,
             connected: interval.connected,
             times: Sparse::of(times),
             lateness: interval.counted.lateness(),
+            turnover: interval.counted.turnover(),
         }
     }
 
@@ -132,7 +185,17 @@ impl Point {
         self.connected = next.connected;
         self.times.merge(&next.times);
         self.lateness.join(next.lateness);
+        self.turnover.join(next.turnover);
     }
+}
+
+/// Shorter intervals say nothing of a rate: a window that somebody ends, or a count, ends with a
+/// part of a second, which belongs to the second before.
+const SLIVER_NS: u64 = 500_000_000;
+
+/// Whether what was counted from one time to another is no interval of its own.
+pub(crate) fn is_sliver(from_ns: u64, until_ns: u64) -> bool {
+    until_ns.saturating_sub(from_ns) < SLIVER_NS
 }
 
 /// All points so far.
@@ -141,6 +204,8 @@ pub struct History {
     points: Vec<Point>,
     /// How many seconds a point is long; the last one may still grow.
     each_s: u64,
+    /// How many cells their distributions have.
+    cells: usize,
 }
 
 impl History {
@@ -149,6 +214,7 @@ impl History {
         History {
             points: Vec::new(),
             each_s: 1,
+            cells: 0,
         }
     }
 
@@ -157,29 +223,35 @@ impl History {
         if interval.phase != Phase::Measure {
             return;
         }
-        let point = Point::of(interval);
-        let whole_ns = self.each_s * 1_000_000_000;
-        match self.points.last_mut() {
-            Some(last) if last.until_ns - last.from_ns < whole_ns && self.each_s > 1 => {
-                last.join(point);
-            }
-            _ => self.points.push(point),
-        }
-        let cells: usize = self.points.iter().map(|point| point.times.len()).sum();
-        if self.points.len() > POINTS_MAX || cells > CELLS_MAX {
+        self.put(Point::of(interval));
+        if self.points.len() > POINTS_MAX || self.cells > CELLS_MAX {
             self.halve();
         }
     }
 
     fn halve(&mut self) {
         self.each_s *= 2;
-        let points = std::mem::take(&mut self.points);
-        for point in points {
-            match self.points.last_mut() {
-                Some(last) if last.until_ns - last.from_ns < self.each_s * 1_000_000_000 => {
-                    last.join(point);
-                }
-                _ => self.points.push(point),
+        self.cells = 0;
+        for point in std::mem::take(&mut self.points) {
+            self.put(point);
+        }
+    }
+
+    /// Joins a point to the last one, if that isn't as long as it should be, or puts it behind.
+    fn put(&mut self, point: Point) {
+        let whole_ns = self.each_s * 1_000_000_000;
+        match self.points.last_mut() {
+            Some(last)
+                if is_sliver(point.from_ns, point.until_ns)
+                    || last.until_ns - last.from_ns < whole_ns && self.each_s > 1 =>
+            {
+                self.cells -= last.times.len();
+                last.join(point);
+                self.cells += last.times.len();
+            }
+            _ => {
+                self.cells += point.times.len();
+                self.points.push(point);
             }
         }
     }
@@ -231,6 +303,8 @@ mod tests {
             assert!(history.points().len() <= POINTS_MAX);
         }
         let points = history.points();
+        let cells = points.iter().map(|point| point.times.len()).sum::<usize>();
+        assert_eq!(history.cells, cells);
         assert!(points.len() > POINTS_MAX / 2 - 1, "{}", points.len());
         let mut at = 0;
         let mut all = Sparse::default();
@@ -241,7 +315,7 @@ mod tests {
         }
         assert_eq!(at, HOURS_S * 1_000_000_000);
         assert_eq!(all, Sparse::of(&whole));
-        let sent = points.iter().map(|point| point.lateness.sent).sum::<u64>();
+        let sent = points.iter().map(|point| point.lateness.count).sum::<u64>();
         assert_eq!(sent, whole.count());
         let late = points.iter().map(|point| point.lateness.max_ns).max();
         assert_eq!(late, Some(HOURS_S - 1 + (HOURS_S - 1) % 5));

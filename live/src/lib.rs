@@ -12,6 +12,7 @@ mod history;
 mod lines;
 mod mailbox;
 mod metrics;
+mod own;
 pub mod page;
 pub mod terminal;
 
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use measure::interval::{Additive, Interval};
 use measure::tally::Counted;
 
-pub use history::{Course, History, POINTS_MAX, Point};
+pub use history::{Course, History, POINTS_MAX, Point, Summary, Turnover};
 pub use lines::Lines;
 pub use mailbox::Reader;
 pub use metrics::{Labels, Metrics};

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -11,11 +11,20 @@ use std::thread;
 use std::time::Duration;
 
 use measure::interval::{Additive, LineStyle};
+use measure::time::{Time, sleep_until};
+use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
 
 use crate::Reader;
 
 /// How long a slow reader is waited for once the run is over.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long the reader of a FIFO is waited for, and how often it's looked whether it's there.
+const READER_WAIT: Duration = Duration::from_secs(3);
+const READER_POLL: Duration = Duration::from_millis(20);
+/// Who may read and write a new file, but for what the umask takes away.
+const MODE: Mode = Mode::from_raw_mode(0o666);
 
 /// A stream of lines. See the module.
 #[derive(Debug)]
@@ -101,6 +110,24 @@ impl Lines {
 fn open(path: Option<&Path>) -> io::Result<File> {
     match path {
         None => Ok(io::stdout().as_fd().try_clone_to_owned()?.into()),
-        Some(path) => File::create(path),
+        Some(path) => {
+            // Opening a FIFO that nobody reads would wait for a reader, deaf to Ctrl-C.
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
+            let opened = retry(|| rustix::fs::open(path, flags | OFlags::NONBLOCK, MODE))?;
+            fcntl_setfl(&opened, fcntl_getfl(&opened)? - OFlags::NONBLOCK)?;
+            Ok(opened.into())
+        }
+    }
+}
+
+/// Tries again for a moment where nobody reads a FIFO yet: its reader may be about to start.
+fn retry(open: impl Fn() -> Result<OwnedFd, Errno>) -> io::Result<OwnedFd> {
+    let until = Time::now() + READER_WAIT;
+    loop {
+        match open() {
+            Err(Errno::NXIO) if Time::now() < until => sleep_until(Time::now() + READER_POLL),
+            Err(Errno::NXIO) => return Err(io::Error::other("nobody reads it")),
+            opened => return Ok(opened?),
+        }
     }
 }

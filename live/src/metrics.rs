@@ -16,7 +16,8 @@ use measure::hold;
 use measure::interval::{Interval, Phase};
 use measure::time::{Time, sleep_until};
 use server::{
-    Address, Config, Context, EngineChoice, Reply, Request, Response, Running, Service, Stop, start,
+    Address, Config, Context, EngineChoice, Reply, Request, Response, Running, Service, Stop,
+    Timeouts, start,
 };
 
 use crate::Reader;
@@ -25,6 +26,10 @@ use families::Shown;
 /// How long a last scrape is waited for at most.
 const LINGER_MAX: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
+/// One that doesn't take what it asked for holds up the end for so long.
+const DRAIN: Duration = Duration::from_millis(500);
+/// So many of the last times between scrapes are known.
+const GAPS: usize = 4;
 
 /// What every sample says of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,29 +54,35 @@ impl Metrics {
     /// # Errors
     /// Where it can't listen there, or no thread can be had: why, and what to do.
     pub fn start(address: SocketAddr, labels: Labels, reader: Reader) -> Result<Metrics, String> {
-        Metrics::of(address, labels, reader)
+        Metrics::of(address, labels, None, reader)
     }
 
-    /// The same of a hold.
+    /// The same of a hold of so many connections.
     ///
     /// # Errors
     /// Those of [`Metrics::start`].
     pub fn of_hold(
         address: SocketAddr,
         labels: Labels,
+        asked: u32,
         reader: Reader<hold::Counted>,
     ) -> Result<Metrics, String> {
-        Metrics::of(address, labels, reader)
+        Metrics::of(address, labels, Some(asked), reader)
     }
 
     fn of<C: Shown>(
         address: SocketAddr,
         labels: Labels,
+        asked: Option<u32>,
         reader: Reader<C>,
     ) -> Result<Metrics, String> {
-        let board = Arc::new(Board::<C>::new(labels));
+        let board = Arc::new(Board::<C>::new(labels, asked));
         let config = Config {
             engine: EngineChoice::Epoll,
+            timeouts: Timeouts {
+                drain: DRAIN,
+                ..Timeouts::default()
+            },
             ..Config::new(Address::Tcp(address))
         };
         let shown = Arc::clone(&board);
@@ -91,8 +102,8 @@ impl Metrics {
     }
 
     /// The run is over, and nothing more comes. If it was scraped before, waits until that has
-    /// happened once more, for as long as it took between the last scrapes and half of that, a
-    /// minute at most, or until `is_enough`.
+    /// happened once more, for as long as it took at most between the last scrapes and half of
+    /// that, a minute at most, or until `is_enough`.
     pub fn linger(self, is_enough: impl Fn() -> bool) {
         let until = Time::now() + self.scrapes.patience();
         while Time::now() < until && !self.scrapes.has_shown_the_end() && !is_enough() {
@@ -114,6 +125,8 @@ struct Board<C> {
 #[derive(Default)]
 struct Sums<C> {
     counted: C,
+    /// Connections that are to be held.
+    asked: Option<u32>,
     offered: Option<u64>,
     connected: u64,
     seconds: f64,
@@ -122,10 +135,14 @@ struct Sums<C> {
 }
 
 impl<C: Shown> Board<C> {
-    fn new(labels: Labels) -> Board<C> {
+    fn new(labels: Labels, asked: Option<u32>) -> Board<C> {
+        let sums = Sums {
+            asked,
+            ..Sums::default()
+        };
         Board {
             labels,
-            sums: Mutex::default(),
+            sums: Mutex::new(sums),
             scrapes: Arc::default(),
         }
     }
@@ -156,7 +173,9 @@ struct Scrapes(Mutex<Times>);
 #[derive(Default)]
 struct Times {
     last: Option<Time>,
-    apart: Duration,
+    /// How far apart the last ones came: several may come in turns.
+    apart: [Duration; GAPS],
+    scrapes: usize,
     has_shown_the_end: bool,
 }
 
@@ -169,7 +188,9 @@ impl Scrapes {
     fn scraped(&self, now: Time, is_whole: bool) {
         let mut times = self.times();
         if let Some(last) = times.last {
-            times.apart = now - last;
+            let place = times.scrapes % GAPS;
+            times.apart[place] = now - last;
+            times.scrapes += 1;
         }
         times.last = Some(now);
         times.has_shown_the_end |= is_whole;
@@ -182,10 +203,11 @@ impl Scrapes {
     /// How long another scrape is waited for: nobody who never came is.
     fn patience(&self) -> Duration {
         let times = self.times();
+        let apart = times.apart.iter().copied().max().unwrap_or_default();
         match times.last {
             None => Duration::ZERO,
-            Some(_) if times.apart.is_zero() => LINGER_MAX,
-            Some(_) => (times.apart * 3 / 2).min(LINGER_MAX),
+            Some(_) if apart.is_zero() => LINGER_MAX,
+            Some(_) => (apart * 3 / 2).min(LINGER_MAX),
         }
     }
 }

@@ -36,6 +36,10 @@ pub use run::RunBody;
 /// How often keys are looked at, and the screen is drawn anew if there's something new.
 const FRAME: Duration = Duration::from_millis(200);
 
+/// How long the thread that draws is waited for, and how often it's looked whether it has ended.
+const LEAVE_MAX: Duration = Duration::from_secs(2);
+const LEAVE_POLL: Duration = Duration::from_millis(10);
+
 /// The exit code of a program that SIGINT ends.
 const INTERRUPTED: i32 = 130;
 
@@ -124,9 +128,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Drop for Screen {
     fn drop(&mut self) {
         drop(self.over.take());
-        if let Some(thread) = self.thread.take() {
+        let Some(thread) = self.thread.take() else {
+            return;
+        };
+        // A terminal that nobody reads takes nothing more, and holds up what is to be written
+        // elsewhere for no longer than this.
+        let until = Time::now() + LEAVE_MAX;
+        while !thread.is_finished() && Time::now() < until {
+            sleep_until(Time::now() + LEAVE_POLL);
+        }
+        match thread.is_finished() {
             // One that panicked has given the terminal back, too.
-            drop(thread.join());
+            true => drop(thread.join()),
+            // Nothing more can be written there, but its modes can be what they were.
+            false => drop(disable_raw_mode()),
         }
     }
 }
@@ -262,7 +277,7 @@ impl Head {
     fn lines(&self) -> [Line<'_>; 3] {
         let hint = match self.is_ending {
             true => "ending",
-            false => "q ends it and reports",
+            false => "q: stop and report",
         };
         [
             Line::styled(&*self.title, Style::new().add_modifier(Modifier::BOLD)),

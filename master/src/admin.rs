@@ -35,8 +35,9 @@ impl Service for Admin {
                     .into()
             }
             b"/metrics" => {
-                let metrics = shown.metrics().into_bytes();
-                Response::of("text/plain; version=0.0.4", metrics).into()
+                let accepts = request.field("accept").unwrap_or_default();
+                let (media, bytes) = shown.metrics(accepts);
+                Response::of(media, bytes).into()
             }
             _ => Response::sentence(404, "there is /health and /metrics\n").into(),
         }

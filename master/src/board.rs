@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::channel::Counts;
-use crate::figures::Sums;
+use exposition::{Family, encode, wants_native};
+
+use crate::channel::{Channel, Counts, Message};
+use crate::figures::{Said, Sums, Wanted};
 use crate::roster::{Id, Standing};
 use crate::shared::Shared;
 
@@ -21,6 +23,7 @@ pub(crate) struct Shown {
     /// What workers have counted that are gone.
     pub(crate) gone: Counts,
     gone_figures: Sums,
+    wanted: Wanted,
 }
 
 /// One worker.
@@ -33,6 +36,7 @@ pub(crate) struct Row {
     pub(crate) silent: bool,
     pub(crate) counts: Counts,
     pub(crate) figures: Figures,
+    pub(crate) channel: Arc<Channel>,
 }
 
 /// What a worker counts beside the server.
@@ -40,19 +44,19 @@ pub(crate) struct Row {
 pub(crate) struct Figures {
     pub(crate) memory: Shared,
     /// What was read last: one that is killed while it writes leaves nothing better.
-    last: String,
+    last: Said,
 }
 
 impl Figures {
     pub(crate) fn of(memory: Shared) -> Figures {
-        let last = String::new();
+        let last = Said::default();
         Figures { memory, last }
     }
 
-    fn text(&mut self) -> &str {
+    fn said(&mut self) -> &Said {
         let read = self.memory.read();
-        if let Some(text) = read.and_then(|text| String::from_utf8(text).ok()) {
-            self.last = text;
+        if let Some(said) = read.and_then(|bytes| Said::read(&bytes)) {
+            self.last = said;
         }
         &self.last
     }
@@ -66,10 +70,27 @@ impl Board {
 }
 
 impl Shown {
+    /// A worker was started.
+    pub(crate) fn enter(&mut self, id: Id, row: Row) {
+        if self.wanted > Wanted::Nothing {
+            row.channel.say(Message::Wanted(self.wanted));
+        }
+        self.workers.insert(id, row);
+    }
+
+    /// Somebody wants what workers count: they're told, if nobody has wanted as much before.
+    fn want(&mut self, wanted: Wanted) {
+        if wanted > self.wanted {
+            self.wanted = wanted;
+            let rows = self.workers.values();
+            rows.for_each(|row| row.channel.say(Message::Wanted(wanted)));
+        }
+    }
+
     /// A worker is gone. What it has counted stays.
     pub(crate) fn leave(&mut self, id: Id) {
         if let Some(mut row) = self.workers.remove(&id) {
-            self.gone_figures.add(row.figures.text(), true);
+            self.gone_figures.add(row.figures.said(), true);
             self.gone.requests += row.counts.requests;
             self.gone.accepted += row.counts.accepted;
             self.gone.panics += row.counts.panics;
@@ -123,12 +144,23 @@ impl Shown {
         text
     }
 
-    /// For `/metrics`, in the text format of Prometheus.
-    pub(crate) fn metrics(&mut self) -> String {
+    /// For `/metrics`, in the format that somebody wants who sends this in `Accept`, and its media
+    /// type.
+    pub(crate) fn metrics(&mut self, accept: &[u8]) -> (&'static str, Vec<u8>) {
+        let native = wants_native(accept);
+        self.want(if native { Wanted::Native } else { Wanted::Text });
         let mut figures = self.gone_figures.clone();
         for row in self.workers.values_mut() {
-            figures.add(row.figures.text(), false);
+            figures.add(row.figures.said(), false);
         }
+        // Both formats are families one after the other.
+        let (media, mut bytes) = encode(&self.families(), accept);
+        bytes.extend(encode(figures.families(native), accept).1);
+        (media, bytes)
+    }
+
+    /// What the master knows by itself.
+    fn families(&self) -> Vec<Family> {
         let mut all = self.gone;
         for row in self.workers.values() {
             all.requests += row.counts.requests;
@@ -137,68 +169,92 @@ impl Shown {
             all.panics += row.counts.panics;
         }
         let standing = &self.standing;
-        let mut text = String::new();
-        let mut tell = |name: &str, kind: &str, help: &str, value: u64| {
-            let _ = writeln!(text, "# HELP ringside_{name} {help}");
-            let _ = writeln!(
-                text,
-                "# TYPE ringside_{name} {kind}\nringside_{name} {value}"
-            );
-        };
-        let places = standing.places as u64;
-        let help = "Workers that there should be.";
-        tell("processes", "gauge", help, places);
-        let (serving, help) = (standing.serving as u64, "Workers that serve.");
-        tell("processes_serving", "gauge", help, serving);
-        let silent = standing.silent as u64;
-        let help = "Workers that give no sign of life.";
-        tell("processes_silent", "gauge", help, silent);
-        let ending = standing.ending as u64;
-        tell("processes_ending", "gauge", "Workers that end.", ending);
-        let help = "Workers that died and were replaced, and attempts to start one that failed.";
-        tell("restarts_total", "counter", help, standing.restarts);
-        let help = "Workers that were killed since they gave no sign of life.";
-        tell("silent_kills_total", "counter", help, standing.silent_kills);
-        let help = "Reloads that took over.";
-        tell("reloads_total", "counter", help, standing.reloads);
-        let help = "Reloads that were given up.";
-        tell(
-            "reloads_failed_total",
-            "counter",
-            help,
-            standing.failed_reloads,
-        );
-        let help = "Requests whose head was read.";
-        tell("requests_total", "counter", help, all.requests);
-        tell(
-            "connections_total",
-            "counter",
-            "Connections accepted.",
-            all.accepted,
-        );
-        tell(
-            "connections_open",
-            "gauge",
-            "Connections that are open.",
-            all.open,
-        );
-        tell(
-            "panics_total",
-            "counter",
-            "Handlers that panicked.",
-            all.panics,
-        );
-        text.push_str(&figures.text());
-        text
+        let gauges = [
+            (
+                "ringside_processes",
+                "Workers that there should be.",
+                standing.places as u64,
+            ),
+            (
+                "ringside_processes_serving",
+                "Workers that serve.",
+                standing.serving as u64,
+            ),
+            (
+                "ringside_processes_silent",
+                "Workers that give no sign of life.",
+                standing.silent as u64,
+            ),
+            (
+                "ringside_processes_ending",
+                "Workers that end.",
+                standing.ending as u64,
+            ),
+            (
+                "ringside_connections_open",
+                "Connections that are open.",
+                all.open,
+            ),
+        ];
+        let of_gauges =
+            gauges.map(|(name, help, value)| Family::gauges(name, help, [(Vec::new(), value)]));
+        let counters = self.counters(&all);
+        let of_counters =
+            counters.map(|(name, help, value)| Family::counters(name, help, [(Vec::new(), value)]));
+        of_gauges.into_iter().chain(of_counters).collect()
+    }
+
+    /// What only grows; `all`: what workers have counted.
+    fn counters(&self, all: &Counts) -> [(&'static str, &'static str, u64); 7] {
+        let standing = &self.standing;
+        [
+            (
+                "ringside_restarts_total",
+                "Workers that died and were replaced, and attempts to start one that failed.",
+                standing.restarts,
+            ),
+            (
+                "ringside_silent_kills_total",
+                "Workers that were killed since they gave no sign of life.",
+                standing.silent_kills,
+            ),
+            (
+                "ringside_reloads_total",
+                "Reloads that took over.",
+                standing.reloads,
+            ),
+            (
+                "ringside_reloads_failed_total",
+                "Reloads that were given up.",
+                standing.failed_reloads,
+            ),
+            (
+                "ringside_requests_total",
+                "Requests whose head was read.",
+                all.requests,
+            ),
+            (
+                "ringside_connections_total",
+                "Connections accepted.",
+                all.accepted,
+            ),
+            (
+                "ringside_panics_total",
+                "Handlers that panicked.",
+                all.panics,
+            ),
+        ]
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::channel::Heard;
+    use crate::figures::handed_over;
 
-    #[test]
-    fn what_workers_counted_stays_when_they_are_gone() {
+    /// Two workers, and what each is told.
+    fn two_workers() -> (Shown, Vec<Channel>) {
         let mut shown = Shown::default();
         let counts = Counts {
             requests: 5,
@@ -206,7 +262,10 @@ mod tests {
             open: 1,
             panics: 0,
         };
+        let mut told = Vec::new();
         for id in [1, 2] {
+            let (channel, theirs) = Channel::pair().expect("a pair");
+            told.push(theirs);
             let row = Row {
                 place: id as usize - 1,
                 pid: 100,
@@ -215,31 +274,72 @@ mod tests {
                 silent: false,
                 counts,
                 figures: Figures::of(Shared::create().expect("memory")),
+                channel: Arc::new(channel),
             };
-            let text = b"# TYPE hits_total counter\nhits_total 2\n# TYPE held gauge\nheld 3\n";
-            row.figures.memory.write(text).expect("memory");
-            shown.workers.insert(Id(id), row);
+            let bytes = handed_over(Wanted::Nothing, |_| {
+                vec![
+                    Family::counters("hits_total", "Hits.", [(Vec::new(), 2)]),
+                    Family::gauges("held", "What is held.", [(Vec::new(), 3)]),
+                ]
+            });
+            row.figures.memory.write(&bytes).expect("memory");
+            shown.enter(Id(id), row);
         }
-        let said = shown.metrics();
-        assert!(
-            said.contains("\nhits_total 4\n# TYPE held gauge\nheld 6\n"),
-            "{said}"
-        );
-        assert!(shown.metrics().contains("\nringside_requests_total 10\n"));
+        (shown, told)
+    }
+
+    #[track_caller]
+    fn says(shown: &mut Shown, lines: &[&str]) {
+        let (media, bytes) = shown.metrics(b"");
+        assert!(media.starts_with("text/plain; version=0.0.4"), "{media}");
+        let said = String::from_utf8(bytes).expect("a text");
+        for line in lines {
+            assert!(said.lines().any(|one| one == *line), "{line} in\n{said}");
+        }
+    }
+
+    #[test]
+    fn what_workers_counted_stays_when_they_are_gone() {
+        let (mut shown, _told) = two_workers();
+        says(&mut shown, &["hits_total 4", "held 6", "# TYPE held gauge"]);
+        says(&mut shown, &["ringside_requests_total 10"]);
         shown.leave(Id(1));
-        let metrics = shown.metrics();
-        assert!(
-            metrics.contains("\nringside_requests_total 10\n"),
-            "{metrics}"
-        );
-        assert!(
-            metrics.contains("\nringside_connections_open 1\n"),
-            "{metrics}"
-        );
-        assert!(
-            metrics.contains("\nhits_total 4\n# TYPE held gauge\nheld 3\n"),
-            "{metrics}"
-        );
+        says(&mut shown, &["hits_total 4", "held 3"]);
+        let of_master = ["ringside_requests_total 10", "ringside_connections_open 1"];
+        says(&mut shown, &of_master);
+    }
+
+    #[test]
+    fn workers_are_told_once_how_their_figures_are_wanted_and_new_ones_at_once() {
+        const NATIVE: &[u8] = b"application/vnd.google.protobuf;encoding=delimited";
+        let (mut shown, told) = two_workers();
+        let hears = |at: usize, wanted| {
+            let message = Heard::Said(Message::Wanted(wanted));
+            assert_eq!(
+                (told[at].hear(), told[at].hear()),
+                (message, Heard::Nothing)
+            );
+        };
+        assert_eq!(told[0].hear(), Heard::Nothing);
+        shown.metrics(b"");
+        shown.metrics(b"");
+        hears(0, Wanted::Text);
+        let (media, bytes) = shown.metrics(NATIVE);
+        assert!(media.starts_with("application/vnd.google.protobuf"));
+        let families = exposition::unpack(&bytes).expect("families");
+        let names = families.iter().map(|family| &*family.name);
+        let names: Vec<_> = names
+            .skip_while(|name| name.starts_with("ringside_"))
+            .collect();
+        assert_eq!(names, ["hits_total", "held"]);
+        hears(0, Wanted::Native);
+        shown.metrics(b"");
+        assert_eq!(told[0].hear(), Heard::Nothing);
+        let row = shown.workers.remove(&Id(2)).expect("it was there");
+        assert_eq!(told[1].hear(), Heard::Said(Message::Wanted(Wanted::Text)));
+        assert_eq!(told[1].hear(), Heard::Said(Message::Wanted(Wanted::Native)));
+        shown.enter(Id(3), row);
+        hears(1, Wanted::Native);
     }
 
     #[test]

@@ -11,6 +11,8 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
 };
 
+use crate::figures::Wanted;
+
 /// A packet is no longer.
 const BYTES_MAX: usize = 512;
 
@@ -27,6 +29,8 @@ pub(crate) enum Message {
     Alive,
     /// By a worker: what it has counted.
     Counts(Counts),
+    /// To a worker: how somebody wants what it counts beside the server.
+    Wanted(Wanted),
     /// To a worker: others accept on its socket, it's to end when its clients have been served.
     Retire,
     /// To a worker: it's to end now, but for what's under way.
@@ -59,6 +63,9 @@ impl Message {
             Message::Alive => "alive".into(),
             Message::Retire => "retire".into(),
             Message::Stop => "stop".into(),
+            Message::Wanted(Wanted::Nothing) => "wanted".into(),
+            Message::Wanted(Wanted::Text) => "wanted text".into(),
+            Message::Wanted(Wanted::Native) => "wanted native".into(),
             Message::Counts(counts) => format!(
                 "counts {} {} {} {}",
                 counts.requests, counts.accepted, counts.open, counts.panics
@@ -74,6 +81,12 @@ impl Message {
             "alive" => Some(Message::Alive),
             "retire" => Some(Message::Retire),
             "stop" => Some(Message::Stop),
+            "wanted" => match words.next() {
+                None => Some(Message::Wanted(Wanted::Nothing)),
+                Some("text") => Some(Message::Wanted(Wanted::Text)),
+                Some("native") => Some(Message::Wanted(Wanted::Native)),
+                Some(_) => None,
+            },
             "counts" => {
                 let mut number = || words.next()?.parse().ok();
                 Some(Message::Counts(Counts {
@@ -154,6 +167,7 @@ mod tests {
             Message::Ready,
             Message::Alive,
             Message::Counts(counts),
+            Message::Wanted(Wanted::Native),
             Message::Retire,
             Message::Stop,
         ] {
@@ -162,6 +176,8 @@ mod tests {
         assert_eq!(other.hear(), Heard::Said(Message::Ready));
         assert_eq!(other.hear(), Heard::Said(Message::Alive));
         assert_eq!(other.hear(), Heard::Said(Message::Counts(counts)));
+        let wanted = Message::Wanted(Wanted::Native);
+        assert_eq!(other.hear(), Heard::Said(wanted));
         assert_eq!(other.hear(), Heard::Said(Message::Retire));
         drop(one);
         assert_eq!(other.hear(), Heard::Said(Message::Stop));
@@ -176,6 +192,7 @@ mod tests {
             "counts",
             "counts 1 2 3",
             "counts 1 2 3 x",
+            "wanted more",
             "sing",
             "\u{7}",
         ] {

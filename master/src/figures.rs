@@ -1,151 +1,159 @@
-//! Adds up what workers count beside the server, in the text format of Prometheus: lines of the
-//! same name and labels are one. Of a gauge behind a comment `# LEAST NAME` it's the least of what
-//! they say.
+//! What workers count beside the server: how a worker hands it to its master, and the sum of it.
 
-use std::collections::HashMap;
-use std::fmt::Write;
+use exposition::{Family, Total, pack, unpack};
 
-/// What several texts say together.
+/// How anybody has wanted what is counted so far: more than before, never less.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wanted {
+    /// Nobody has asked for it.
+    #[default]
+    Nothing,
+    /// Somebody has, for the text format.
+    Text,
+    /// Somebody has, for native histograms: they have what is counted from then on.
+    Native,
+}
+
+/// The length of the first part, before both.
+const HEAD_BYTES: usize = 8;
+
+/// What a worker says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Said {
+    /// For the text format.
+    plain: Vec<Family<String>>,
+    /// For native histograms; nothing as long as the worker doesn't know that they're wanted.
+    native: Vec<Family<String>>,
+}
+
+/// What several workers say together.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sums(Vec<Family>);
+pub(crate) struct Sums {
+    plain: Total,
+    native: Total,
+}
 
-/// The lines below one `# TYPE`.
-#[derive(Clone, Debug)]
-struct Family {
-    head: String,
-    /// What it is, as the line that says so.
-    help: Option<String>,
-    least: bool,
-    /// Names with labels, and values, in the order in which they came.
-    lines: Vec<(String, f64)>,
-    places: HashMap<String, usize>,
+/// What `figures` says, in the form in which a worker hands it over.
+pub(crate) fn handed_over(wanted: Wanted, figures: impl Fn(Wanted) -> Vec<Family>) -> Vec<u8> {
+    let plain = pack(&figures(wanted.min(Wanted::Text)));
+    let mut bytes = (plain.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(plain);
+    if wanted == Wanted::Native {
+        bytes.extend(pack(&figures(Wanted::Native)));
+    }
+    bytes
+}
+
+impl Said {
+    /// What was [`handed_over`]; none where that can't be read.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Said> {
+        let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
+        let length = usize::try_from(u64::from_le_bytes(*head)).ok()?;
+        let (plain, native) = rest.split_at_checked(length)?;
+        Some(Said {
+            plain: unpack(plain).ok()?,
+            native: unpack(native).ok()?,
+        })
+    }
+
+    /// What there is of it for native histograms. Until the worker knows that they're wanted, its
+    /// others say something else.
+    fn native(&self) -> impl Iterator<Item = &Family<String>> {
+        let (families, is_told) = match self.native.is_empty() {
+            true => (&self.plain, false),
+            false => (&self.native, true),
+        };
+        let families = families.iter();
+        families.filter(move |family| is_told || !family.is_classic_alone())
+    }
 }
 
 impl Sums {
-    /// Adds a text. Of a worker that is gone, what goes up and down says nothing any more.
-    pub(crate) fn add(&mut self, text: &str, gone: bool) {
-        let (mut at, mut least, mut help) = (None, None, None);
-        for line in text.lines() {
-            if let Some(name) = line.strip_prefix("# LEAST ") {
-                least = Some(name);
-            } else if let Some(said) = line.strip_prefix("# HELP ") {
-                help = said.split_once(' ').map(|(name, _)| (name, line));
-            } else if let Some(family) = line.strip_prefix("# TYPE ") {
-                let name = family.split(' ').next();
-                let takes_least = least.is_some() && name == least;
-                let help = help
-                    .filter(|(of, _)| Some(*of) == name)
-                    .map(|(_, line)| line);
-                at = (!gone || !line.ends_with(" gauge"))
-                    .then(|| self.family((line, help), takes_least));
-            } else if let (Some(at), Some((name, value))) = (at, value_of(line)) {
-                self.0[at].add(name, value);
-            }
-        }
+    /// Adds what a worker says. Of one that is gone, what goes up and down says nothing any more.
+    pub(crate) fn add(&mut self, said: &Said, is_gone: bool) {
+        self.plain.add(&said.plain, is_gone);
+        self.native.add(said.native(), is_gone);
     }
 
-    /// All of it.
-    pub(crate) fn text(&self) -> String {
-        let mut text = String::new();
-        for family in &self.0 {
-            for line in family.help.iter().chain([&family.head]) {
-                // A text takes whatever is written to it.
-                let _ = writeln!(text, "{line}");
-            }
-            for (name, value) in &family.lines {
-                let _ = writeln!(text, "{name} {value}");
-            }
-        }
-        text
+    /// All of it, for native histograms or for the text format.
+    pub(crate) fn families(&self, native: bool) -> &[Family<String>] {
+        let total = if native { &self.native } else { &self.plain };
+        total.families()
     }
-
-    fn family(&mut self, (head, help): (&str, Option<&str>), least: bool) -> usize {
-        let known = self.0.iter().position(|family| family.head == head);
-        known.unwrap_or_else(|| {
-            self.0.push(Family {
-                head: head.to_owned(),
-                help: help.map(str::to_owned),
-                least,
-                lines: Vec::new(),
-                places: HashMap::new(),
-            });
-            self.0.len() - 1
-        })
-    }
-}
-
-impl Family {
-    fn add(&mut self, name: &str, value: f64) {
-        match self.places.get(name) {
-            Some(&place) => {
-                let line = &mut self.lines[place].1;
-                *line = match self.least {
-                    true => line.min(value),
-                    false => *line + value,
-                };
-            }
-            None => {
-                self.places.insert(name.to_owned(), self.lines.len());
-                self.lines.push((name.to_owned(), value));
-            }
-        }
-    }
-}
-
-/// A line's name with its labels, which may have spaces, and its value.
-fn value_of(line: &str) -> Option<(&str, f64)> {
-    let (name, value) = line.rsplit_once(' ')?;
-    let value = value.parse().ok().filter(|value: &f64| value.is_finite())?;
-    (!line.starts_with('#')).then_some((name, value))
 }
 
 #[cfg(test)]
 mod tests {
+    use exposition::{Times, text};
+    use measure::histogram::Histogram;
+
     use super::*;
 
-    #[test]
-    fn lines_of_one_name_are_added_and_new_ones_stay_with_their_kind() {
-        let mut sums = Sums::default();
-        let gone = "# TYPE a_total counter\na_total{route=\"x y\"} 3\n\
-                    # TYPE b gauge\nb 7\n# TYPE c histogram\nc_sum 0.5\n";
-        sums.add(gone, true);
-        let here = "# HELP nothing\n# HELP b What is held.\n\
-                    # TYPE a_total counter\na_total{route=\"x y\"} 1\n\
-                    a_total{route=\"z\"} 2\n\
-                    # HELP b What is held.\n# TYPE b gauge\nb 4\nno number\nnan NaN\n\
-                    # TYPE c histogram\nc_sum 0.25\n";
-        sums.add(here, false);
-        sums.add(here, false);
-        assert_eq!(
-            sums.text(),
-            "# TYPE a_total counter\na_total{route=\"x y\"} 5\na_total{route=\"z\"} 4\n\
-             # TYPE c histogram\nc_sum 1\n# HELP b What is held.\n\
-             # TYPE b gauge\nb 8\n"
-        );
-    }
-
-    #[test]
-    fn of_a_gauge_that_says_so_the_least_is_taken() {
-        let mut sums = Sums::default();
-        let text = |up: u8| {
-            format!("# LEAST up\n# TYPE up gauge\nup{{a=\"b\"}} {up}\n# TYPE b gauge\nb {up}\n")
-        };
-        for up in [1, 0, 1] {
-            sums.add(&text(up), false);
+    /// A worker that has counted so much, and times once somebody wants them natively.
+    fn worker(hits: u64, lengths_ns: &[u64]) -> impl Fn(Wanted) -> Vec<Family> {
+        let mut histogram = Histogram::new();
+        lengths_ns.iter().for_each(|ns| histogram.record(*ns));
+        let fine = Times::within(&histogram, &[0.5, 1.0]);
+        let mut coarse = Times::none(&[0.5, 1.0]);
+        (coarse.count, coarse.sum_s) = (hits, 0.25 * hits as f64);
+        coarse.classic.iter_mut().for_each(|(_, n)| *n = hits);
+        move |wanted| {
+            let times = match wanted {
+                Wanted::Native => fine.clone(),
+                _ => coarse.clone(),
+            };
+            vec![
+                Family::counters("hits_total", "Hits.", [(Vec::new(), hits)]),
+                Family::gauges("held", "What is held.", [(Vec::new(), 3)]),
+                Family::histograms("c_seconds", "Times.", vec![(Vec::new(), times)]),
+            ]
         }
-        sums.add(&text(0), true);
-        let expected = "# TYPE up gauge\nup{a=\"b\"} 0\n# TYPE b gauge\nb 2\n";
-        assert_eq!(sums.text(), expected);
-        let mut sums = Sums::default();
-        sums.add(&text(0), true);
-        sums.add(&text(1), false);
-        assert!(sums.text().starts_with("# TYPE up gauge\nup{a=\"b\"} 1\n"));
+    }
+
+    fn said(wanted: Wanted, figures: impl Fn(Wanted) -> Vec<Family>) -> Said {
+        Said::read(&handed_over(wanted, figures)).expect("it was handed over")
     }
 
     #[test]
-    fn what_is_no_text_of_figures_adds_nothing() {
+    fn texts_and_native_histograms_are_added_up_apart() {
         let mut sums = Sums::default();
-        sums.add("a 1\n\n# TYPE\nb 2\n# TYPE c counter\n{} x\n 1 2 \n", false);
-        assert_eq!(sums.text(), "# TYPE c counter\n");
+        sums.add(&said(Wanted::Native, worker(5, &[1_000, 0])), true);
+        sums.add(&said(Wanted::Native, worker(7, &[2_000_000])), false);
+        let plain = text(sums.families(false));
+        for line in [
+            "hits_total 12",
+            "held 3",
+            "c_seconds_count 12",
+            "c_seconds_sum 3",
+        ] {
+            assert!(plain.lines().any(|one| one == line), "{line} in\n{plain}");
+        }
+        let native = text(sums.families(true));
+        for line in ["hits_total 12", "held 3", "c_seconds_count 3"] {
+            assert!(native.lines().any(|one| one == line), "{line} in\n{native}");
+        }
+    }
+
+    #[test]
+    fn who_does_not_know_yet_what_is_wanted_is_missing_in_native_histograms_alone() {
+        let mut sums = Sums::default();
+        sums.add(&said(Wanted::Text, worker(5, &[1_000])), false);
+        sums.add(&said(Wanted::Native, worker(7, &[1_000, 2_000])), false);
+        let native = text(sums.families(true));
+        for line in ["hits_total 12", "held 6", "c_seconds_count 2"] {
+            assert!(native.lines().any(|one| one == line), "{line} in\n{native}");
+        }
+        let plain = text(sums.families(false));
+        assert!(plain.contains("\nc_seconds_count 12\n"), "{plain}");
+    }
+
+    #[test]
+    fn what_is_cut_off_says_nothing() {
+        let whole = handed_over(Wanted::Nothing, worker(5, &[]));
+        assert!(Said::read(&whole).is_some());
+        for end in 0..whole.len() {
+            assert_eq!(Said::read(&whole[..end]), None, "{end}");
+        }
+        assert_eq!(Said::read(&[0xff; 64]), None);
     }
 }

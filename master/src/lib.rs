@@ -78,6 +78,7 @@ mod sockets;
 mod voice;
 mod worker;
 
+pub use figures::Wanted;
 pub use role::{Role, role};
 pub use running::{run, run_with};
 pub use settings::{Error, Settings};

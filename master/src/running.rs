@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::{Child, ExitStatus};
+use std::sync::Arc;
 
 use measure::time::Time;
 use nix::sys::signal::{SigSet, Signal};
@@ -137,7 +138,7 @@ struct Successor {
 /// A worker process.
 struct Member {
     child: Child,
-    channel: Channel,
+    channel: Arc<Channel>,
     /// Its side of the channel is closed: it's about to end.
     silent: bool,
     /// The number of the socket that it accepts on.
@@ -194,7 +195,7 @@ impl Master<'_> {
         let mut ears = vec![PollFd::from_borrowed_fd(signals, PollFlags::IN)];
         // What is closed would wake this at once, over and over.
         let members = self.members.values().filter(|member| !member.silent);
-        let members = members.map(|member| &member.channel);
+        let members = members.map(|member| &*member.channel);
         let successor = self.successor.iter().map(|one| &one.channel);
         ears.extend(
             members
@@ -347,7 +348,7 @@ impl Master<'_> {
                         row.counts = counts;
                     }
                 }
-                Message::Retire | Message::Stop => {}
+                Message::Retire | Message::Stop | Message::Wanted(_) => {}
             }
         }
     }
@@ -466,6 +467,7 @@ impl Master<'_> {
         };
         match started {
             Ok((child, channel, memory)) => {
+                let channel = Arc::new(channel);
                 let row = Row {
                     place,
                     pid: child.id(),
@@ -474,8 +476,9 @@ impl Master<'_> {
                     silent: false,
                     counts: Default::default(),
                     figures: Figures::of(memory),
+                    channel: Arc::clone(&channel),
                 };
-                self.board.shown().workers.insert(id, row);
+                self.board.shown().enter(id, row);
                 let socket = self.sockets.number(place);
                 let member = Member {
                     child,

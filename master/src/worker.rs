@@ -2,15 +2,17 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use exposition::Family;
 use measure::time::Time;
 use ringside_server::{EngineChoice, Listening, LiveCounts, Signal, Stop};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::channel::{Channel, Counts, Heard, Message};
+use crate::figures::{Wanted, handed_over};
 use crate::shared::Shared;
 
 /// How often a worker says what it has counted, if that has changed.
@@ -95,15 +97,14 @@ impl Worker {
         let _ = self.serves_and_counts(stop, live, None);
     }
 
-    /// The same for a worker that counts more: `figures` says all of it in the text format of
-    /// Prometheus (0.0.4), each second and at the end, from threads of its own. The master adds up
-    /// what its workers say, line by line; below `# TYPE … gauge` those that are gone don't count,
-    /// and behind a comment `# LEAST NAME` it takes the least for that gauge.
+    /// The same for a worker that counts more: `figures` says all of it, each second and at the
+    /// end, from threads of its own, and is told how anybody has wanted it so far. The master adds
+    /// up what its workers say, by names and labels; of those that are gone, gauges don't count.
     pub fn serves_with(
         &self,
         stop: &Stop,
         live: LiveCounts,
-        figures: impl Fn() -> String + Send + Sync + 'static,
+        figures: impl Fn(Wanted) -> Vec<Family> + Send + Sync + 'static,
     ) -> Telling {
         self.serves_and_counts(stop, live, Some(Box::new(figures)))
     }
@@ -121,6 +122,7 @@ impl Worker {
             live,
             memory: Arc::clone(&self.figures),
             figures,
+            wanted: Mutex::default(),
         }));
         let (told, stop) = (Arc::clone(&telling.0), stop.clone());
         let thread = thread::Builder::new().name("master".into());
@@ -138,7 +140,7 @@ impl Worker {
     }
 }
 
-type Figures = Box<dyn Fn() -> String + Send + Sync>;
+type Figures = Box<dyn Fn(Wanted) -> Vec<Family> + Send + Sync>;
 
 /// What a worker that serves tells its master.
 #[derive(Debug)]
@@ -159,6 +161,7 @@ struct Told {
     live: LiveCounts,
     memory: Arc<Mutex<Option<Shared>>>,
     figures: Option<Figures>,
+    wanted: Mutex<Wanted>,
 }
 
 impl Told {
@@ -171,6 +174,10 @@ impl Told {
             match self.channel.hear() {
                 Heard::Said(Message::Retire) => stop.retire(),
                 Heard::Said(Message::Stop) => stop.request(Signal::Terminate),
+                Heard::Said(Message::Wanted(wanted)) => {
+                    *locked(&self.wanted) = wanted;
+                    write_at = Time(0);
+                }
                 Heard::Said(_) => {}
                 Heard::Over => {
                     // Nobody replaces this worker any more, and nobody would end it.
@@ -207,12 +214,17 @@ impl Told {
 
     /// Writes what is counted beside the server.
     fn write(&self) {
-        let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let memory = locked(&self.memory);
         if let (Some(figures), Some(memory)) = (&self.figures, &*memory) {
+            let wanted = *locked(&self.wanted);
             // Without memory for it, the master goes on with what it has.
-            let _ = memory.write(figures().as_bytes());
+            let _ = memory.write(&handed_over(wanted, figures));
         }
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for Told {

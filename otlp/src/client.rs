@@ -191,15 +191,25 @@ fn unsecured(error: &HandshakeError) -> String {
 impl Link {
     /// Sends a request and reads its answer; whether the connection may be used again.
     fn exchange(&mut self, request: &[u8]) -> Result<(Answer, bool), Lost> {
-        let sent = self.stream.write_all(request);
-        sent.map_err(|why| lost(&why, true))?;
+        // One that won't have it answers, and closes before all of it has come: that is read.
+        let unsent = match self.stream.write_all(request) {
+            Err(why) if is_closed(&why) => Some(why),
+            sent => {
+                sent.map_err(|why| lost(&why, true))?;
+                None
+            }
+        };
         let sent = self.machine.sent(Framing::Usual);
         sent.map_err(|misuse| Lost::Because(misuse.to_string()))?;
         let mut answer = Answer::default();
         let mut buffer = [0; 4096];
         let mut is_first = true;
         loop {
-            let count = match self.stream.read(&mut buffer) {
+            let read = self.stream.read(&mut buffer);
+            if let (Some(why), true, Ok(0) | Err(_)) = (&unsent, is_first, &read) {
+                return Err(lost(why, true));
+            }
+            let count = match read {
                 Ok(0) if is_first => return Err(Lost::Stale),
                 Ok(0) => return self.cut_off(answer),
                 Ok(count) => count,
@@ -223,7 +233,7 @@ impl Link {
                         return Err(Lost::Because(what));
                     }
                     Event::Body(bytes) => answer.body.extend_from_slice(bytes),
-                    Event::End(end) => return Ok((answer, end.keep_alive)),
+                    Event::End(end) => return Ok((answer, end.keep_alive && unsent.is_none())),
                 }
             }
         }
@@ -239,6 +249,14 @@ impl Link {
             }
         }
     }
+}
+
+/// Whether the other side takes nothing more.
+fn is_closed(why: &io::Error) -> bool {
+    matches!(
+        why.kind(),
+        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset
+    )
 }
 
 /// What became of a connection; `is_unanswered`: nothing has come yet.

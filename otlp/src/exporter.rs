@@ -1,4 +1,4 @@
-//! A reader of a run's intervals that sends what they add up to.
+//! A reader of a run's or a hold's intervals that sends what they add up to.
 
 use std::sync::mpsc::{Receiver as Words, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,10 +6,12 @@ use std::thread;
 use std::time::Duration;
 
 use live::Reader;
+use measure::hold;
+use measure::tally::Counted;
 use measure::time::{Time, sleep_until, unix_nanoseconds};
 use prost::Message;
 
-use crate::figures::Sums;
+use crate::figures::{Exported, Sums};
 use crate::messages::{MetricsRequest, Resource, ResourceMetrics, Scope, ScopeMetrics};
 use crate::receiver::Receiver;
 use crate::resource::About;
@@ -19,7 +21,7 @@ use crate::span::Trace;
 /// How much longer than [`PATIENCE`] it may take to notice that it's over.
 const NOTICE: Duration = Duration::from_millis(500);
 
-/// Sends a run while it goes on. See the crate.
+/// Sends a run or a hold while it goes on. See the crate.
 pub struct Exporter {
     url: String,
     resource: Resource,
@@ -48,11 +50,31 @@ struct Ending {
 }
 
 impl Exporter {
-    /// Sends what `reader` gets, summed up.
+    /// Sends what `reader` gets of a run, summed up.
     ///
     /// # Errors
     /// TLS can't be set up, or no thread can be had: why, and what to do.
     pub fn start(receiver: Receiver, about: About, reader: Reader) -> Result<Exporter, String> {
+        Exporter::of(receiver, about, reader)
+    }
+
+    /// The same of a hold.
+    ///
+    /// # Errors
+    /// Those of [`Exporter::start`].
+    pub fn of_hold(
+        receiver: Receiver,
+        about: About,
+        reader: Reader<hold::Counted>,
+    ) -> Result<Exporter, String> {
+        Exporter::of(receiver, about, reader)
+    }
+
+    fn of<C: Exported>(
+        receiver: Receiver,
+        about: About,
+        reader: Reader<C>,
+    ) -> Result<Exporter, String> {
         let url = receiver.url();
         let (ending, endings) = channel();
         let (over, ended) = channel();
@@ -62,7 +84,7 @@ impl Exporter {
             sending: Sending::new(receiver)?,
             resource: resource.clone(),
             about,
-            sums: Sums::default(),
+            sums: Sums::<C>::default(),
             is_pending: false,
             account: Arc::clone(&account),
         };
@@ -82,7 +104,7 @@ impl Exporter {
         })
     }
 
-    /// The run is over, and nothing more comes: sends the spans, and waits [`PATIENCE`] at most.
+    /// It's over, and nothing more comes: sends the spans, and waits [`PATIENCE`] at most.
     /// `given`: how many intervals there were. What didn't arrive, in sentences.
     pub fn finish(self, given: u64, spans: &Trace) -> Vec<String> {
         let ending = Ending {
@@ -108,7 +130,7 @@ impl Exporter {
             ));
         }
         said.extend(rejected(&accounts.metrics, &self.url, Signal::Metrics));
-        said.extend(of_spans(&accounts, "the span of the run", &self.url));
+        said.extend(of_spans(&accounts, "the span", &self.url));
         said
     }
 }
@@ -135,7 +157,8 @@ pub fn deliver(receiver: Receiver, message: Vec<u8>) -> Vec<String> {
         sending,
         about: About::default(),
         resource: Resource::default(),
-        sums: Sums::default(),
+        // Nothing is counted.
+        sums: Sums::<Counted>::default(),
         is_pending: false,
         account: Arc::clone(&account),
     };
@@ -180,19 +203,19 @@ fn locked(account: &Mutex<Accounts>) -> MutexGuard<'_, Accounts> {
 }
 
 /// What goes on in the thread.
-struct Courier {
+struct Courier<C> {
     sending: Sending,
     about: About,
     resource: Resource,
-    sums: Sums,
+    sums: Sums<C>,
     /// Something was counted that is in no request that was taken or refused for good.
     is_pending: bool,
     account: Arc<Mutex<Accounts>>,
 }
 
-impl Courier {
+impl<C: Exported> Courier<C> {
     /// Sends the sums when an interval has come, unless it has to wait; then with a later one.
-    fn follow(mut self, mut reader: Reader, endings: &Words<Ending>) {
+    fn follow(mut self, mut reader: Reader<C>, endings: &Words<Ending>) {
         while let Some(interval) = reader.next() {
             let now = unix_nanoseconds() as u64;
             let sums = &mut self.sums;
@@ -240,7 +263,7 @@ impl Courier {
                 Some(_) => sleep_until(next.min(deadline)),
                 None => match heard(endings, next) {
                     Ok(heard) => ending = heard,
-                    // The run broke: nobody waits.
+                    // What is counted broke: nobody waits.
                     Err(()) => return,
                 },
             }

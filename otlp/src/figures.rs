@@ -1,13 +1,15 @@
-//! The figures of a run so far, as metrics.
+//! The figures of a run or a hold so far, as metrics.
 //!
-//! Everything is cumulative from the start of the measured window: Prometheus takes nothing else
-//! without a processor that adds it up, and whoever misses a request misses only some of the course
-//! over time. With Prometheus' usual translation, which appends units and `_total`, the names are
-//! those of `--metrics`.
+//! Everything is cumulative, from the start of a run's measured window and from a hold's first
+//! attempt to connect: Prometheus takes nothing else without a processor that adds it up, and
+//! whoever misses a request misses only some of the course over time. With Prometheus' usual
+//! translation, which appends units and `_total`, the names are those of `--metrics`.
+
+mod hold;
+mod run;
 
 use measure::histogram::Histogram;
-use measure::interval::{Interval, Phase};
-use measure::tally::{Counted, StepTally};
+use measure::interval::{Additive, Interval, Phase};
 
 use crate::distribution;
 use crate::messages::{
@@ -17,10 +19,16 @@ use crate::messages::{
 use crate::resource::About;
 use crate::span::{key_value, whole};
 
+/// What can be sent.
+pub(crate) trait Exported: Additive {
+    /// All of it.
+    fn metrics(pen: &Pen<'_, Self>) -> Vec<Metric>;
+}
+
 /// What was counted so far.
 #[derive(Debug, Default)]
-pub(crate) struct Sums {
-    counted: Counted,
+pub(crate) struct Sums<C> {
+    counted: C,
     offered: Option<u64>,
     connected: u64,
     /// How much of the window is over, in seconds.
@@ -33,9 +41,9 @@ pub(crate) struct Sums {
     pub(crate) intervals: u64,
 }
 
-impl Sums {
+impl<C: Exported> Sums<C> {
     /// Adds an interval that came at `now_unix_ns`.
-    pub(crate) fn add(&mut self, interval: &Interval, now_unix_ns: u64) {
+    pub(crate) fn add(&mut self, interval: &Interval<C>, now_unix_ns: u64) {
         if self.intervals == 0 {
             self.start_unix_ns = now_unix_ns.saturating_sub(interval.until_ns);
         }
@@ -56,37 +64,17 @@ impl Sums {
 
     /// All of it.
     pub(crate) fn metrics(&self, about: &About) -> Vec<Metric> {
-        let pen = Pen { sums: self, about };
-        let counted = &self.counted;
-        let mut metrics = vec![
-            pen.requests(),
-            pen.times(
-                "ringside.response_time",
-                "From when a request was due to its answer; lower bounds for those given up.",
-                |step| &step.response,
-                &counted.response,
-            ),
-            pen.times(
-                "ringside.service_time",
-                "From when a request was sent to its answer; lower bounds for those given up.",
-                |step| &step.service,
-                &counted.service,
-            ),
-        ];
-        metrics.extend(pen.kinds());
-        metrics.extend(pen.singles());
-        metrics.extend(pen.gauges());
-        metrics
+        C::metrics(&Pen { sums: self, about })
     }
 }
 
 /// Makes points with what they all have.
-struct Pen<'a> {
-    sums: &'a Sums,
+pub(crate) struct Pen<'a, C> {
+    sums: &'a Sums<C>,
     about: &'a About,
 }
 
-impl Pen<'_> {
+impl<C> Pen<'_, C> {
     /// The labels that `--metrics` has, too, and those of one point.
     fn tags(&self, more: &[(&str, &str)]) -> Vec<KeyValue> {
         let own = [("run", &*self.about.run), ("host", &*self.about.host)];
@@ -117,131 +105,17 @@ impl Pen<'_> {
         }
     }
 
-    /// By what became of them; by step, where there are several, which add up to the whole.
-    fn requests(&self) -> Metric {
-        let counted = &self.sums.counted;
-        let outcomes = |completed, failed, unfinished| {
-            [
-                ("completed", completed),
-                ("failed", failed),
-                ("unfinished", unfinished),
-            ]
-        };
-        let points = match self.about.steps.is_empty() {
-            true => {
-                let all = outcomes(counted.completed, counted.failed, counted.unfinished);
-                let points = all.map(|(outcome, n)| self.count(&[("outcome", outcome)], n));
-                points.into()
-            }
-            false => {
-                let steps = self.about.steps.iter().zip(&counted.steps);
-                let points = steps.flat_map(|(name, step)| {
-                    let all = outcomes(step.completed, step.failed, step.unfinished);
-                    all.map(|(outcome, n)| self.count(&[("step", name), ("outcome", outcome)], n))
-                });
-                points.collect()
-            }
-        };
-        counter(
-            "ringside.requests",
-            "Requests of the measured window, by what became of them.",
-            "{request}",
-            points,
-        )
-    }
-
-    fn times(
-        &self,
-        name: &str,
-        description: &str,
-        of_step: fn(&StepTally) -> &Histogram,
-        whole: &Histogram,
-    ) -> Metric {
-        let points = match self.about.steps.is_empty() {
-            true => vec![self.histogram(&[], whole)],
-            false => {
-                let steps = self.about.steps.iter().zip(&self.sums.counted.steps);
-                let points =
-                    steps.map(|(name, step)| self.histogram(&[("step", name)], of_step(step)));
-                points.collect()
-            }
-        };
-        histograms(name, description, points)
-    }
-
-    /// Errors by kind and answers by status, as far as there were any.
-    fn kinds(&self) -> Vec<Metric> {
-        let counted = &self.sums.counted;
-        let errors = counted.errors.iter();
-        let errors = errors.map(|(kind, n)| self.count(&[("kind", kind.name())], n));
-        let statuses = counted.statuses.iter();
-        let statuses = statuses.map(|(code, n)| self.count(&[("status", &code.to_string())], n));
-        let mut kinds = vec![
-            (
-                "ringside.errors",
-                "Errors by kind, those of connections among them.",
-                "{error}",
-                errors.collect::<Vec<_>>(),
-            ),
-            (
-                "ringside.answers",
-                "Answers by status.",
-                "{answer}",
-                statuses.collect(),
-            ),
-        ];
-        kinds.retain(|(.., points)| !points.is_empty());
-        let made = kinds.into_iter();
-        made.map(|(name, description, unit, points)| counter(name, description, unit, points))
-            .collect()
-    }
-
-    /// Counters that have one value.
-    fn singles(&self) -> Vec<Metric> {
-        let counted = &self.sums.counted;
-        let mut counts = vec![
-            (
-                "ringside.received",
-                "Bytes that came in.",
-                "By",
-                counted.bytes_received + counted.drain.bytes_received,
-            ),
-            (
-                "ringside.sent",
-                "Bytes that went out.",
-                "By",
-                counted.bytes_sent + counted.drain.bytes_sent,
-            ),
-            (
-                "ringside.connections_opened",
-                "Connections that were set up, those in another's place among them.",
-                "{connection}",
-                counted.connections_opened,
-            ),
-            (
-                "ringside.reconnects",
-                "Connections that were set up in the place of one that had broken.",
-                "{connection}",
-                counted.reconnects,
-            ),
-        ];
-        counts.extend(self.sums.offered.map(|offered| {
-            (
-                "ringside.requests_offered",
-                "Requests that fell due by the schedule of an open loop.",
-                "{request}",
-                offered,
-            )
-        }));
-        let each = counts.into_iter();
+    /// Counters that have one value: name, description, unit, value.
+    fn counts(&self, counts: &[(&str, &str, &str, u64)]) -> Vec<Metric> {
+        let each = counts.iter();
         each.map(|(name, description, unit, n)| {
-            counter(name, description, unit, vec![self.count(&[], n)])
+            counter(name, description, unit, vec![self.count(&[], *n)])
         })
         .collect()
     }
 
-    /// What stands, and what only an open loop has.
-    fn gauges(&self) -> Vec<Metric> {
+    /// How many connections stand, and for how long it has gone on, which `time` describes.
+    fn standing(&self, time: &str) -> [Metric; 2] {
         let gauge = |name: &str, description: &str, unit: &str, value| Metric {
             name: name.to_owned(),
             description: description.to_owned(),
@@ -250,28 +124,15 @@ impl Pen<'_> {
                 data_points: vec![self.number(&[], value)],
             })),
         };
-        let mut gauges = vec![
+        [
             gauge(
                 "ringside.connections",
                 "Connections that stand.",
                 "{connection}",
                 Number::Whole(whole(self.sums.connected)),
             ),
-            gauge(
-                "ringside.run",
-                "How much of the measured window is over.",
-                "s",
-                Number::Real(self.sums.window_s),
-            ),
-        ];
-        if self.sums.offered.is_some() {
-            gauges.push(histograms(
-                "ringside.lateness",
-                "From when a request was due to when it was sent.",
-                vec![self.histogram(&[], &self.sums.counted.lateness)],
-            ));
-        }
-        gauges
+            gauge("ringside.run", time, "s", Number::Real(self.sums.window_s)),
+        ]
     }
 }
 

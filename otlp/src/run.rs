@@ -7,6 +7,17 @@ use crate::span::{Attribute, Value};
 /// Reads one figure of a distribution.
 type Figure = fn(&Times) -> Option<f64>;
 
+/// The figures of a distribution that are told, each by its name in the record.
+pub(crate) const TIMES: [(&str, Figure); 7] = [
+    ("min", |times| times.min),
+    ("mean", |times| times.mean),
+    ("p50", |times| times.p50),
+    ("p90", |times| times.p90),
+    ("p99", |times| times.p99),
+    ("p99_9", |times| times.p99_9),
+    ("max", |times| times.max),
+];
+
 /// The figures of a record, each by its name there. Those that the generator's own lateness has
 /// spoiled are left out.
 pub fn figures_of_a_run<P>(record: &Record<P>) -> Vec<Attribute> {
@@ -26,21 +37,12 @@ pub fn figures_of_a_run<P>(record: &Record<P>) -> Vec<Attribute> {
             .offered_rate
             .map(|rate| ("offered_rate", rate.into())),
     );
-    let times: [(&str, Figure); 7] = [
-        ("min", |times| times.min),
-        ("mean", |times| times.mean),
-        ("p50", |times| times.p50),
-        ("p90", |times| times.p90),
-        ("p99", |times| times.p99),
-        ("p99_9", |times| times.p99_9),
-        ("max", |times| times.max),
-    ];
     let named = |name: &str| format!("ringside.{name}");
     let mut all: Vec<Attribute> = figures
         .into_iter()
         .map(|(name, value)| (named(name), value))
         .collect();
-    all.extend(times.into_iter().filter_map(|(name, of)| {
+    all.extend(TIMES.into_iter().filter_map(|(name, of)| {
         let value = record.unspoiled(name, of)?;
         Some((named(&format!("response_time_us.{name}")), value.into()))
     }));

@@ -1,6 +1,8 @@
 //! Searches for capacities: which rates were tried, whether they held and why not, and between
 //! which rates a capacity lies by now.
 
+mod page;
+
 use lab::Event;
 use measure::units::wrk_time_us;
 use ratatui::layout::Rect;
@@ -157,7 +159,11 @@ impl Search {
     }
 
     fn head(&self) -> String {
-        let name = &self.name;
+        format!("{}: {}", self.name, self.found())
+    }
+
+    /// Between which rates the capacity lies, and over how many connections.
+    fn found(&self) -> String {
         let found = match self.bracket() {
             (None, None) => "nothing is known yet".to_owned(),
             (Some(held), None) => format!("holds {}", per_second(held)),
@@ -170,7 +176,7 @@ impl Search {
         let over = self.connections.map_or(String::new(), |connections| {
             format!(", over {connections} connections")
         });
-        format!("{name}: {found}{over}")
+        format!("{found}{over}")
     }
 }
 
@@ -251,6 +257,15 @@ mod tests {
             }
             assert_eq!(shown.contains("120.00us"), width > 40, "{shown}");
             assert_eq!(shown.contains(" 1,000/s"), height > 7, "{shown}");
+        }
+        let page = searches.markup().into_string();
+        for part in [
+            "holds 10,000/s, fails at 12,000/s",
+            "p99 was 21 ms, above 10 ms",
+            ">held<",
+            "900 µs",
+        ] {
+            assert!(page.contains(part), "{part}\n{page}");
         }
         // A rate that held once and failed once is one that fails.
         probed(&mut searches, 10_000.0, false);

@@ -1,5 +1,7 @@
 //! A comparison: its subjects, filling round by round, and what could be said of each by now.
 
+mod page;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,7 +13,8 @@ use measure::time::Time;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
-use statistics::format::{bytes, count, give_or_take, percent, ratio, time_us};
+use report::written;
+use statistics::format::{give_or_take, percent, ratio};
 use statistics::{Ratio, Spread};
 
 /// Reading and judging takes at most one part in so many of the time.
@@ -34,6 +37,10 @@ pub(crate) struct Table {
     read: Option<(Time, Duration)>,
     /// Something was measured since.
     is_old: bool,
+    /// How much of it is over.
+    share: Option<f64>,
+    /// Nothing more is measured.
+    is_over: bool,
 }
 
 /// A subject so far.
@@ -67,14 +74,30 @@ impl Table {
             }
             Event::Starting { subject }
             | Event::Joining { subject }
-            | Event::WarmingUp { subject }
-            | Event::Measuring { subject, .. } => {
-                self.current = Some((*subject).to_owned());
-                self.renew();
+            | Event::WarmingUp { subject } => self.begin(subject),
+            Event::Measuring {
+                subject,
+                round,
+                rounds,
+            } => {
+                self.share = Some(f64::from(round.saturating_sub(1)) / f64::from((*rounds).max(1)));
+                self.begin(subject);
             }
             Event::Measured { .. } => (self.is_old, self.current) = (true, None),
             _ => {}
         }
+    }
+
+    fn begin(&mut self, subject: &str) {
+        self.current = Some(subject.to_owned());
+        self.renew();
+    }
+
+    /// Nothing more is measured: reads what came last, however long that takes.
+    pub(crate) fn end(&mut self) {
+        (self.read, self.is_old, self.is_over) = (None, true, true);
+        self.current = None;
+        self.renew();
     }
 
     /// Reads what is kept, unless that was just done. What can't be written can't be read either.
@@ -184,7 +207,7 @@ impl Row {
     fn line(&self, rounds: u32, metric: Metric, is_wide: bool) -> String {
         let rounds = format!("{}/{rounds}", self.rounds);
         let figure = self.figure.map_or("-".to_owned(), |spread| {
-            let median = written(metric, spread.median);
+            let median = written(metric)(spread.median);
             match is_wide {
                 true => format!("{median} {}", give_or_take(&spread)),
                 false => median,
@@ -233,7 +256,9 @@ impl Row {
         match (&self.failed, self.void, self.bound) {
             (Some(what), ..) => Some(format!("{name} {what}")),
             (None, 0, 0) => None,
-            (None, 0, bound) => Some(format!("{name}: the generator was the limit in {bound}")),
+            (None, 0, bound) => Some(format!(
+                "{name}: the generator was the limit in {bound} rounds"
+            )),
             (None, void, _) => Some(format!("{name}: {void} rounds count for nothing")),
         }
     }
@@ -241,21 +266,6 @@ impl Row {
 
 fn cut(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
-}
-
-/// A figure with its unit.
-fn written(metric: Metric, figure: f64) -> String {
-    match metric {
-        Metric::RequestsPerSecond | Metric::RequestsDriven | Metric::Capacity => count(figure),
-        Metric::Seconds => time_us(figure * 1e6),
-        Metric::MemoryPeak => bytes(figure),
-        Metric::ResponseTimeP99
-        | Metric::ResponseTimeP95
-        | Metric::ResponseTimeP50
-        | Metric::ResponseTimeMean
-        | Metric::ServerCpuPerExchange
-        | Metric::GeneratorCpuPerExchange => time_us(figure),
-    }
 }
 
 #[cfg(test)]
@@ -320,6 +330,30 @@ mod tests {
             let fits = rows.iter().all(|line| line.width() <= width.into());
             assert!(fits, "{width}\n{shown}");
         }
+    }
+
+    #[test]
+    fn a_page_has_the_figures_of_the_table_and_says_whether_they_are_the_last() {
+        let mut table = table();
+        let page = table.markup().into_string();
+        let long = "a-rather-long-name-of-a-subject";
+        for part in [
+            "3/30",
+            "20.0 k",
+            "1.100",
+            "1.080–1.120",
+            "71 %",
+            long,
+            "Preliminary",
+        ] {
+            assert!(page.contains(part), "{part}\n{page}");
+        }
+        assert!(page.contains("role=\"img\""), "intervals are drawn: {page}");
+        // There is nothing to read anew.
+        table.end();
+        let page = table.markup().into_string();
+        assert!(page.contains("What can be said"), "{page}");
+        assert!(!page.contains("Preliminary"), "{page}");
     }
 
     #[test]

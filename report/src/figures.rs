@@ -311,7 +311,7 @@ impl Row {
 }
 
 /// Writes a figure of this metric with its unit.
-pub(crate) fn written(metric: Metric) -> fn(f64) -> String {
+pub fn written(metric: Metric) -> fn(f64) -> String {
     match metric {
         Metric::RequestsPerSecond | Metric::RequestsDriven | Metric::Capacity => count,
         Metric::ResponseTimeP99

@@ -55,7 +55,7 @@ pub use course::Lap;
 pub use csv::csv;
 pub use distribution::{Distribution, Quantile};
 pub use faulted::{FaultFound, Second};
-pub use figures::Figures;
+pub use figures::{Figures, written};
 pub use files::{files, for_pipelines};
 pub use html::{Enclosed, html};
 pub use json::{json, schema_of};

@@ -362,8 +362,8 @@ fn environment(report: &Report) -> String {
     )
 }
 
-/// Text that Markdown takes as it stands: no cell, tag, link or picture begins in it, and no line
-/// ends.
+/// Text that Markdown takes as it stands: no cell, tag, link or picture begins in it, no line ends,
+/// and nobody is told that they're named.
 pub fn escape(text: &str) -> String {
     let text = text.replace(['\n', '\r', '\t'], " ");
     document(&text)
@@ -371,7 +371,11 @@ pub fn escape(text: &str) -> String {
         .replace('|', "\\|")
         .replace('<', "&lt;")
         .replace("](", "]\\(")
+        .replace('@', NOBODY)
 }
+
+/// An `@` of which nobody is told who is named behind it.
+const NOBODY: &str = "&#64;";
 
 /// Text in which Markdown finds nothing of its own, as GitHub and GitLab read it: what a server or
 /// a file says is shown as it is, on one line, in a comment or a cell.
@@ -384,6 +388,7 @@ pub fn marked_off(text: &str) -> String {
         match c {
             '<' => made.push_str("&lt;"),
             '&' => made.push_str("&amp;"),
+            '@' => made.push_str(NOBODY),
             // Between letters it marks nothing, and addresses stay whole without a backslash.
             '_' if at > 0 && is_of_word(at - 1) && is_of_word(at + 1) => made.push('_'),
             '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '$' => made.extend(['\\', *c]),
@@ -399,16 +404,16 @@ mod tests {
 
     #[test]
     fn text_that_is_marked_off_has_no_markup_of_its_own() {
-        let nasty = "a|b\\|c `d` **e** <img src=x> [f](g) &lt; h_i _j_ ~k~ $l$\n\x1b[0m";
+        let nasty = "a|b\\|c `d` **e** <img src=x> [f](g) &lt; h_i _j_ ~k~ $l$ @m\n\x1b[0m";
         let expected = "a\\|b\\\\\\|c \\`d\\` \\*\\*e\\*\\* &lt;img src=x> \\[f\\](g) &amp;lt; h_i \
-                        \\_j\\_ \\~k\\~ \\$l\\$ \\\\u{1b}\\[0m";
+                        \\_j\\_ \\~k\\~ \\$l\\$ &#64;m \\\\u{1b}\\[0m";
         assert_eq!(marked_off(nasty), expected);
     }
 
     #[test]
     fn no_text_becomes_a_link_a_picture_a_tag_or_a_cell() {
-        let nasty = "![x](http://a/) [y](b) <img src=c> d | e\n# f \x1b[2J";
-        let expected = "![x]\\(http://a/) [y]\\(b) &lt;img src=c> d \\| e # f \\u{1b}[2J";
+        let nasty = "![x](http://a/) [y](b) <img src=c> d | e\n# f @g \x1b[2J";
+        let expected = "![x]\\(http://a/) [y]\\(b) &lt;img src=c> d \\| e # f &#64;g \\u{1b}[2J";
         assert_eq!(escape(nasty), expected);
     }
 }

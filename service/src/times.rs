@@ -93,7 +93,9 @@ impl RecordedTimes {
             return;
         }
         let mut times = lock(&self.recorded.times);
-        times.record_n(ended.since(began), answered.at_once);
+        if answered.at_once > 0 {
+            times.record_n(ended.since(began), answered.at_once);
+        }
         for since in answered.late.drain(..) {
             times.record(ended.since(since));
         }

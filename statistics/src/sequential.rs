@@ -43,6 +43,16 @@ impl Looks {
         Looks { at, rounds_max }
     }
 
+    /// The same where each of the rounds that were counted stands for so many: looks come when the
+    /// last of them is done.
+    pub fn of_rounds_each(self, rounds: u32) -> Looks {
+        let all = |counted: u32| counted.saturating_mul(rounds.max(1));
+        Looks {
+            at: self.at.into_iter().map(all).collect(),
+            rounds_max: all(self.rounds_max),
+        }
+    }
+
     /// The looks of a comparison that ends after `rounds` for a reason that is not in its figures
     /// (time is up, somebody asked to stop): what is left of the error is spent there.
     pub fn ended_at(&self, rounds: u32) -> Looks {
@@ -154,6 +164,7 @@ mod tests {
         assert_eq!(Looks::plan(7, 7).at, [7]);
         assert_eq!(Looks::plan(9, 7).at, [7]);
         assert_eq!(Looks::plan(0, 0).at, [1]);
+        assert_eq!(Looks::plan(4, 6).of_rounds_each(5).at, [20, 25, 30]);
         let looks = Looks::plan(4, 20);
         assert_eq!(
             [1, 4, 5, 20, 25].map(|rounds| looks.index_at(rounds)),

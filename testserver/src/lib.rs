@@ -15,6 +15,7 @@ mod services;
 
 pub use server::{Config, Counts, Limits, Rejections, Running, StartError, Stop, Summary};
 pub use server::{LiveCounts, ResponseTimes, TaskLimits, Timeouts, Tls};
+pub use services::response_times;
 
 use std::sync::Arc;
 

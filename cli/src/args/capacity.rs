@@ -11,7 +11,7 @@ use super::load::Load;
 use super::network::Network;
 use super::run::Arrivals;
 use super::targets::Targets;
-use super::values;
+use super::values::{self, Live};
 
 const NOTES: &str = "\
 Examples:
@@ -101,9 +101,13 @@ pub(crate) struct Capacity {
     #[arg(short, long, value_name = "DIR", help_heading = SEARCH)]
     pub(crate) output: Option<PathBuf>,
 
-    /// Draw what is found so far in the terminal, between measurements; q ends it, as Ctrl-C does
-    #[arg(long, help_heading = SEARCH)]
-    pub(crate) live: bool,
+    /// Draw what is found so far in the terminal, between measurements (q ends it, as Ctrl-C does),
+    /// or with =ADDR on a page for browsers: PORT or HOST:PORT, on 127.0.0.1 unless HOST says
+    /// otherwise
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, require_equals = true,
+        default_missing_value = values::TERMINAL, value_parser = values::live,
+        help_heading = SEARCH)]
+    pub(crate) live: Option<Live>,
 
     #[command(flatten)]
     pub(crate) export: Export,

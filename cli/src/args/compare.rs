@@ -10,7 +10,7 @@ use super::network::Network;
 use super::secrets::Secrets;
 use super::servers::Servers;
 use super::tls::Tls;
-use super::values;
+use super::values::{self, Live};
 
 const NOTES: &str = "\
 If a subject's runtime is missing, its row says what to install. Each round is written to the
@@ -139,9 +139,12 @@ pub(crate) struct Compare {
     #[arg(long)]
     pub(crate) quick: bool,
 
-    /// Draw what is found so far in the terminal, between measurements; q ends it, as Ctrl-C does
-    #[arg(long)]
-    pub(crate) live: bool,
+    /// Draw what is found so far in the terminal, between measurements (q ends it, as Ctrl-C does),
+    /// or with =ADDR on a page for browsers: PORT or HOST:PORT, on 127.0.0.1 unless HOST says
+    /// otherwise
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, require_equals = true,
+        default_missing_value = values::TERMINAL, value_parser = values::live)]
+    pub(crate) live: Option<Live>,
 
     #[command(flatten)]
     pub(crate) export: Export,

@@ -9,7 +9,7 @@ const EXPORT: &str = "OpenTelemetry";
 /// Arguments about an OpenTelemetry receiver.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Export {
-    /// Send metrics of a run, and spans, to the OpenTelemetry receiver at URL, such as
+    /// Send metrics of a run or a hold, and spans, to the OpenTelemetry receiver at URL, such as
     /// http://localhost:4318 (OTLP over HTTP); `env` takes the receiver from
     /// OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS and _CERTIFICATE
     #[arg(long, value_name = "URL", help_heading = EXPORT)]

@@ -23,7 +23,7 @@ regression is proven, or none that counts (--smallest) is possible any more, and
 the budget is used up; looking early is accounted for. Which figures count, and what is asked, is
 in gate.toml beside subject.toml, or in --file: [gate] and [workload], or a whole comparison.
 
-Exit codes: 0 no regression is proven, and the report says how large one would have been seen; 1 a
+Exit codes: 0 no regression is proven, and the report says how small one would have been seen; 1 a
 revision can't be built or started, with the end of its log; 2 wrong usage; 3 a file could not be
 written; 4 nothing could be judged; 5 too few rounds; 99 a regression is proven; 130, 143 stopped
 by SIGINT or SIGTERM.";
@@ -81,7 +81,8 @@ pub(crate) struct Gate {
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Output format: text, markdown (md) or json
+    /// Output format: text, markdown (md), json, junit, smaller-is-better, bigger-is-better (for
+    /// github-action-benchmark) or bencher
     #[arg(
         long,
         value_enum,
@@ -108,4 +109,12 @@ pub(crate) enum Format {
     Markdown,
     /// For programs: all of it
     Json,
+    /// For pipelines: each figure as a test
+    Junit,
+    /// For github-action-benchmark: figures of which less is better
+    SmallerIsBetter,
+    /// For github-action-benchmark: figures of which more is better
+    BiggerIsBetter,
+    /// For Bencher: all figures
+    Bencher,
 }

@@ -12,8 +12,9 @@ Reads every session in and below DIR: directories of compare, packs of them, and
 diff; what can't be compared is named with the reason and left out.
 
 The host drifts between sessions, so a figure is its ratio to the baseline's within each session. A
-change is proven by a permutation test: all figures together show one where there is none in at most
-5 of 100 histories. It takes 8 sessions or more, and 3 on each side of a change.
+change is proven by a permutation test: all figures of one load and host together show one where
+there is none in at most 5 of 100 histories. It takes 8 sessions or more, and 3 on each side of a
+change.
 
 A session's commit is the hash in the name of its directory or file, such as hello-4e1f9ab.tar.xz.
 
@@ -64,7 +65,8 @@ pub(crate) struct History {
     #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
     pub(crate) smallest: Option<f64>,
 
-    /// Exit with 99 if a figure got worse within the last N sessions, by more than --smallest
+    /// Exit with 99 if the last N sessions were the first to show that a figure got worse, by more
+    /// than --smallest
     #[arg(long, value_name = "N", value_parser = values::small_count)]
     pub(crate) fail_within: Option<u32>,
 }

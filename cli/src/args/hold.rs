@@ -6,11 +6,12 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, ValueEnum};
 use load::hold::{BackOff, Threshold};
 
+use super::export::Export;
 use super::machine::{MACHINE, Machine};
 use super::secrets::Secrets;
 use super::sockets::Sockets;
 use super::tls::Tls;
-use super::values::{self, Header};
+use super::values::{self, Header, Live};
 use super::watched::Watched;
 
 const EXAMPLES: &str = "\
@@ -35,7 +36,10 @@ threshold was crossed; 130, 143 stopped by SIGINT or SIGTERM, with a report of w
 
 /// Arguments of `ringside hold`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, group = ArgGroup::new("watchers").args(["metrics"]))]
+#[command(
+    after_help = EXAMPLES,
+    group = ArgGroup::new("watchers").args(["metrics", "otlp"]).multiple(true),
+)]
 pub(crate) struct Hold {
     /// What to connect to: http://HOST[:PORT][/PATH], https://, ws://, wss://, grpc://, grpcs://
     pub(crate) url: String,
@@ -126,12 +130,19 @@ pub(crate) struct Hold {
     #[command(flatten)]
     pub(crate) secrets: Secrets,
 
-    /// Draw rates, times and errors in the terminal as it goes on; q ends it, as Ctrl-C does
-    #[arg(long, help_heading = OUTPUT)]
-    pub(crate) live: bool,
+    /// Draw connections, heartbeats and errors over time in the terminal (q ends the hold, as
+    /// Ctrl-C does), or with =ADDR on a page for browsers: PORT or HOST:PORT, on 127.0.0.1 unless
+    /// HOST says otherwise
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, require_equals = true,
+        default_missing_value = values::TERMINAL, value_parser = values::live,
+        help_heading = OUTPUT)]
+    pub(crate) live: Option<Live>,
 
     #[command(flatten)]
     pub(crate) watched: Watched,
+
+    #[command(flatten)]
+    pub(crate) export: Export,
 
     /// Exit with 99 unless this holds, such as 'survival>=99.5%' or 'heartbeat_p99<1s' (repeatable)
     #[arg(long = "threshold", value_name = "RULE", help_heading = OUTPUT)]

@@ -130,7 +130,7 @@ pub(super) fn agents(text: &str) -> Result<Agents, String> {
 /// The most agents of a fleet.
 const AGENTS_MAX: u32 = 10_000;
 
-/// Where a run is drawn while it goes on.
+/// Where what goes on is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Live {
     /// On standard error.

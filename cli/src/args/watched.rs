@@ -27,7 +27,7 @@ pub(crate) struct Watched {
     #[arg(long, value_name = "ADDR", help_heading = OUTPUT)]
     pub(crate) metrics: Option<SocketAddr>,
 
-    /// The value of the label `run` in metrics [default: when it began]
+    /// The value of the label `run` in metrics [default: the start time]
     #[arg(long, value_name = "NAME", requires = "watchers", help_heading = OUTPUT)]
     pub(crate) run_name: Option<String>,
 }

@@ -4,15 +4,20 @@
 mod plan;
 
 use engine::signal::{Signal, Stop};
+use live::page::End;
 use load::check;
-use load::hold::Record;
+use load::hold::{Plan, Record};
 use measure::hold::Counted;
-use measure::record::EndedBy;
+use measure::record::{EndedBy, Met};
+use otlp::figures_of_a_hold;
 use report::benchmark;
 use report::single::Single;
 
 use crate::args::hold::{Format, Hold};
 use crate::exit::{Exit, Failure};
+use crate::export::receiver;
+use crate::exported::{Exported, Outcome};
+use crate::page;
 use crate::watching::{Seen, Watching};
 use output::destination::Destination;
 use output::terminal::{self, Paint};
@@ -25,6 +30,7 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
     if let Some(refusal) = (arguments.watched).refusal(is_data, arguments.output.as_deref()) {
         return Err(Failure::usage(refusal));
     }
+    let receiver = receiver(&arguments.export)?;
     let destination = place(arguments).map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     let hold = load::hold::prepare(&plan, &stop)?;
@@ -33,16 +39,22 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
     }
     let asked = (&arguments.watched, arguments.live);
     let seen = Seen::of_hold(&plan);
-    let (mut watching, ()) = Watching::<Counted>::start(asked, seen, &stop, |_, _| Ok(()))?;
-    let reported = hold.carry_out(&stop, &mut watching, |record, watching| {
-        let (watched, metrics) = watching.finish();
-        let end = report(record, arguments, destination, watched, no_color);
-        (end, metrics)
+    let started = Watching::<Counted>::start(asked, seen, &stop, |seen, hub| {
+        let name = arguments.watched.run_name.as_deref();
+        Exported::start(receiver, name, seen, hub)
     });
-    let (end, metrics) = reported?;
-    if let Some(metrics) = metrics {
-        metrics.linger(|| stop.requested().is_some());
+    let (mut watching, exported) = started?;
+    let reported = hold.carry_out(&stop, &mut watching, |mut record, watching| {
+        let (watched, onlookers) = watching.finish();
+        let (end, told) = report(&mut record, arguments, destination, watched, no_color);
+        let sent = exported.map(|exported| (exported, outcome(&plan, record)));
+        (end, told, onlookers, sent)
+    });
+    let (end, told, onlookers, sent) = reported?;
+    if let Some((exported, outcome)) = sent {
+        exported.finish(watching.given(), outcome);
     }
+    onlookers.leave(|| told, &stop);
     end
 }
 
@@ -56,32 +68,61 @@ fn place(arguments: &Hold) -> Result<Destination, String> {
 
 /// What pipelines are told of a hold.
 pub(crate) fn single(record: &Record) -> Single<'_> {
-    let trouble = match exit(record, false) {
-        Err(failure) => Some(failure.text),
-        Ok(end) => end.trouble(record.valid),
-    };
-    Single::of_hold(record, trouble)
+    Single::of_hold(record, trouble(record))
 }
 
-/// Prints and judges what was held. `watched`: what whoever watched didn't get.
+/// What a receiver is told of a hold that has been judged.
+fn outcome(plan: &Plan, record: Record) -> Outcome {
+    let crossed = (record.thresholds.iter()).any(|judged| judged.outcome == Met::Crossed);
+    Outcome {
+        verb: "hold",
+        origin: plan.target.origin(),
+        figures: figures_of_a_hold(&record),
+        exit: exit(&record, crossed).unwrap_or_else(|failure| failure.exit),
+        trouble: trouble(&record),
+        warnings: record.warnings,
+        thresholds: record.thresholds,
+    }
+}
+
+/// Why a hold ended otherwise than well, its thresholds apart.
+fn trouble(record: &Record) -> Option<String> {
+    match exit(record, false) {
+        Err(failure) => Some(failure.text),
+        Ok(end) => end.trouble(record.valid),
+    }
+}
+
+/// Prints and judges what was held; those who look on are told how it ended. `watched`: what
+/// whoever watched didn't get.
 fn report(
-    mut record: Record,
+    record: &mut Record,
     arguments: &Hold,
     destination: Destination,
     watched: Result<(), String>,
     no_color: bool,
-) -> Result<Exit, Failure> {
-    record.thresholds = check::judge(&arguments.thresholds, &record);
+) -> (Result<Exit, Failure>, End) {
+    record.thresholds = check::judge(&arguments.thresholds, &*record);
     let paint = match destination {
         Destination::Stdout => Paint::for_stdout(no_color),
         _ => Paint::PLAIN,
     };
-    let single = single(&record);
+    let single = single(record);
+    let ended = (record.ended_by, &*record.warnings);
+    let told = page::end_of_load(
+        "hold",
+        ended,
+        &record.thresholds,
+        trouble(record).as_deref(),
+    );
     let data = match arguments.format {
-        Format::Text => shown::text(&record, paint),
-        Format::Json => record.to_json().map_err(Failure::running)?,
-        Format::Csv => shown::csv(&record),
-        Format::Html => report::html::hold(&record),
+        Format::Text => shown::text(record, paint),
+        Format::Json => match record.to_json() {
+            Ok(json) => json,
+            Err(why) => return (Err(Failure::running(why)), told),
+        },
+        Format::Csv => shown::csv(record),
+        Format::Html => report::html::hold(record),
         Format::Markdown => single.markdown(),
         Format::Junit => single.junit(),
         Format::SmallerIsBetter => benchmark::smaller_is_better(single.measures()),
@@ -97,7 +138,8 @@ fn report(
             terminal::say(warning);
         }
     }
-    Failure::unless_written(written.and(watched), exit(&record, crossed))
+    let end = Failure::unless_written(written.and(watched), exit(record, crossed));
+    (end, told)
 }
 
 /// A signal says more than a threshold, a threshold more than an empty hold, and that more than a

@@ -5,12 +5,14 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
+use std::sync::PoisonError;
 
 use engine::signal::Stop;
+use engine::{Listening, inherited};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use supervisor::network::namespace::{self, Refused};
 use supervisor::network::{self, Network};
@@ -37,26 +39,43 @@ pub(super) enum Stage {
     Try,
 }
 
-/// The argument that marks a process inside that `outer` has started.
-pub(super) fn mark(stage: Stage, outer: Pid) -> String {
+/// Who has started a process inside, and the socket that it was given for a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Origin {
+    pub(super) outer: Pid,
+    pub(super) page: Option<RawFd>,
+}
+
+/// The argument that marks a process inside.
+pub(super) fn mark(stage: Stage, origin: Origin) -> String {
     let stage = match stage {
         Stage::Enter => "enter",
         Stage::Go => "go",
         Stage::Try => "try",
     };
-    format!("{MARK}{stage},{}", outer.as_raw_nonzero())
+    let outer = origin.outer.as_raw_nonzero();
+    match origin.page {
+        Some(page) => format!("{MARK}{stage},{outer},{page}"),
+        None => format!("{MARK}{stage},{outer}"),
+    }
 }
 
-/// The stage and the process outside; none if it is no such mark.
-fn read(text: &str) -> Option<(Stage, Pid)> {
-    let (stage, outer) = text.strip_prefix(MARK)?.split_once(',')?;
+/// The stage and who has started it; none if it is no such mark.
+fn read(text: &str) -> Option<(Stage, Origin)> {
+    let mut parts = text.strip_prefix(MARK)?.split(',');
+    let (stage, outer) = (parts.next()?, parts.next()?);
+    let page = parts.next().map(str::parse).transpose().ok()?;
+    if parts.next().is_some() {
+        return None;
+    }
     let stage = match stage {
         "enter" => Stage::Enter,
         "go" => Stage::Go,
         "try" => Stage::Try,
         _ => return None,
     };
-    Some((stage, Pid::from_raw(outer.parse().ok()?)?))
+    let outer = Pid::from_raw(outer.parse().ok()?)?;
+    Some((stage, Origin { outer, page }))
 }
 
 /// What was asked for, out of the arguments with the program's name. The process inside becomes one
@@ -66,18 +85,18 @@ pub(crate) fn begin(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, ExitC
     let Some(first) = first.filter(|first| first.starts_with(MARK)) else {
         return Ok(arguments);
     };
-    let Some((stage, outer)) = read(first) else {
+    let Some((stage, origin)) = read(first) else {
         return Err(wrong(NOT_FOR_YOU));
     };
     let Ok(socket) = socket() else {
         return Err(wrong(NOT_FOR_YOU));
     };
-    if !ends_with(outer) {
+    if !ends_with(origin.outer) {
         return Err(Exit::Failed.into());
     }
     arguments.remove(1);
     match stage {
-        Stage::Enter => Err(enter(&arguments, outer, &socket)),
+        Stage::Enter => Err(enter(&arguments, origin, &socket)),
         Stage::Try => Err(say(
             &socket,
             &match namespace::enter() {
@@ -85,7 +104,7 @@ pub(crate) fn begin(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, ExitC
                 Err(refused) => Inside::Refused(refused),
             },
         )),
-        Stage::Go => match go(socket) {
+        Stage::Go => match go(socket, origin.page) {
             Ok(()) => Ok(arguments),
             Err(error) => Err(wrong(&format!("can't go on in a private network: {error}"))),
         },
@@ -107,14 +126,14 @@ fn ends_with(outer: Pid) -> bool {
 }
 
 /// Enters the network, and becomes the process that goes on there. Says why, if it returns.
-fn enter(arguments: &[OsString], outer: Pid, socket: &UnixStream) -> ExitCode {
+fn enter(arguments: &[OsString], origin: Origin, socket: &UnixStream) -> ExitCode {
     let refused = namespace::enter().err().unwrap_or_else(|| {
         let name = arguments
             .first()
             .map_or(OsStr::new("ringside"), |name| name);
         let error = Command::new(ITSELF)
             .arg0(name)
-            .arg(mark(Stage::Go, outer))
+            .arg(mark(Stage::Go, origin))
             .args(arguments.iter().skip(1))
             .exec();
         Refused(format!(
@@ -134,7 +153,13 @@ fn say(socket: &UnixStream, last: &Inside) -> ExitCode {
 }
 
 /// Goes on in the network.
-fn go(socket: UnixStream) -> io::Result<()> {
+fn go(socket: UnixStream, page: Option<RawFd>) -> io::Result<()> {
+    if let Some(page) = page {
+        // What is started from here on doesn't inherit it.
+        let listening = Listening::inherited(inherited::take(page)?)?;
+        let mut handed = super::HANDED.lock().unwrap_or_else(PoisonError::into_inner);
+        *handed = Some(listening);
+    }
     rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
     network::settle(Network::Private);
     let stop = Stop::on_signals()?;
@@ -155,13 +180,19 @@ mod tests {
     fn a_mark_is_read_as_it_was_written() {
         let outer = Pid::from_raw(4711).expect("a number");
         for stage in [Stage::Enter, Stage::Go, Stage::Try] {
-            assert_eq!(read(&mark(stage, outer)), Some((stage, outer)));
+            for page in [None, Some(7)] {
+                let origin = Origin { outer, page };
+                assert_eq!(read(&mark(stage, origin)), Some((stage, origin)));
+            }
         }
         for text in [
             "",
             MARK,
             "--in-private-network=go",
             "--in-private-network=go,0",
+            "--in-private-network=go,1,",
+            "--in-private-network=go,1,x",
+            "--in-private-network=go,1,7,8",
         ] {
             assert_eq!(read(text), None, "{text}");
         }

@@ -2,6 +2,9 @@
 //! itself once more: the process inside does everything that was asked for, and the one outside
 //! ([`outer`]) runs builds for it, passes signals on, and ends as it ended.
 //!
+//! What is to be reached from outside, such as a page, needs a socket of the host's network: the
+//! process outside opens it, and the one inside inherits it.
+//!
 //! The process inside ([`inner`]) is marked by its first argument, and not by a variable, which
 //! would be in the environment of all that it starts.
 
@@ -9,8 +12,11 @@ mod inner;
 mod outer;
 mod signals;
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
+use engine::Listening;
 use engine::signal::Stop;
 use supervisor::network::namespace::Refused;
 use supervisor::network::{self, Network};
@@ -30,8 +36,11 @@ pub(crate) const BEGUN: &str = "it was begun there";
 
 /// Does all that this program was asked for in a private network, unless it is there already or
 /// `host` says why it has to be the host's. The end of the process that did it; none if it is to be
-/// done here, where a private network was refused, too.
-pub(crate) fn privately(host: Option<&str>) -> Result<Option<Exit>, Failure> {
+/// done here, where a private network was refused, too. `page`: where a page is served meanwhile.
+pub(crate) fn privately(
+    host: Option<&str>,
+    page: Option<SocketAddr>,
+) -> Result<Option<Exit>, Failure> {
     if network::here().is_some_and(|here| here.is_private()) {
         return Ok(None);
     }
@@ -40,7 +49,9 @@ pub(crate) fn privately(host: Option<&str>) -> Result<Option<Exit>, Failure> {
         network::settle(Network::Host { why });
         return Ok(None);
     }
-    match outer::run() {
+    let page = page.map(live::page::listen).transpose();
+    let page = page.map_err(|why| Failure::usage(format!("--live: {why}")))?;
+    match outer::run(page) {
         outer::Ran::Done(exit) => Ok(Some(exit)),
         outer::Ran::Refused(Refused(why), asked) => {
             network::settle(Network::Refused { why });
@@ -52,6 +63,14 @@ pub(crate) fn privately(host: Option<&str>) -> Result<Option<Exit>, Failure> {
             Ok(None)
         }
     }
+}
+
+/// A socket for a page, which the process inside got from the one outside.
+static HANDED: Mutex<Option<Listening>> = Mutex::new(None);
+
+/// Takes it, if this is the one inside, and it got one.
+pub(crate) fn handed() -> Option<Listening> {
+    HANDED.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// Whether comparisons can run in a private network here.

@@ -3,12 +3,13 @@
 
 use std::env;
 use std::io::{self, ErrorKind, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
+use engine::Listening;
 use engine::signal::{Signal, Stop};
 use nix::sys::signal;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -18,7 +19,7 @@ use supervisor::cache::Cache;
 use supervisor::network::namespace::Refused;
 use supervisor::outside::{self, Ended, Inside, Outside, Running};
 
-use super::inner::{ITSELF, Stage, mark};
+use super::inner::{ITSELF, Origin, Stage, mark};
 use super::signals;
 use crate::exit::Exit;
 
@@ -37,9 +38,10 @@ pub(super) enum Ran {
     Refused(Refused, Option<Signal>),
 }
 
-/// Starts this program once more, inside, and stays until it has ended. Signals are blocked then.
-pub(super) fn run() -> Ran {
-    let started = signals::block().and_then(|()| Attendant::start());
+/// Starts this program once more, inside, with a socket for a page, if there's to be one, and stays
+/// until it has ended. Signals are blocked then.
+pub(super) fn run(page: Option<Listening>) -> Ran {
+    let started = signals::block().and_then(|()| Attendant::start(page));
     let ended = match started {
         Ok(attendant) => attendant.attend(),
         Err(error) => {
@@ -62,7 +64,13 @@ pub(super) fn attempt() -> Result<(), Refused> {
         let (mut socket, theirs) = UnixStream::pair()?;
         socket.set_read_timeout(Some(ATTEMPT))?;
         let mut command = Command::new(ITSELF);
-        command.arg(mark(Stage::Try, getpid()));
+        command.arg(mark(
+            Stage::Try,
+            Origin {
+                outer: getpid(),
+                page: None,
+            },
+        ));
         let child = Inner(command.stdin(OwnedFd::from(theirs)).spawn()?);
         // Its end is the end of what it says.
         drop(command);
@@ -96,6 +104,8 @@ struct Attendant {
     interrupted: bool,
     /// A command that it wants to be run.
     running: Option<Running>,
+    /// The socket for a page, until the one inside has it for itself.
+    page: Option<Listening>,
 }
 
 /// The process inside; killed when it is dropped, unless it has ended.
@@ -110,7 +120,7 @@ impl Drop for Inner {
 }
 
 impl Attendant {
-    fn start() -> io::Result<Attendant> {
+    fn start(page: Option<Listening>) -> io::Result<Attendant> {
         let stop = Stop::on_signals()?;
         let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
         let signals = SignalFd::with_flags(&signals::handled(), flags)?;
@@ -118,13 +128,20 @@ impl Attendant {
         socket.set_nonblocking(true)?;
         let mut words = env::args_os();
         let name = words.next().unwrap_or_else(|| "ringside".into());
+        // Unlike the one that is kept, this one is inherited, by that process alone.
+        let handed = page.as_ref().map(rustix::io::dup).transpose()?;
+        let origin = Origin {
+            outer: getpid(),
+            page: handed.as_ref().map(AsRawFd::as_raw_fd),
+        };
         // It is in the same group of processes, so that a terminal stops and continues both.
         let child = Command::new(ITSELF)
             .arg0(name)
-            .arg(mark(Stage::Enter, getpid()))
+            .arg(mark(Stage::Enter, origin))
             .args(words)
             .stdin(OwnedFd::from(theirs))
             .spawn()?;
+        drop(handed);
         Ok(Attendant {
             child: Inner(child),
             signals,
@@ -137,6 +154,7 @@ impl Attendant {
             asked: None,
             interrupted: false,
             running: None,
+            page,
         })
     }
 
@@ -234,7 +252,7 @@ impl Attendant {
 
     fn answer(&mut self, said: Inside) {
         match said {
-            Inside::Entered => self.entered = true,
+            Inside::Entered => (self.entered, self.page) = (true, None),
             Inside::Refused(refused) => self.refused = Some(refused),
             Inside::Open(folder) => {
                 let opened = Cache::new(Some(&folder)).open();

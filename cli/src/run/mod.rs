@@ -2,12 +2,10 @@
 
 pub(crate) mod addresses;
 mod control;
-mod exported;
 pub(crate) mod fleet;
 mod given;
 mod http2;
 mod message;
-mod page;
 pub(crate) mod plan;
 pub(crate) mod route;
 pub(crate) mod targets;
@@ -19,12 +17,15 @@ use engine::signal::{Signal, Stop};
 use load::check;
 use load::{Finish, Hang, Plan, Record};
 use measure::record::EndedBy;
+use otlp::figures_of_a_run;
 use report::benchmark;
 use report::single::Single;
 
 use crate::args::run::{Format, Run};
 use crate::args::values::Live;
 use crate::exit::{Exit, Failure};
+use crate::exported::Outcome;
+use crate::page;
 use crate::watching::give_back;
 use output::destination::Destination;
 use output::terminal::{self, Paint};
@@ -88,14 +89,16 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
         Some(signal) => Exit::Stopped(signal),
         None => exit(&record, crossed).unwrap_or_else(|failure| failure.exit),
     };
-    onlookers.export(&plan.target.origin(), &record, (own, trouble.clone()));
+    onlookers.export(|| outcome(&plan, &record, (own, trouble.clone())));
     let done = |finish: Finish| finish.done(&stop, own.code(), given_up);
     finish.map_or(Ok(()), done).map_err(Failure::running)?;
     let end = match interrupted {
         Some(signal) => Ok(Exit::Stopped(signal)),
         None => exit(&record, crossed),
     };
-    onlookers.leave(|| page::end(&record, trouble.as_deref()), &stop);
+    let ended = (record.ended_by, &*record.warnings);
+    let told = || page::end_of_load("run", ended, &record.thresholds, trouble.as_deref());
+    onlookers.leave(told, &stop);
     Failure::unless_written(written.and(watched), end)
 }
 
@@ -170,6 +173,19 @@ fn data(
         Format::BiggerIsBetter => benchmark::bigger_is_better(single.measures()),
         Format::Bencher => benchmark::bencher(single.measures()),
     })
+}
+
+/// What a receiver is told of a run that ended like this.
+fn outcome(plan: &Plan, record: &Record, (exit, trouble): (Exit, Option<String>)) -> Outcome {
+    Outcome {
+        verb: "run",
+        origin: plan.target.origin(),
+        figures: figures_of_a_run(record),
+        warnings: record.warnings.clone(),
+        thresholds: record.thresholds.clone(),
+        exit,
+        trouble,
+    }
 }
 
 /// Why a run ended otherwise than well, its thresholds apart.

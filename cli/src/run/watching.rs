@@ -1,44 +1,34 @@
-//! Who watches a run: whoever watches any load, and who is told how it ended, too.
+//! Who watches a run: whoever watches any load, and who is sent what was measured.
 
 use engine::signal::Stop;
-use live::Metrics;
-use live::page::{End, Page};
-use load::{Plan, Progress, Record, Watcher};
+use live::page::End;
+use load::{Plan, Progress, Watcher};
 use measure::interval::Interval;
 use measure::tally::Counted;
 
-use super::exported::Exported;
-use super::page;
 use crate::args::run::Run;
-use crate::args::values::Live;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
+use crate::export::receiver;
+use crate::exported::{Exported, Outcome};
 use crate::watching::{self, Seen};
 
 /// See the module.
 pub(super) struct Watching {
     all: watching::Watching,
-    page: Option<Page>,
     exported: Option<Exported>,
 }
 
 impl Watching {
     /// Starts what the arguments ask for.
     pub(super) fn start(arguments: &Run, plan: &Plan, stop: &Stop) -> Result<Watching, Failure> {
-        let is_live = arguments.live == Some(Live::Terminal);
-        let asked = (&arguments.watched, is_live);
-        let (all, (page, exported)) =
+        let asked = (&arguments.watched, arguments.live);
+        let (all, exported) =
             watching::Watching::start(asked, Seen::of_run(plan), stop, |seen, hub| {
-                let page = match arguments.live {
-                    Some(Live::Page(at)) => Some(page::start(at, seen, hub.reader(), stop)?),
-                    _ => None,
-                };
-                Ok((page, Exported::start(arguments, seen, hub)?))
+                let name = arguments.watched.run_name.as_deref();
+                let receiver = receiver(&arguments.export)?;
+                Exported::start(receiver, name, seen, hub)
             })?;
-        Ok(Watching {
-            all,
-            page,
-            exported,
-        })
+        Ok(Watching { all, exported })
     }
 
     /// How far another load is that belongs to this run.
@@ -48,18 +38,14 @@ impl Watching {
         now: &Progress,
         before: &mut Option<Progress>,
     ) {
-        if let Some(page) = &self.page {
-            page::show(page, what, now);
-        }
         self.all.show(what, now, before);
     }
 
     /// The run is over: what a reader didn't get, and those who may want to know how it ended.
     pub(super) fn finish(mut self) -> (Result<(), String>, Onlookers) {
-        let (written, metrics) = self.all.finish();
+        let (written, all) = self.all.finish();
         let onlookers = Onlookers {
-            metrics,
-            page: self.page,
+            all,
             exported: self.exported,
             given: self.all.given(),
         };
@@ -69,9 +55,6 @@ impl Watching {
 
 impl Watcher for Watching {
     fn progress(&mut self, now: &Progress) {
-        if let Some(page) = &self.page {
-            page::show(page, "", now);
-        }
         self.all.progress(now);
     }
 
@@ -86,31 +69,22 @@ impl Watcher for Watching {
 
 /// Who looks on from elsewhere, and goes when the report is written.
 pub(super) struct Onlookers {
-    metrics: Option<Metrics>,
-    page: Option<Page>,
+    all: watching::Onlookers,
     exported: Option<Exported>,
     /// How many intervals there were.
     given: u64,
 }
 
 impl Onlookers {
-    /// Sends what is to be sent of the run that loaded `origin`.
-    pub(super) fn export(&mut self, origin: &str, record: &Record, end: (Exit, Option<String>)) {
+    /// Sends what is to be sent of the run, of which this came.
+    pub(super) fn export(&mut self, outcome: impl FnOnce() -> Outcome) {
         if let Some(exported) = self.exported.take() {
-            exported.finish(self.given, origin, record, end);
+            exported.finish(self.given, outcome());
         }
     }
 
     /// Waits a moment until they know how it ended, or somebody wants it to `stop`.
     pub(super) fn leave(self, end: impl FnOnce() -> End, stop: &Stop) {
-        // What ended the run doesn't end this, too.
-        let before = stop.requested();
-        let is_enough = || stop.requested() != before;
-        if let Some(page) = self.page {
-            page.finish(end(), is_enough);
-        }
-        if let Some(metrics) = self.metrics {
-            metrics.linger(|| stop.requested().is_some());
-        }
+        self.all.leave(end, stop);
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Subjects, no_color: bool) -> Result<Exit, Failure>
     };
     if arguments.action == Action::New {
         if arguments.command.is_some()
-            && let Some(end) = network::privately(host)?
+            && let Some(end) = network::privately(host, None)?
         {
             return Ok(end);
         }
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Subjects, no_color: bool) -> Result<Exit, Failure>
     }
     let (subjects, faults) = chosen(arguments)?;
     if arguments.action == Action::Check
-        && let Some(end) = network::privately(host)?
+        && let Some(end) = network::privately(host, None)?
     {
         return Ok(end);
     }

@@ -8,8 +8,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use quick_junit::Report;
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::child::{Ended, Folder, assert_says, command, start, until};
 use super::start::{SERVES, program};
@@ -142,6 +143,9 @@ fn a_commit_that_is_slower_is_a_regression_and_the_way_back_is_none() {
     assert_eq!(found["figures"][0]["state"], "regression");
     let page = fs::read_to_string(folder.path(".scratch/out/gate.md")).unwrap();
     assert!(page.starts_with("### Performance: regression\n"), "{page}");
+    let cases = fs::read_to_string(folder.path(".scratch/out/gate.xml")).unwrap();
+    let cases = Report::deserialize_from_str(&cases).unwrap();
+    assert!(cases.failures > 0 && cases.errors == 0, "{cases:?}");
     // Each was built of its own files, although only what lies beside the subject's folder differs.
     let log = |side: &str| {
         let file = folder.path(&format!(".scratch/out/subjects/{side}/build.log"));
@@ -165,6 +169,34 @@ fn a_commit_that_is_slower_is_a_regression_and_the_way_back_is_none() {
     let found: Value = serde_json::from_str(&back.stdout).unwrap();
     assert_eq!(found["verdict"], "no_regression", "{}", back.stdout);
     assert_eq!(found["figures"][0]["worse_at_most"], 0.0);
+    let drawn = fs::read_to_string(folder.path(".scratch/back/bigger-is-better.json")).unwrap();
+    assert_says(&drawn, "\"head: requests/s\"");
+}
+
+#[test]
+fn every_format_for_pipelines_is_one_where_there_is_nothing_to_compare() {
+    let folder = repository();
+    let text = |format: &str| {
+        let words = [
+            "server", "--base", "main", "--head", "main", "--format", format,
+        ];
+        let ended = gate(&folder, &words);
+        assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+        ended.stdout
+    };
+    let cases = Report::deserialize_from_str(&text("junit")).unwrap();
+    assert_eq!((cases.tests, cases.failures, cases.errors), (1, 0, 0));
+    for format in ["smaller-is-better", "bigger-is-better", "bencher"] {
+        let read: Value = serde_json::from_str(&text(format)).unwrap();
+        assert!(
+            read.as_array().is_none_or(Vec::is_empty),
+            "{format}: {read}"
+        );
+        assert!(
+            read.as_object().is_none_or(Map::is_empty),
+            "{format}: {read}"
+        );
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn a_run_is_drawn_in_every_size_and_q_ends_it_with_a_whole_report() {
     for size in [SMALL, LARGE] {
         let words = ["run", "-R", "200", "-c", "4", "-d", "5m", "--live", &url];
         let mut run = InTerminal::start(size, &words);
-        run.until_it_shows(&["answers ", "/s due", "p99 ", "errors ", "q ends it"]);
+        run.until_it_shows(&["answers ", "/s due", "p99 ", "errors ", "q: stop"]);
         assert_eq!(run.screen().contains(CORNER), size == LARGE);
         run.press("q");
         let ended = run.end();
@@ -62,6 +62,24 @@ fn sigterm_gives_the_terminal_back_and_the_report_is_whole() {
 }
 
 #[test]
+fn a_terminal_that_nobody_reads_any_more_keeps_no_record_from_being_written() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let (url, file) = (server.at("/"), folder.path("run.json"));
+    let words = [
+        "run", "-R", "200", "-c", "4", "-d", "5m", "--live", "--format", "json", "-o", &file, &url,
+    ];
+    let run = InTerminal::start(LARGE, &words);
+    run.until_it_shows(&["p99 "]);
+    let unread = run.leave_unread();
+    run.signal(Signal::TERM);
+    until("the record is there", || {
+        fs::read(&file).is_ok_and(|text| serde_json::from_slice::<Value>(&text).is_ok())
+    });
+    drop(unread);
+    assert_eq!(run.code(), Some(143));
+}
+
+#[test]
 fn a_hold_is_drawn_and_q_ends_it_with_a_whole_report() {
     let server = Server::start(&[]);
     let url = server.at("/");
@@ -78,7 +96,7 @@ fn a_hold_is_drawn_and_q_ends_it_with_a_whole_report() {
 }
 
 /// A comparison of our server with itself that takes as long as anybody wants.
-fn endless(folder: &Folder) -> String {
+pub(super) fn endless(folder: &Folder) -> String {
     let rest = "rounds = 900\n[workload]\npath = \"/\"\nconnections = 2\nwindow = \"50ms\"\n\
                 settle = \"10ms\"\nwarm_up = \"10ms\"\n";
     let file = comparison_of_ours(folder, "", rest);
@@ -96,7 +114,7 @@ fn a_comparison_fills_round_by_round_and_q_ends_it_with_a_whole_report() {
         let folder = Folder::new();
         let (file, out) = (endless(&folder), folder.path(name));
         let mut compare = InTerminal::start(size, &["compare", &file, "-o", &out, "--live"]);
-        compare.until_it_shows(&["ours", "theirs", "4/900", "preliminary", "q ends it"]);
+        compare.until_it_shows(&["ours", "theirs", "4/900", "preliminary", "q: stop"]);
         compare.press("q");
         let ended = compare.end();
         assert_eq!(ended.code, Some(130), "{}", ended.said);

@@ -37,6 +37,7 @@ mod otlp;
 mod output;
 mod pack;
 mod page;
+mod pages;
 #[path = "../../../tests/patterns.rs"]
 mod patterns;
 mod peers;

@@ -1,6 +1,8 @@
 //! What a real OpenTelemetry Collector gets of a run is what its record says; and a receiver that
 //! hangs, refuses or dies changes nothing about a run but what is said of it.
 
+mod hold;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -73,15 +75,19 @@ impl Collector {
 
     /// The last metrics, once a number of requests is in them.
     fn metrics(&self, requests: u64) -> Metrics {
+        self.metrics_once(|last| last.requests() == requests)
+    }
+
+    /// The last metrics, once all is in them.
+    fn metrics_once(&self, is_all: impl Fn(&Metrics) -> bool) -> Metrics {
         let mut last = None;
-        until("the collector has every request", || {
+        until("the collector has everything", || {
             let messages = self.messages();
             let mut resources = messages
                 .iter()
                 .filter_map(|one| one.pointer("/resourceMetrics/0"));
             last = resources.next_back().cloned().map(Metrics);
-            last.as_ref()
-                .is_some_and(|last| last.requests() == requests)
+            last.as_ref().is_some_and(&is_all)
         });
         last.unwrap()
     }
@@ -110,10 +116,18 @@ impl Metrics {
         attributes(&self.0["resource"])
     }
 
-    fn metric(&self, name: &str) -> &Value {
+    fn find(&self, name: &str) -> Option<&Value> {
         let metrics = self.0.pointer("/scopeMetrics/0/metrics").unwrap();
         let mut metrics = metrics.as_array().unwrap().iter();
-        let found = metrics.find(|metric| metric["name"] == name);
+        metrics.find(|metric| metric["name"] == name)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    fn metric(&self, name: &str) -> &Value {
+        let found = self.find(name);
         found.unwrap_or_else(|| panic!("{name}: {}", self.0))
     }
 
@@ -739,7 +753,7 @@ fn a_receiver_that_is_none_is_refused_before_anything_is_sent() {
         ),
         (&["--otlp-header", "a: hidden"], "--otlp"),
     ] {
-        for verb in ["run", "compare", "capacity"] {
+        for verb in ["run", "hold", "compare", "capacity"] {
             let mut refused = command(&[verb]);
             refused
                 .args(words)

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStderr, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 
 use serde_json::Value;
 
@@ -14,11 +14,11 @@ use super::child::{Folder, Server, assert_says, command, took_place};
 const MIX: &str = "# @name quick\nGET {{url}}/\n\n###\n# @name gone\nGET {{url}}/status/503\n\n\
                    ###\n# @name cut\nGET {{url}}/reset\n\n###\n# @name slow\nGET {{url}}/stall\n";
 
-/// A run with a page.
-struct Run {
+/// Something that goes on and has a page.
+pub(super) struct Run {
     child: Child,
     stderr: BufReader<ChildStderr>,
-    url: String,
+    pub(super) url: String,
 }
 
 impl Run {
@@ -27,33 +27,44 @@ impl Run {
         let targets = folder.path("mix.http");
         fs::write(&targets, MIX.replace("{{url}}", &server.url)).unwrap();
         let record = folder.path("record.json");
-        let mut child = command(&["run", "--targets", &targets, "-R", "400", "-c", "20"])
-            .args(["-d", time, "--timeout", "300ms", "--live=0"])
-            .args(["--format", "json", "-o", &record])
+        let mut run = command(&["run", "--targets", &targets, "-R", "400", "-c", "20"]);
+        run.args(["-d", time, "--timeout", "300ms", "--live=0"])
+            .args(["--format", "json", "-o", &record]);
+        Run::of(&mut run)
+    }
+
+    /// Starts something with a page, and waits until it says where that is.
+    pub(super) fn of(command: &mut Command) -> Run {
+        let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        stderr.read_line(&mut line).unwrap();
-        let url = line.trim().strip_prefix("the live page is at ");
-        let url = url.unwrap_or_else(|| panic!("{line}")).to_owned();
+        let mut said = String::new();
+        let url = loop {
+            let from = said.len();
+            let read = stderr.read_line(&mut said).unwrap();
+            assert!(read > 0, "it ended without a page: {said}");
+            if let Some(url) = said[from..].strip_prefix("the live page is at ") {
+                break url.trim().to_owned();
+            }
+        };
         Run { child, stderr, url }
     }
 
     /// `HOST:PORT`.
-    fn authority(&self) -> &str {
+    pub(super) fn authority(&self) -> &str {
         let rest = self.url.strip_prefix("http://").unwrap();
         rest.split_once('/').unwrap().0
     }
 
-    fn token(&self) -> &str {
+    pub(super) fn token(&self) -> &str {
         self.url.split_once("?token=").unwrap().1
     }
 
     /// Asks for a path; none where nobody listens any more.
-    fn ask(&self, method: &str, target: &str, fields: &str) -> Option<String> {
+    pub(super) fn ask(&self, method: &str, target: &str, fields: &str) -> Option<String> {
         let authority = self.authority();
         let mut stream = TcpStream::connect(authority).ok()?;
         let head = format!(
@@ -66,13 +77,13 @@ impl Run {
     }
 
     /// The answer to one with the token.
-    fn get(&self, path: &str) -> Option<String> {
+    pub(super) fn get(&self, path: &str) -> Option<String> {
         let joined = if path.contains('?') { '&' } else { '?' };
         self.ask("GET", &format!("{path}{joined}token={}", self.token()), "")
     }
 
     /// What it says until it ends, and its exit code.
-    fn end(mut self) -> (Option<i32>, String) {
+    pub(super) fn end(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         self.stderr.read_to_string(&mut said).unwrap();
         let mut stdout = self.child.stdout.take().unwrap();
@@ -88,22 +99,22 @@ impl Drop for Run {
     }
 }
 
-fn record(folder: &Folder) -> Value {
+pub(super) fn record(folder: &Folder) -> Value {
     serde_json::from_str(&fs::read_to_string(folder.path("record.json")).unwrap()).unwrap()
 }
 
 /// The end of what was answered.
-fn body(answer: &str) -> &str {
+pub(super) fn body(answer: &str) -> &str {
     answer.split_once("\r\n\r\n").unwrap().1
 }
 
 /// A count as people read it: `1,234`.
-fn count(text: &str) -> u64 {
+pub(super) fn count(text: &str) -> u64 {
     text.replace(',', "").parse().unwrap()
 }
 
 /// A figure at the top of the page.
-fn figure(browser: &mut Browser, name: &str) -> u64 {
+pub(super) fn figure(browser: &mut Browser, name: &str) -> u64 {
     let found = browser.run(&format!(
         "[...document.querySelectorAll('dl.figures > div')]
             .find((one) => one.querySelector('dt').textContent === '{name}')
@@ -113,7 +124,7 @@ fn figure(browser: &mut Browser, name: &str) -> u64 {
 }
 
 /// A table of the page, by its part: the text of all cells.
-fn cells(browser: &mut Browser, part: &str) -> Vec<Vec<String>> {
+pub(super) fn cells(browser: &mut Browser, part: &str) -> Vec<Vec<String>> {
     let found = browser.run(&format!(
         "[...document.querySelectorAll('[data-part={part}] tbody tr')].map((row) =>
             [...row.children].map((cell) => cell.textContent))"
@@ -198,7 +209,7 @@ fn says_what_the_record_says(browser: &mut Browser, record: &Value) {
 
 /// What is wrong with how the page is drawn, in sentences: something that is wider than the screen,
 /// text that is cut or hard to read, curves that are missing.
-const FLAWS: &str = r#"(() => {
+pub(super) const FLAWS: &str = r#"(() => {
     const flaws = [];
     const { clientWidth: width, scrollWidth } = document.documentElement;
     if (scrollWidth > width) flaws.push(`it is ${scrollWidth} wide, not ${width}`);
@@ -236,7 +247,7 @@ const FLAWS: &str = r#"(() => {
         const title = name(figure.querySelector('figcaption'));
         if (figure.hidden) flaws.push(`not shown: ${title}`);
         const drawn = [...figure.querySelectorAll('path.line')].some((line) =>
-            (line.getAttribute('d') || '').includes('L'));
+            (line.getAttribute('d') || '') !== '');
         if (!drawn) flaws.push(`empty: ${title}`);
         const numbers = [...figure.querySelectorAll('.axes text')].filter((text) =>
             text.getClientRects().length > 0).map((text) => text.getBoundingClientRect());

@@ -9,12 +9,16 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use engine::choice::{EngineChoice, decide};
+use measure::time::unix_nanoseconds;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::child::{Folder, Running, alive, command, ringside, start, until};
+use super::child::{Folder, Running, alive, command, record, ringside, start, until};
 use super::master::{Manager, Master, ask};
+use super::peers::installed;
+use super::prometheus::{self, get, passes_promtool, prometheus};
+use super::scraped_servers::{agrees, value};
 
 /// A master that runs, and whoever has taken over from it; all end when it is dropped.
 struct Served {
@@ -292,6 +296,61 @@ fn what_all_workers_count_is_added_up() {
         metrics.contains("\nringside_requests_total 20\n"),
         "{metrics}"
     );
+    master.end();
+}
+
+/// How often each of the workers is asked for its own metrics, so that none is missed.
+const ASKED: f64 = 64.0;
+
+#[test]
+fn prometheus_has_every_answer_of_all_workers_and_of_those_that_are_gone() {
+    let tools = ["prometheus", "promtool"];
+    if !tools.iter().all(|tool| installed(tool, "--version")) {
+        return;
+    }
+    let (master, folder) = (Served::start(&[]), Folder::new());
+    master.until("serving", 2);
+    let port = |address: &str| -> u16 {
+        let port = address.rsplit(':').next().expect("a port");
+        port.parse().expect("a number")
+    };
+    let (port, admin) = (port(&master.address), port(&master.admin));
+    // A worker records from the first time on that it's asked, which is over by then. The master,
+    // who would have them record, isn't asked yet.
+    for _ in 0..ASKED as usize {
+        get(port, "/metrics").expect("metrics");
+    }
+    let (_prometheus, server) = prometheus(&folder, &[admin], "");
+    let url = format!("http://{}/wait10", master.address);
+    let (code, record) = record("auto", &url, &["-n", "2000"]);
+    assert!(matches!(code, Some(0 | 4)), "{record}");
+    let completed = record["exchanges"]["completed"].as_f64().expect("a count");
+    assert_eq!(completed, 2000.0);
+    let name = "ringside_serve_response_time_seconds";
+    let all = completed + ASKED;
+    for (expression, wanted) in [
+        ("ringside_requests_total{outcome=\"\"}".to_owned(), all),
+        (format!("histogram_count({name})"), all - 2.0),
+    ] {
+        let mut found = None;
+        until(&format!("{expression} is {wanted}"), || {
+            let now_s = unix_nanoseconds() as f64 / 1e9;
+            found = prometheus::ask(server, &expression, now_s);
+            found == Some(wanted)
+        });
+    }
+    let text = get(admin, "/metrics").expect("metrics");
+    passes_promtool(&text);
+    assert_eq!(value(&text, &format!("{name}_count")), all - 2.0);
+    agrees(server, (name, ""), &text, &record);
+    // Others take over, and nothing is lost with those that leave.
+    signal(master.pid(), Signal::HUP);
+    master.until("reloads", 1);
+    until("the old ones are gone", || master.workers().len() == 2);
+    let text = get(admin, "/metrics").expect("metrics");
+    passes_promtool(&text);
+    assert_eq!(value(&text, &format!("{name}_count")), all - 2.0);
+    assert_eq!(value(&text, "ringside_requests_total"), all);
     master.end();
 }
 

@@ -31,6 +31,12 @@ pub(crate) fn get(port: u16, path: &str) -> Option<String> {
 /// A Prometheus that scrapes these ports each second, with native histograms; `more` of its
 /// configuration.
 pub(crate) fn prometheus(folder: &Folder, targets: &[u16], more: &str) -> (Peer, u16) {
+    let native = ["--enable-feature=native-histograms"];
+    prometheus_with(folder, targets, more, &native)
+}
+
+/// The same with these flags.
+fn prometheus_with(folder: &Folder, targets: &[u16], more: &str, flags: &[&str]) -> (Peer, u16) {
     let port = free_port();
     let targets: Vec<_> = targets
         .iter()
@@ -42,15 +48,23 @@ pub(crate) fn prometheus(folder: &Folder, targets: &[u16], more: &str) -> (Peer,
          job_name: load\n    static_configs: [{{targets: {targets:?}}}]\n"
     );
     let file = folder.write("prometheus.yml", &configuration);
-    let running = peer(Command::new("prometheus").args([
-        &format!("--config.file={file}"),
-        &format!("--storage.tsdb.path={}", folder.path("data")),
-        &format!("--web.listen-address=127.0.0.1:{port}"),
-        "--enable-feature=native-histograms",
-        "--log.level=error",
-    ]));
+    let running = peer(
+        Command::new("prometheus")
+            .args([
+                &format!("--config.file={file}"),
+                &format!("--storage.tsdb.path={}", folder.path("data")),
+                &format!("--web.listen-address=127.0.0.1:{port}"),
+                "--log.level=error",
+            ])
+            .args(flags),
+    );
     ready(port, "prometheus");
-    until("prometheus is ready", || get(port, "/-/ready").is_some());
+    // It finds its targets some seconds after it has started. A run of some seconds would be
+    // scraped once, at its end, and nothing has increased in a single sample.
+    let all = Some(targets.len() as f64);
+    until("prometheus scrapes its targets", || {
+        ask(port, "count(up)", unix_nanoseconds() as f64 / 1e9) == all
+    });
     (running, port)
 }
 
@@ -71,41 +85,85 @@ pub(crate) fn query(port: u16, expression: &str, at_s: f64) -> Option<Value> {
     serde_json::from_str(&get(port, &path)?).ok()
 }
 
+/// A round of a subject.
+const RUN: &str = "v2/1";
+
+/// What came of a run that a Prometheus has scraped to its end.
+struct Scraped {
+    record: Value,
+    /// What it could scrape at one time.
+    text: String,
+    /// When the run had just ended.
+    at_s: f64,
+}
+
+impl Scraped {
+    /// A run that shows its metrics on `target`, which the Prometheus on `port` scrapes.
+    fn run(folder: &Folder, target: u16, port: u16) -> Scraped {
+        let server = Server::start(&[]);
+        let record = folder.path("record.json");
+        let mut run = command(&["run", "-R", "500", "-d", "4s", "--run-name", RUN]);
+        run.args(["--format", "json", "-o", &record]);
+        let metrics = format!("127.0.0.1:{target}");
+        let run = start(run.args(["--metrics", &metrics, &server.at("/wait10")]));
+        let mut text = None;
+        until("there are metrics", || {
+            text = get(target, "/metrics").filter(|text| text.contains("_bucket"));
+            text.is_some()
+        });
+        let ended = run.end();
+        let at_s = unix_nanoseconds() as f64 / 1e9;
+        assert!(matches!(ended.code, Some(0 | 4)), "{}", ended.stderr);
+        let record: Value = serde_json::from_str(&fs::read_to_string(&record).unwrap()).unwrap();
+        let completed = record["exchanges"]["completed"].as_f64();
+        let mut found = None;
+        until("prometheus has the last scrape", || {
+            found = ask(port, "ringside_requests_total{outcome=\"completed\"}", at_s);
+            found == completed
+        });
+        Scraped {
+            record,
+            text: text.unwrap(),
+            at_s,
+        }
+    }
+
+    /// Whether it has response times such as this one, in seconds: as far as a bucket tells.
+    fn has(&self, seconds: f64, expression: &str) {
+        let times = &self.record["response_time_us"];
+        let (min, max) = (
+            times["min"].as_f64().unwrap(),
+            times["max"].as_f64().unwrap(),
+        );
+        let within = min / 2.5..=max * 2.5;
+        assert!(
+            within.contains(&(seconds * 1e6)),
+            "{seconds} s: {expression}"
+        );
+    }
+
+    /// A time at which the run is over for that Prometheus, which has nothing of it any more.
+    fn over_s(port: u16) -> f64 {
+        let mut now_s = 0.0;
+        until("the run is over for prometheus", || {
+            now_s = unix_nanoseconds() as f64 / 1e9;
+            ask(port, "ringside_run_seconds", now_s).is_none()
+        });
+        now_s
+    }
+}
+
 #[test]
 fn prometheus_has_every_request_and_the_percentiles_of_the_report() {
     if !installed("prometheus", "--version") || !installed("promtool", "--version") {
         return;
     }
-    let (server, folder) = (Server::start(&[]), Folder::new());
-    let target = free_port();
+    let (folder, target) = (Folder::new(), free_port());
     let (_prometheus, port) = prometheus(&folder, &[target], "");
-    let record = folder.path("record.json");
-    let mut run = command(&[
-        "run", "-R", "500", "-d", "4s", "--format", "json", "-o", &record,
-    ]);
-    run.args([
-        "--metrics",
-        &format!("127.0.0.1:{target}"),
-        &server.at("/wait10"),
-    ]);
-    let run = start(&mut run);
-    let mut text = None;
-    until("there are metrics", || {
-        text = get(target, "/metrics").filter(|text| text.contains("_bucket"));
-        text.is_some()
-    });
-    let ended = run.end();
-    let at_s = unix_nanoseconds() as f64 / 1e9;
-    assert!(matches!(ended.code, Some(0 | 4)), "{}", ended.stderr);
-    let record: Value = serde_json::from_str(&fs::read_to_string(&record).unwrap()).unwrap();
-    let completed = record["exchanges"]["completed"].as_f64();
-    let mut found = None;
-    until("prometheus has the last scrape", || {
-        found = ask(port, "ringside_requests_total{outcome=\"completed\"}", at_s);
-        found == completed
-    });
+    let run = Scraped::run(&folder, target, port);
+    let (record, at_s) = (&run.record, run.at_s);
     let offered = ask(port, "ringside_requests_offered_total", at_s);
-    assert_eq!(offered, completed);
+    assert_eq!(offered, record["exchanges"]["completed"].as_f64());
     for (q, name) in [(0.5, "p50"), (0.9, "p90"), (0.99, "p99")] {
         let expression = format!("histogram_quantile({q}, ringside_response_time_seconds)");
         let seen = ask(port, &expression, at_s).expect("a native histogram") * 1e6;
@@ -115,13 +173,71 @@ fn prometheus_has_every_request_and_the_percentiles_of_the_report() {
             "{name}: {seen} and {report}"
         );
     }
-    passes_promtool(&text.unwrap());
-    for name in ["run", "compare"] {
-        for expression in expressions(&dashboard(name)) {
-            let answer = query(port, &expression, at_s);
-            assert!(answer.is_some(), "{name}: {expression}");
+    passes_promtool(&run.text);
+    run_agrees(port, &run);
+    compared_agrees(port, &run, 1.01);
+}
+
+#[test]
+fn without_native_histograms_dashboards_take_the_classic_buckets() {
+    if !installed("prometheus", "--version") {
+        return;
+    }
+    let (folder, target) = (Folder::new(), free_port());
+    let (_prometheus, port) = prometheus_with(&folder, &[target], "", &[]);
+    let run = Scraped::run(&folder, target, port);
+    run_agrees(port, &run);
+    // An end of such a bucket is at most so many times the other.
+    compared_agrees(port, &run, 2.5);
+}
+
+/// Holds what the dashboard of runs shows of one that is about to end to what its record says.
+fn run_agrees(port: u16, run: &Scraped) {
+    for (title, expression) in expressions(&dashboard("run"), RUN) {
+        let values = values(port, &expression, run.at_s, &run.text);
+        if title == "Response time" {
+            run.has(values[0], &expression);
         }
     }
+}
+
+/// Holds what the dashboard of runs side by side shows of one that is over to what the record of
+/// the only run says; percentiles may be `far` times that, and others 1 % off.
+fn compared_agrees(port: u16, run: &Scraped, far: f64) {
+    let (record, over_s) = (&run.record, Scraped::over_s(port));
+    let us = |name: &str| record["response_time_us"][name].as_f64().unwrap();
+    let waited_us = ["late_us", "connecting_us", "closing_us", "back_off_us"]
+        .map(|cause| record["waits"][cause].as_f64().unwrap());
+    let completed = record["exchanges"]["completed"].as_f64().unwrap();
+    let waited = waited_us.iter().sum::<f64>() / (us("mean") * us("count"));
+    let rate = completed / record["duration_s"].as_f64().unwrap();
+    let wanted = [
+        ("Requests/s", rate, 1.01),
+        ("Requests/s ÷ the baseline's", 1.0, 1.01),
+        ("Failed", 0.0, 1.0),
+        ("Response time, p50", us("p50") / 1e6, far),
+        ("Response time, p90", us("p90") / 1e6, far),
+        ("Response time, p99", us("p99") / 1e6, far),
+        ("Response time, p99.9", us("p99_9") / 1e6, far),
+        ("Waited in the generator", waited, 1.01),
+        ("Reconnects", 0.0, 1.0),
+    ];
+    let mut held = 0;
+    for (title, expression) in expressions(&dashboard("compare"), RUN) {
+        let values = values(port, &expression, over_s, &run.text);
+        if let Some((_, wanted, far)) = wanted.iter().find(|(of, ..)| *of == title) {
+            held += 1;
+            let within = wanted / far..=wanted * far;
+            assert!(
+                values.len() == 1 && within.contains(&values[0]),
+                "{title}: {values:?}, and {wanted} in the record: {expression}"
+            );
+        } else if title.contains("Response time") {
+            // It may be that of the time since the first scrape.
+            run.has(values[0], &expression);
+        }
+    }
+    assert_eq!(held, wanted.len());
 }
 
 /// Whether `promtool check metrics` finds nothing wrong with a text.
@@ -178,24 +294,52 @@ pub(crate) fn dashboard(name: &str) -> Value {
     dashboard
 }
 
-/// The expressions of a dashboard's panels, with what Grafana fills in.
-pub(crate) fn expressions(dashboard: &Value) -> Vec<String> {
+/// The expressions of a dashboard's panels, each behind the panel's title, with what Grafana fills
+/// in where `run` is chosen.
+pub(crate) fn expressions(dashboard: &Value, run: &str) -> Vec<(String, String)> {
     let panels = dashboard["panels"].as_array().unwrap().iter();
-    let targets = panels.flat_map(|panel| panel["targets"].as_array().unwrap());
-    let expressions = targets.map(|target| target["expr"].as_str().unwrap());
+    let expressions = panels.flat_map(|panel| {
+        let targets = panel["targets"].as_array().unwrap().iter();
+        targets.map(|target| (panel["title"].as_str(), target["expr"].as_str()))
+    });
+    let subject = run.split('/').next().unwrap();
+    let fill = |one: &str| {
+        let ranges = one
+            .replace("$__rate_interval", "1h")
+            .replace("$__range", "1h")
+            .replace("$step", "500ms");
+        let runs = ranges.replace("$run", run).replace("$baseline", run);
+        let filled = ["$job", "$instance"]
+            .iter()
+            .fold(runs.replace("$subject", subject), |one, name| {
+                one.replace(name, ".*")
+            });
+        assert!(!filled.contains('$'), "{filled}");
+        filled
+    };
     expressions
-        .map(|one| {
-            let variables = ["$run", "$subject", "$baseline", "$job", "$instance"];
-            let one = one
-                .replace("$__rate_interval", "1m")
-                .replace("$__range", "1h");
-            let filled = variables
-                .iter()
-                .fold(one, |one, name| one.replace(name, ".*"));
-            assert!(!filled.replace("\"$1\"", "").contains('$'), "{filled}");
-            filled
-        })
+        .map(|(title, expression)| (title.unwrap().to_owned(), fill(expression.unwrap())))
         .collect()
+}
+
+/// The values of a panel's expression, in any order. There are some if there is each of its metrics
+/// in what was `shown`, unless it leaves out what is nothing.
+pub(crate) fn values(port: u16, expression: &str, at_s: f64, shown: &str) -> Vec<f64> {
+    let answer = query(port, expression, at_s);
+    let answer = answer.unwrap_or_else(|| panic!("can't be evaluated: {expression}"));
+    let found = answer["data"]["result"].as_array().unwrap().iter();
+    let values: Vec<f64> = found
+        .map(|one| one["value"][1].as_str().unwrap().parse().unwrap())
+        .collect();
+    let is_there = |name: &&str| shown.contains(&format!("# TYPE {name} "));
+    if names(expression).iter().all(is_there) && !expression.ends_with("> 0") {
+        assert!(!values.is_empty(), "nothing comes of {expression}");
+    }
+    assert!(
+        values.iter().all(|value| value.is_finite()),
+        "{values:?} of {expression}"
+    );
+    values
 }
 
 /// The names of our metrics in a text.
@@ -220,7 +364,8 @@ fn rules_and_dashboards_are_sound_and_name_metrics_that_there_are() {
     promtool(&rules, &["test", "rules", "ringside.tests.yml"]);
     let rules = fs::read_to_string(rules.join("ringside.rules.yml")).unwrap();
     let dashboards = ["run", "compare", "server"].map(dashboard);
-    let expressions: Vec<_> = dashboards.iter().flat_map(expressions).collect();
+    let expressions = dashboards.iter().flat_map(|one| expressions(one, ".*"));
+    let expressions: Vec<_> = expressions.map(|(_, expression)| expression).collect();
     assert!(expressions.len() > 50, "{expressions:?}");
     let folder = Folder::new();
     let recorded = (0..).zip(&expressions).map(|(place, expression)| {

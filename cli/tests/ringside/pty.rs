@@ -119,10 +119,29 @@ impl InTerminal {
         tcsetwinsize(&self.master, size((columns, rows))).unwrap();
     }
 
+    /// Reads nothing more, as long as what this returns is there, and has so much drawn that the
+    /// kernel takes no more either.
+    pub(crate) fn leave_unread(&self) -> impl Sized + '_ {
+        const REDRAWN: u16 = 40;
+        let unread = self.shown();
+        for turn in 0..REDRAWN {
+            tcsetwinsize(&self.master, size((119 + turn % 2, 40))).unwrap();
+            sleep_until(Time::now().plus(50_000_000));
+        }
+        unread
+    }
+
     /// Sends a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).unwrap();
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+    }
+
+    /// Waits for the end, of which the terminal was told nothing.
+    pub(crate) fn code(mut self) -> Option<i32> {
+        let pid = self.child.id().to_string();
+        until("it ends", || !alive(&pid));
+        self.child.wait().unwrap().code()
     }
 
     /// Waits for the end. The terminal is as it was before.

@@ -9,7 +9,7 @@ use testserver::Stop;
 
 use super::child::{Folder, Server, record, until};
 use super::peers::installed;
-use super::prometheus::{ask, dashboard, expressions, get, passes_promtool, prometheus, query};
+use super::prometheus::{ask, dashboard, expressions, get, passes_promtool, prometheus, values};
 
 /// Users in stores that aren't there.
 pub(crate) const USERS: &str = "\
@@ -61,7 +61,7 @@ impl Drop for Gateway {
 }
 
 /// The value of a sample, by its name with its labels.
-fn value(text: &str, sample: &str) -> f64 {
+pub(crate) fn value(text: &str, sample: &str) -> f64 {
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
@@ -139,14 +139,33 @@ fn prometheus_has_the_figures_of_servers_and_every_request_of_their_client() {
         passes_promtool(text);
         agrees(port, (name, labels), text, &record);
     }
-    for expression in expressions(&dashboard("server")) {
-        let answer = query(port, &expression, now_s());
-        assert!(answer.is_some(), "{expression}");
+    let shown = texts.concat();
+    for (title, expression) in expressions(&dashboard("server"), ".*") {
+        let values = values(port, &expression, now_s(), &shown);
+        let name = match &*title {
+            "Response time of serve" => names[0],
+            "Response time of the gateway, by route" => names[1],
+            _ => continue,
+        };
+        // All of it is newer than the first scrape. What is scaled may be a bucket off where a
+        // quantile is at the end of one.
+        let (start, _) = expression.split_once(", ").expect("a quantile");
+        let q: f64 = start["histogram_quantile(".len()..]
+            .parse()
+            .expect("a number");
+        let whole = [q - 0.001, q + 0.001].map(|q| {
+            let whole = ask(port, &format!("histogram_quantile({q}, {name})"), now_s());
+            whole.expect("a quantile")
+        });
+        assert!(
+            (whole[0] * 0.99..=whole[1] * 1.01).contains(&values[0]),
+            "{expression}: {values:?}, and {whole:?} in all"
+        );
     }
 }
 
 /// A native histogram says what the same server's text says, and no more than the client has seen.
-fn agrees(port: u16, (name, labels): (&str, &str), text: &str, record: &Value) {
+pub(crate) fn agrees(port: u16, (name, labels): (&str, &str), text: &str, record: &Value) {
     let now_s = unix_nanoseconds() as f64 / 1e9;
     for (q, of_record) in [(0.5, "p50"), (0.9, "p90"), (0.99, "p99")] {
         let expression = format!("histogram_quantile({q}, {name})");

@@ -280,6 +280,16 @@ fn lines_metrics_and_the_record_of_a_hold_agree_to_the_last_heartbeat() {
     }
     let answered = metric(&last, "ringside_hold_heartbeats_total", "\"answered\"");
     assert_eq!(Some(answered), record["heartbeats"]["answered"].as_f64());
+    let asked = metric(&last, "ringside_hold_connections_asked", "");
+    assert_eq!(Some(asked), record["connections"]["asked"].as_f64());
+    // Of one whose last heartbeat was cut off the record doesn't know whether it stands.
+    let survivors = metric(&last, "ringside_hold_survivors", "");
+    let survived = record["connections"]["survived"].as_f64().unwrap();
+    let unfinished = record["heartbeats"]["unfinished"].as_f64().unwrap();
+    assert!(
+        (survived..=survived + unfinished).contains(&survivors),
+        "{survivors}: {record}"
+    );
     let lost = metric(&last, "ringside_hold_losses_total", "kind=");
     assert_eq!(Some(lost), record["connections"]["lost"].as_f64());
 }
@@ -345,10 +355,20 @@ fn places_that_cannot_be_had_are_refused_before_anything_is_sent() {
     let (server, folder) = (Server::start(&[]), Folder::new());
     let taken = server.authority().to_owned();
     let nowhere = folder.path("no/such/folder");
+    let fifo = folder.path("fifo");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &*fifo,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
     let page = format!("--live={taken}");
     for (words, told) in [
         (vec!["--metrics", &*taken], "in use"),
         (vec![&*page], "in use"),
+        (vec!["--intervals", &*fifo], "nobody reads it"),
         (vec!["--live=nonsense"], "give a port such as 8090"),
         (vec!["--metrics", "nonsense"], "invalid"),
         (vec!["--intervals", &*nowhere], "can't write intervals to"),

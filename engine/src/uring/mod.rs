@@ -509,7 +509,13 @@ impl Uring {
     #[inline]
     pub(super) fn has_work(&mut self, now: Time) -> bool {
         let idle = self.starved.is_empty() && self.is_idle() && self.ring.queued() == 0;
-        !idle || self.lingering.earlier(Until::Event).time() <= now
+        !idle
+            || self
+                .lingering
+                .earlier(Until::Event)
+                .time()
+                .min(self.looks.next)
+                <= now
     }
 
     /// Rings this bell when there is something for an enter, and somebody dozes; so does the waker,

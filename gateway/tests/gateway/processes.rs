@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use exposition::{Samples, Times};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -342,6 +343,62 @@ fn what_all_workers_count_is_added_up_and_each_writes_whole_lines() {
     let entries = log.lines().map(serde_json::from_str::<Value>);
     let entries: Vec<Value> = entries.map(|one| one.expect("JSON")).collect();
     assert_eq!(entries.len(), 41, "{log}");
+    master.end();
+}
+
+/// The response times of `main` as somebody gets them who wants native histograms, once any worker
+/// has told them.
+fn native(master: &Served) -> Option<Times> {
+    let mut stream = TcpStream::connect(master.admin()).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    let head = "GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept: \
+                application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;\
+                encoding=delimited\r\n\r\n";
+    stream.write_all(head.as_bytes()).ok()?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).ok()?;
+    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n")? + 4;
+    let families = exposition::unpack(&answer[end..]).expect("families");
+    let mut families = families.into_iter();
+    let family = families.find(|family| family.name == "ringside_gateway_request_seconds")?;
+    let Samples::Histograms(samples) = family.samples else {
+        panic!("{family:?}");
+    };
+    let mut samples = samples.into_iter();
+    let (_, times) = samples.find(|(tags, _)| tags[0].1 == "main")?;
+    Some(times)
+}
+
+#[test]
+fn native_histograms_of_all_workers_are_added_up_once_somebody_wants_them() {
+    let origin = Origin::named("old");
+    let master = Served::start(&behind("auto", &origin));
+    let before = 20;
+    (0..before).for_each(|_| assert!(master.get().ends_with("old")));
+    let count = "ringside_gateway_request_seconds_count{route=\"main\"} ";
+    until("all are counted", || metric(&master, count) == Some(before));
+    // Until now nobody wanted them, and nothing was recorded that fine.
+    until("a worker records them", || native(&master).is_some());
+    let mut after = 0;
+    until("they're recorded", || {
+        assert!(master.get().ends_with("old"));
+        after += 1;
+        native(&master).is_some_and(|times| times.count >= 30)
+    });
+    until("all are counted", || {
+        metric(&master, count) == Some(before + after)
+    });
+    let times = native(&master).expect("it was there");
+    let buckets: u64 = times.native.iter().map(|(_, n)| n).sum();
+    assert!(times.is_native() && times.count <= after, "{times:?}");
+    assert_eq!(buckets + times.zeros, times.count);
+    // What workers that are gone have recorded stays.
+    signal(master.pid(), Signal::SIGHUP);
+    master.until("reloads", 1);
+    until("the old ones are gone", || master.workers().len() == 2);
+    let later = native(&master).expect("it was there");
+    assert!(later.count >= times.count, "{later:?}");
+    assert_eq!(metric(&master, count), Some(before + after));
     master.end();
 }
 

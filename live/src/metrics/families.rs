@@ -133,8 +133,8 @@ fn of_the_whole(sums: &Sums<Counted>, tags: Tagged<'_>) -> Vec<Family> {
     let mut families = vec![
         counters(
             "ringside_waits_seconds_total",
-            "What requests waited from when they were due until they were sent, by what for.",
-            waits(counted)
+            "Time that requests waited between falling due and being sent, by cause.",
+            (counted.waits.by_cause())
                 .map(|(what, ns)| (tags(&[("cause", what)]), ns as f64 / 1e9))
                 .into(),
         ),
@@ -156,7 +156,7 @@ fn of_the_whole(sums: &Sums<Counted>, tags: Tagged<'_>) -> Vec<Family> {
     let gauges = [
         (
             "ringside_connections",
-            "Connections that stand.",
+            "Open connections.",
             sums.connected as f64,
         ),
         (
@@ -181,20 +181,6 @@ fn of_the_whole(sums: &Sums<Counted>, tags: Tagged<'_>) -> Vec<Family> {
     families
 }
 
-/// What requests waited for, in nanoseconds. What the server refused isn't among it: that is known
-/// only when they're sent again.
-fn waits(counted: &Counted) -> [(&'static str, u64); 6] {
-    let waits = &counted.waits;
-    [
-        ("busy", waits.busy_ns),
-        ("connecting", waits.connecting_ns),
-        ("closing", waits.closing_ns),
-        ("back_off", waits.back_off_ns),
-        ("unreachable", waits.unreachable_ns),
-        ("late", waits.late_ns),
-    ]
-}
-
 /// Counters that have one value: name, help, value.
 fn single_counts(sums: &Sums<Counted>) -> Vec<(&'static str, &'static str, u64)> {
     let counted = &sums.counted;
@@ -216,8 +202,13 @@ fn single_counts(sums: &Sums<Counted>) -> Vec<(&'static str, &'static str, u64)>
         ),
         (
             "ringside_reconnects_total",
-            "Connections that were set up in the place of one that had broken.",
+            "Connections opened to replace a broken one.",
             counted.reconnects,
+        ),
+        (
+            "ringside_requests_completed_late_total",
+            "Completed requests that were sent after the measured window.",
+            counted.completed_late,
         ),
     ];
     counts.extend(sums.offered.map(|offered| {

@@ -124,22 +124,38 @@ fn times(labels: &Labels, counted: &Counted) -> Vec<Family> {
 }
 
 fn gauges(labels: &Labels, sums: &Sums<Counted>) -> Vec<Family> {
+    let counted = &sums.counted;
+    let survivors = counted.stood.saturating_sub(counted.fallen);
     let all = [
         (
+            "ringside_hold_connections_asked",
+            "Connections that are to be held.",
+            sums.asked.map(f64::from),
+        ),
+        (
+            "ringside_hold_survivors",
+            "Connections that were open when the hold began, and were never lost.",
+            (counted.stood > 0).then_some(survivors as f64),
+        ),
+        (
             "ringside_connections",
-            "Connections that stand.",
-            sums.connected as f64,
+            "Open connections.",
+            Some(sums.connected as f64),
         ),
         (
             "ringside_run_seconds",
             "Seconds from the first attempt to connect.",
-            sums.seconds,
+            Some(sums.seconds),
         ),
     ];
-    let family = |(name, help, value)| Family {
-        name,
-        help,
-        samples: Samples::Gauges(vec![(tags(labels, &[]), value)]),
-    };
-    all.map(family).into()
+    let known = all
+        .into_iter()
+        .filter_map(|(name, help, value)| Some((name, help, value?)));
+    known
+        .map(|(name, help, value)| Family {
+            name,
+            help,
+            samples: Samples::Gauges(vec![(tags(labels, &[]), value)]),
+        })
+        .collect()
 }

@@ -1,10 +1,12 @@
-// Follows a run. What is asked for is what this page hasn't got: rows of the history, axes that fit
+// Follows what goes on. What is asked for is what this page hasn't got: rows of the history, axes that fit
 // them, and the parts of the page, which come as they are shown. Curves are all that is drawn here.
 'use strict';
 (() => {
   const byId = (id) => document.getElementById(id);
   const token = new URLSearchParams(location.search).get('token') || '';
   const headers = { Authorization: `Bearer ${token}` };
+  const button = byId('stop');
+  const { noun } = button.dataset;
   const viewer = crypto.getRandomValues(new Uint32Array(1))[0];
   // A curve has a shape at some of its points only, so many pixels apart at least.
   const SHAPES_APART = 40;
@@ -201,8 +203,8 @@
   /// The program is gone without a word, or the way to it.
   function lost() {
     button.hidden = true;
-    say('The run doesn’t answer any more: it has ended, or can’t be reached. Below is what it '
-      + 'said last.');
+    say(`The ${noun} doesn’t answer any more: it has ended, or can’t be reached. Below is what `
+      + 'it said last.');
   }
 
   function say(text) {
@@ -210,7 +212,6 @@
     if (said.textContent !== text) said.textContent = text;
   }
 
-  const button = byId('stop');
   let isArmed = false;
 
   /// What can't be undone takes two clicks.
@@ -220,14 +221,14 @@
       button.textContent = 'Click again to end it';
       await pause(4000);
       isArmed = false;
-      if (!button.disabled) button.textContent = 'End the run';
+      if (!button.disabled) button.textContent = `End the ${noun}`;
       return;
     }
     button.disabled = true;
     button.textContent = 'Ending …';
     const refused = () => {
       button.disabled = false;
-      button.textContent = 'End the run';
+      button.textContent = `End the ${noun}`;
       say('It wasn’t taken. Try again, or press Ctrl-C where ringside runs.');
     };
     try {

@@ -5,7 +5,7 @@
 //! | anything without the token | 403, without a word |
 //! | `GET /` | the page |
 //! | `GET /updates` | what this browser hasn't seen: at once, or when there is something |
-//! | `POST /stop` | ends the run, if it's this page that asks |
+//! | `POST /stop` | ends what goes on, if it's this page that asks |
 //! | anything else | 404, or 405 |
 
 use std::sync::Arc;
@@ -17,9 +17,8 @@ use measure::time::Time;
 use server::{Context, Event, Reply, Request, Response, Service, Ticket};
 use sha2::{Digest, Sha256};
 
-use super::Title;
 use super::board::{Board, Stage};
-use super::drawing::{self, SCRIPT};
+use super::drawing::SCRIPT;
 use super::key::Key;
 use super::updates::{self, Seen};
 
@@ -33,18 +32,15 @@ pub(super) struct Site {
     key: Key,
     page: String,
     policy: String,
-    /// The names of the steps.
-    steps: Vec<String>,
     stop: Box<dyn Fn() + Send + Sync>,
 }
 
 impl Site {
-    pub(super) fn new(key: Key, title: &Title, stop: Box<dyn Fn() + Send + Sync>) -> Site {
+    pub(super) fn new(key: Key, page: String, stop: Box<dyn Fn() + Send + Sync>) -> Site {
         Site {
             key,
-            page: drawing::page(title),
+            page,
             policy: policy(),
-            steps: title.steps.clone(),
             stop,
         }
     }
@@ -83,7 +79,7 @@ impl Answering {
         let progress = self.board.progress().clone();
         let mut state = self.board.state();
         state.asked(seen.viewer, now);
-        let text = updates::update(&state, &progress, &self.site.steps, seen);
+        let text = updates::update(&*state, &progress, seen);
         drop(state);
         self.fenced(Response::of("application/json", text))
     }

@@ -1,12 +1,11 @@
 //! What a browser is told, by what it has seen: rows of the history, axes that fit them, and the
-//! parts of the page that have changed, as HTML.
-
-use std::collections::BTreeMap;
+//! parts of the page, as HTML.
 
 use serde::Serialize;
 
-use super::board::{Progress, Row, Stage, State};
-use super::drawing::{self, Plot};
+use super::board::{Stage, State};
+use super::drawing;
+use super::view::{Parts, Plot, Progress, View};
 
 /// What a browser says that it has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,19 +50,25 @@ struct Update<'a> {
     each: u64,
     /// Where `rows` go; what was there and behind it is over.
     from: usize,
-    rows: &'a [Row],
+    rows: Vec<&'a [Option<f64>]>,
     /// A plot for each of the page's; null where there is nothing to draw.
     plots: Vec<Option<Plot>>,
-    /// The parts of the page by their names.
-    parts: BTreeMap<&'static str, String>,
+    /// The parts of the page by their names; those that are left out are as they were.
+    parts: Parts,
 }
 
 /// The answer.
-pub(super) fn update(state: &State, progress: &Progress, steps: &[String], seen: &Seen) -> String {
-    let from = match seen.each_s == state.each_s {
-        true => seen.from.min(state.rows.len()),
+pub(super) fn update<V: View + ?Sized>(
+    state: &State<V>,
+    progress: &Progress,
+    seen: &Seen,
+) -> String {
+    let (view, rows) = (&state.view, state.view.rows());
+    let from = match seen.each_s == rows.each_s {
+        true => seen.from.min(rows.len()),
         false => 0,
     };
+    let is_known = seen.seq == state.seq && !view.has_a_clock();
     let update = Update {
         seq: state.seq,
         stage: match state.stage {
@@ -72,11 +77,14 @@ pub(super) fn update(state: &State, progress: &Progress, steps: &[String], seen:
             Stage::Measured => "measured",
             Stage::Over => "over",
         },
-        each: state.each_s,
+        each: rows.each_s,
         from,
-        rows: &state.rows[from..],
-        plots: drawing::plots(&state.rows),
-        parts: drawing::parts(state, progress, steps),
+        rows: rows.iter().skip(from).collect(),
+        plots: view.plots(),
+        parts: match is_known {
+            true => Parts::new(),
+            false => drawing::parts(state, progress),
+        },
     };
     // Numbers and text, all of which JSON can say.
     serde_json::to_string(&update).unwrap_or_default()
@@ -84,22 +92,65 @@ pub(super) fn update(state: &State, progress: &Progress, steps: &[String], seen:
 
 #[cfg(test)]
 mod tests {
-    use super::super::board::COLUMNS;
+    use super::super::told::Told;
+    use super::super::view::Rows;
     use super::*;
+    use chart::page::Section;
+
+    /// Something that has rows and nothing else.
+    struct Bare(Rows);
+
+    impl View for Bare {
+        fn noun(&self) -> &'static str {
+            "run"
+        }
+
+        fn sections(&self) -> Vec<Section> {
+            Vec::new()
+        }
+
+        fn rows(&self) -> &Rows {
+            &self.0
+        }
+
+        fn plots(&self) -> Vec<Option<Plot>> {
+            Vec::new()
+        }
+
+        fn status(&self, _: &Progress) -> String {
+            String::new()
+        }
+
+        fn share(&self, _: &Progress) -> Option<f64> {
+            None
+        }
+
+        fn parts(&self) -> Parts {
+            Parts::new()
+        }
+
+        fn has_a_clock(&self) -> bool {
+            true
+        }
+    }
+
+    fn answered(state: &State<impl View>, seen: &Seen) -> serde_json::Value {
+        serde_json::from_str(&update(state, &Progress::default(), seen)).unwrap()
+    }
 
     #[test]
     fn who_has_seen_some_rows_gets_the_others_and_all_where_they_have_become_longer() {
-        let mut state = State::new();
-        (0..10).for_each(|at| state.rows.push([Some(f64::from(at)); COLUMNS]));
-        state.each_s = 2;
+        let mut rows = Rows::new(3);
+        (0..10).for_each(|at| rows.push(&[Some(f64::from(at)), None, Some(0.5)]));
+        rows.each_s = 2;
+        let state = State::new(Bare(rows));
         let got = |each_s, from| {
             let seen = Seen {
                 each_s,
                 from,
                 ..Seen::default()
             };
-            let text = update(&state, &Progress::default(), &[], &seen);
-            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            let value = answered(&state, &seen);
             let rows = value["rows"].as_array().unwrap().len();
             (value["from"].as_u64().unwrap(), rows)
         };
@@ -107,6 +158,20 @@ mod tests {
         assert_eq!(got(2, 9), (9, 1));
         assert_eq!(got(1, 9), (0, 10));
         assert_eq!(got(2, usize::MAX), (10, 0));
+    }
+
+    #[test]
+    fn who_has_seen_what_was_told_last_is_told_nothing_again() {
+        let state = State::new(Told::new("comparison", Vec::new()));
+        let with = |seq| {
+            let seen = Seen {
+                seq,
+                ..Seen::default()
+            };
+            answered(&state, &seen)["parts"].as_object().unwrap().len()
+        };
+        assert_eq!(with(state.seq), 0);
+        assert!(with(0) > 0);
     }
 
     #[test]

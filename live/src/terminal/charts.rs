@@ -1,7 +1,7 @@
 //! What bodies are drawn of: lines over time, times on a logarithmic scale.
 
 use measure::histogram::Sparse;
-use measure::units::{wrk_metric, wrk_time_us};
+use measure::units::{wrk_bytes, wrk_metric, wrk_time_us};
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Style};
@@ -10,6 +10,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType};
 
 use crate::Point;
+use crate::own::Own;
 
 /// Below this there is room for lines of text alone.
 const CHARTS_FROM: (u16, u16) = (50, 13);
@@ -60,6 +61,14 @@ pub(super) fn wrong<'a>(
             Style::new().fg(Color::Red),
         ),
     }
+}
+
+/// What this process takes, once that is known.
+pub(super) fn own(own: &Own) -> Option<Line<'static>> {
+    let cpus = own.cpus?;
+    let memory = own.resident_bytes.map(|bytes| wrk_bytes(bytes as f64));
+    let memory = memory.map_or(String::new(), |bytes| format!(", {bytes} of memory"));
+    Some(Line::from(format!("generator {cpus:.2} CPUs{memory}")))
 }
 
 /// Something over time.

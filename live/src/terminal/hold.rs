@@ -7,6 +7,7 @@ use measure::histogram::{Histogram, Sparse};
 use measure::hold::{Counted, Counts};
 use measure::interval::Interval;
 use measure::series::Gains;
+use measure::time::Time;
 use measure::units::{wrk_metric, wrk_time_us};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -15,6 +16,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
 use super::{Body, charts};
+use crate::own::Own;
 use crate::{History, Point, Reader};
 
 /// A hold, as its intervals come.
@@ -60,6 +62,7 @@ struct State {
     opened_per_s: f64,
     lateness_p99_ns: u64,
     set_up: Sparse,
+    own: Own,
     /// The whole time's.
     re_establish: Histogram,
 }
@@ -93,6 +96,7 @@ impl State {
         count(&counted.heartbeat_errors, &mut self.heartbeats);
         self.opened_per_s = counted.counts.opened as f64 / interval.seconds().max(1e-9);
         self.lateness_p99_ns = counted.lateness.quantile(0.99);
+        self.own = self.own.follow(Time::now());
         self.set_up = Sparse::of(&counted.set_up);
         self.re_establish.merge(&counted.re_establish);
     }
@@ -116,7 +120,7 @@ fn draw(frame: &mut Frame<'_>, area: Rect, state: &State) {
 /// Now, the last second, and what went wrong so far; what matters most comes first.
 fn figures(state: &State) -> Vec<Line<'static>> {
     let Some(last) = state.history.points().last() else {
-        return vec![Line::from("nothing is opened yet")];
+        return vec![Line::from("no connections open yet")];
     };
     let counts = &state.counts;
     let answered = wrk_metric(last.rate(last.completed));
@@ -147,6 +151,7 @@ fn figures(state: &State) -> Vec<Line<'static>> {
             time(state.set_up.quantile(0.99))
         ),
     }));
+    lines.extend(charts::own(&state.own));
     if counts.reconnects + state.given_up > 0 {
         lines.push(Line::from(format!(
             "again     {} reconnects after {} at p50, {} given up",
@@ -225,6 +230,6 @@ mod tests {
     #[test]
     fn before_the_first_second_it_says_that_nothing_is_opened() {
         let shown = screen(80, 20, |frame| draw(frame, frame.area(), &state(0)));
-        assert!(shown.contains("nothing is opened yet"), "{shown}");
+        assert!(shown.contains("no connections open yet"), "{shown}");
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use measure::histogram::Sparse;
 use measure::interval::Interval;
+use measure::time::Time;
 use measure::units::{wrk_bytes, wrk_metric, wrk_time_us};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -12,6 +13,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
 use super::{Body, charts};
+use crate::own::Own;
 use crate::{History, Point, Reader};
 
 /// A run, as its intervals come.
@@ -53,6 +55,7 @@ struct State {
     /// Of the last interval.
     lateness_p99_ns: u64,
     bytes_received_per_s: f64,
+    own: Own,
     steps: Vec<Step>,
 }
 
@@ -84,6 +87,7 @@ impl State {
             *self.errors.entry(kind.name()).or_default() += count;
         }
         self.lateness_p99_ns = counted.lateness.quantile(0.99);
+        self.own = self.own.follow(Time::now());
         let seconds = interval.seconds().max(1e-9);
         self.bytes_received_per_s = counted.bytes_received as f64 / seconds;
         let names = self.names.len();
@@ -138,6 +142,7 @@ fn figures(state: &State) -> Vec<Line<'static>> {
         lines.push(Line::from(format!("sent      late by {late} at p99")));
     }
     lines.push(charts::wrong("errors    ", state.errors.iter()));
+    lines.extend(charts::own(&state.own));
     lines
 }
 
@@ -193,6 +198,8 @@ mod tests {
 
     use super::super::testing;
     use super::*;
+    use crate::POINTS_MAX;
+    use crate::history::CELLS_MAX;
 
     fn state(seconds: u64) -> State {
         let mut state = State::new(vec!["log in".to_owned(), "buy".to_owned()]);
@@ -239,6 +246,59 @@ mod tests {
         for (width, height) in [(1, 1), (50, 16), (3, 100), (200, 2)] {
             screen(&state, width, height);
         }
+    }
+
+    #[test]
+    fn what_the_generator_takes_is_shown_once_it_is_known() {
+        let mut state = state(3);
+        assert!(!screen(&state, 80, 24).contains("generator"));
+        let own = Own::default().follow(Time(1));
+        state.own = own.follow(Time(1_000_000_001));
+        let shown = screen(&state, 80, 24);
+        assert!(
+            shown.contains("generator") && shown.contains("of memory"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn a_day_is_kept_whole_within_the_bounds_of_an_hour() {
+        const DAY_S: u64 = 24 * 3600;
+        let mut state = State::new((0..4).map(|step| format!("step {step}")).collect());
+        let mut interval = Interval {
+            seq: 0,
+            joined: 1,
+            phase: Phase::Measure,
+            from_ns: 0,
+            until_ns: 0,
+            offered: Some(4),
+            connected: 50,
+            counted: Counted::new(),
+        };
+        for second in 0..DAY_S {
+            interval.seq = second;
+            interval.from_ns = second * 1_000_000_000;
+            interval.until_ns = (second + 1) * 1_000_000_000;
+            let counted = &mut interval.counted;
+            counted.clear();
+            counted.completed = 4;
+            counted.steps.resize_with(4, StepTally::default);
+            for (n, step) in (0..).zip(&mut counted.steps) {
+                let ns = 1_000_000 + second / 3600 * 100_000 + (second * 7 + n * 131) % 200_000;
+                counted.response.record(ns);
+                step.completed = 1;
+                step.response.record(ns);
+            }
+            state.add(&interval);
+            assert!(state.history.points().len() <= POINTS_MAX);
+        }
+        let points = state.history.points();
+        assert_eq!(points.len() as u64, DAY_S / state.history.each_s());
+        let cells = points.iter().map(|point| point.times.len()).sum::<usize>();
+        assert!(cells <= CELLS_MAX, "{cells}");
+        let answered = points.iter().map(|point| point.times.count()).sum::<u64>();
+        assert_eq!((answered, state.completed), (4 * DAY_S, 4 * DAY_S));
+        assert!(screen(&state, 120, 40).contains("86400 s"));
     }
 
     #[test]

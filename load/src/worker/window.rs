@@ -36,8 +36,10 @@ impl<D: Driver> Worker<'_, D> {
             self.note_blind(now);
             self.count_bytes(unread);
             self.recorder.tally.tick(now.min(end));
-            self.pass_on(now.min(end));
-            if now >= end {
+            // What is left of the window is handed over with its end.
+            if now < end {
+                self.pass_on(now);
+            } else {
                 let until = now.plus(self.assignment.timeout_ns);
                 self.drain(end, until, self.assignment.time_end, unread);
             }

@@ -20,8 +20,9 @@ use crate::series::Gains;
 pub struct Line {
     /// The number of the interval, from 0.
     pub seq: u64,
-    /// How many intervals this line holds; more than one where the reader or the generator was
-    /// late. The next line's `seq` is `seq + joined`.
+    /// How many intervals this line holds; more than one where the reader was late. (Where the
+    /// generator was late, one interval is longer than a second.) The next line's `seq` is
+    /// `seq + joined`.
     pub joined: u64,
     /// The part of the hold: `measure` is everything from the first attempt to connect to the end
     /// of the hold.
@@ -125,8 +126,8 @@ impl Additive for Counted {
         merge_fields!(Counted, self, other,
             merge [set_up, re_establish, heartbeat, lateness, attempts, heartbeat_errors, statuses,
                 closes, broadcasts],
-            add [given_up, sent, unfinished, censored, skipped, skipped_down, skipped_in_vain,
-                bytes_received, bytes_sent],
+            add [given_up, stood, fallen, sent, unfinished, censored, skipped, skipped_down,
+                skipped_in_vain, bytes_received, bytes_sent],
             apart [counts, drain_ns]);
         self.counts.add(&other.counts);
         self.drain_ns = self.drain_ns.max(other.drain_ns);
@@ -135,8 +136,9 @@ impl Additive for Counted {
     fn clear(&mut self) {
         clear_fields!(Counted, self,
             clear [set_up, re_establish, heartbeat, lateness, statuses, broadcasts],
-            zero [given_up, sent, unfinished, censored, skipped, skipped_down, skipped_in_vain,
-                bytes_received, bytes_sent, attempts, heartbeat_errors, closes, counts, drain_ns],
+            zero [given_up, stood, fallen, sent, unfinished, censored, skipped, skipped_down,
+                skipped_in_vain, bytes_received, bytes_sent, attempts, heartbeat_errors, closes,
+                counts, drain_ns],
             apart []);
     }
 

@@ -63,6 +63,10 @@ pub struct Counted {
     pub broadcasts: Broadcasts,
     /// Connections that were given up after so many attempts in a row.
     pub given_up: u64,
+    /// Connections that were open when the hold began, and hadn't been lost by then.
+    pub stood: u64,
+    /// Of those: lost since then, however often.
+    pub fallen: u64,
     /// Heartbeats that were sent, or that could not be.
     pub sent: u64,
     /// Heartbeats with neither answer nor failure when everything was over.

@@ -25,8 +25,9 @@ pub enum Phase {
 pub struct Line {
     /// The number of the interval, from 0.
     pub seq: u64,
-    /// How many intervals this line holds; more than one where the reader or the generator was
-    /// late. The next line's `seq` is `seq + joined`.
+    /// How many intervals this line holds; more than one where the reader was late. (Where the
+    /// generator was late, one interval is longer than a second.) The next line's `seq` is
+    /// `seq + joined`.
     pub joined: u64,
     /// The part of the run.
     pub phase: Phase,

@@ -58,6 +58,19 @@ impl Waits {
         sum.wrapping_add(self.refused_ns)
     }
 
+    /// By cause. What the server refused isn't among it: that is known only when those exchanges
+    /// are sent again.
+    pub fn by_cause(&self) -> [(&'static str, u64); 6] {
+        [
+            ("busy", self.busy_ns),
+            ("connecting", self.connecting_ns),
+            ("closing", self.closing_ns),
+            ("back_off", self.back_off_ns),
+            ("unreachable", self.unreachable_ns),
+            ("late", self.late_ns),
+        ]
+    }
+
     /// Adds what `other` has.
     pub fn merge(&mut self, other: &Waits) {
         merge_fields!(Waits, self, other,

@@ -13,6 +13,7 @@ pub use comparison::all_found;
 pub use comparison::{Enclosed, html};
 pub use hold::hold;
 pub(crate) use hold::in_words as verdict_of_hold;
+pub use ratio::{range, ratio_cell};
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use statistics::format::ratio as ratio_figure;
 use super::page::{Cell, Tone, badge};
 
 /// A row's ratio as a cell, with its interval under it.
-pub(super) fn ratio_cell(ratio: Option<&Ratio>, kind: Kind) -> Cell {
+pub fn ratio_cell(ratio: Option<&Ratio>, kind: Kind) -> Cell {
     match (ratio, kind) {
         (_, Kind::Baseline) => Cell::of(badge(Tone::Calm, "baseline")),
         (_, Kind::Ceiling) => Cell::of(badge(Tone::Calm, "ceiling")),
@@ -27,6 +27,6 @@ pub(super) fn ratio_cell(ratio: Option<&Ratio>, kind: Kind) -> Cell {
 }
 
 /// From its lower end to its upper.
-pub(super) fn range(ratio: &Ratio) -> String {
+pub fn range(ratio: &Ratio) -> String {
     format!("{}–{}", ratio_figure(ratio.low), ratio_figure(ratio.high))
 }

@@ -91,11 +91,7 @@ impl Board {
             Family::counters(name, help, [(Vec::new(), sum)])
         });
         let mut families = Vec::from(counted);
-        families.push(Family::histograms(
-            "ringside_serve_response_time_seconds",
-            "From the turn that read a request to its answer, since metrics were first asked for.",
-            vec![(Vec::new(), Times::of(&self.times.read()))],
-        ));
+        families.push(response_times(&self.times));
         families.extend(self.of_tasks());
         families.extend(self.of_chat());
         families
@@ -130,6 +126,15 @@ impl Board {
             ),
         ]
     }
+}
+
+/// How long answers took since this was called for the first time.
+pub fn response_times(times: &ResponseTimes) -> Family {
+    Family::histograms(
+        "ringside_serve_response_time_seconds",
+        "From the turn that read a request to its answer, since metrics were first asked for.",
+        vec![(Vec::new(), Times::of(&times.read()))],
+    )
 }
 
 impl Posted {

@@ -34,6 +34,7 @@ use crate::route::{Bodies, Make, Route};
 use chat::Room;
 use metrics::Board;
 pub(crate) use metrics::Posted;
+pub use metrics::response_times;
 use task::Pool;
 
 /// The media type of plain text.

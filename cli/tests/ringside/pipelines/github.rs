@@ -420,8 +420,9 @@ fn other_actions_are_named_by_commits_and_what_builds_the_program_is_there() {
     }
     // The step that compiles: of a checkout in which that program is.
     let action = read(ACTION);
-    let mut steps = action["runs"]["steps"].as_array().unwrap().iter();
-    let build = steps.find(|step| step["name"] == "Build ringside").unwrap();
+    let steps = action["runs"]["steps"].as_array().unwrap();
+    let named = |name: &str| steps.iter().find(|step| step["name"] == name).unwrap();
+    let build = named("Build ringside");
     assert_says(
         build["run"].as_str().unwrap(),
         "\ncargo build --release --locked --bin ringside\n",
@@ -445,6 +446,40 @@ fn other_actions_are_named_by_commits_and_what_builds_the_program_is_there() {
     let mut targets = packages.flat_map(|package| package["targets"].as_array().unwrap());
     let is_it = |target: &Value| target["name"] == "ringside" && target["kind"][0] == "bin";
     assert!(targets.any(is_it), "cargo builds no ringside there");
+}
+
+#[test]
+fn what_was_built_is_kept_by_what_it_was_built_of() {
+    if !has_tools(&["bash", "git"]) {
+        return;
+    }
+    let folder = Folder::new();
+    folder.write("file", "of ringside");
+    git(&folder, &["init", "--quiet"]);
+    git(&folder, &["add", "file"]);
+    git(&folder, &["commit", "--quiet", "-m", "a commit"]);
+    let commit = git(&folder, &["rev-parse", "HEAD"]);
+    let action = read(ACTION);
+    let steps = action["runs"]["steps"].as_array().unwrap();
+    let named = |name: &str| steps.iter().find(|step| step["name"] == name).unwrap();
+    let find = &named("Find the source of ringside")["run"];
+    for (of_action, revision) in [("", commit.trim()), ("v1", "v1")] {
+        let (source, output) = (folder.path("."), folder.write("output", ""));
+        let given = [
+            ("SOURCE", &*source),
+            ("ACTION_REF", of_action),
+            ("GITHUB_OUTPUT", &output),
+        ];
+        let mut script = Command::new("bash");
+        script
+            .args(["-e", "-c", find.as_str().unwrap()])
+            .envs(given);
+        assert!(script.status().unwrap().success());
+        let said = fs::read_to_string(&output).unwrap();
+        assert_eq!(said, format!("revision={revision}\n"));
+    }
+    let key = &named("Keep the build of ringside")["with"]["key"];
+    assert_says(key.as_str().unwrap(), "steps.source.outputs.revision");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
+use quick_junit::Report;
 use serde_json::Value;
 
 use super::{ATTEMPTS, WICKED, has_tools, on_path, read, sha, upstream};
@@ -108,6 +109,10 @@ fn a_merge_request_that_is_slower_fails_and_one_that_is_quicker_passes() {
         let page = fs::read_to_string(folder.path(&path)).unwrap();
         assert!(page.starts_with("### Performance: regression\n"), "{page}");
     }
+    let cases = job()["artifacts"]["reports"]["junit"].clone();
+    let cases = folder.path(&format!("builds/{}", cases.as_str().unwrap()));
+    let cases = Report::deserialize_from_str(&fs::read_to_string(cases).unwrap()).unwrap();
+    assert!(cases.failures > 0 && cases.errors == 0, "{cases:?}");
     for path in job()["cache"]["paths"].as_array().unwrap() {
         let kept = folder.path(&format!("builds/{}", path.as_str().unwrap()));
         assert!(fs::read_dir(kept).unwrap().next().is_some(), "{path}");

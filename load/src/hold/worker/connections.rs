@@ -168,6 +168,7 @@ impl<D: Driver> Worker<'_, D> {
         };
         self.skip_missed(index, now, why);
         let own = &mut self.core.sessions[index].own;
+        self.tally.fallen += u64::from(own.at_start && !own.lost);
         own.lost = true;
         own.lost_at = now;
         let unanswered = std::mem::replace(&mut own.sent, Time::NEVER);

@@ -357,6 +357,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             };
             for session in &mut self.core.sessions {
                 session.own.at_start = session.state() == State::Open;
+                self.tally.stood += u64::from(session.own.at_start && !session.own.lost);
             }
         }
     }

@@ -1,10 +1,11 @@
 //! `ringside gate`: what is wanted out of the arguments, what it tells while it runs, and what it
 //! found.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use engine::signal::Stop;
-use gate::{Asked, GateFile, Gated, Verdict, Wanted, formats, is_directory, subject_folder};
+use gate::{Asked, Found, GateFile, Gated, Verdict, Wanted, formats, is_directory, subject_folder};
 use lab::Event;
 use lab::network::wants_host;
 use lab::scaffold::Refused;
@@ -17,7 +18,7 @@ use crate::network;
 use crate::this_program;
 use output::terminal::{self, Paint};
 use output::width;
-use report::benchmark;
+use report::benchmark::{self, Measure};
 
 /// Measures both sides, and says whether the second is slower.
 pub(crate) fn run(arguments: &Gate, no_color: bool) -> Result<Exit, Failure> {
@@ -56,7 +57,15 @@ pub(crate) fn run(arguments: &Gate, no_color: bool) -> Result<Exit, Failure> {
     let mut talk = Talk::new(no_color);
     let gated = gate::gate(&wanted, &stop, &mut |event: &Event<'_>| talk.tell(event));
     drop(talk);
-    let gated = gated.map_err(|refused| failure(refused, &stop))?;
+    let gated = match gated {
+        Ok(gated) => gated,
+        Err(refused) => {
+            if let Refused::Failed(why, log) = &refused {
+                tell_failed(&wanted.asked, (why, log), arguments.format)?;
+            }
+            return Err(failure(refused, &stop));
+        }
+    };
     tell(&gated, arguments.format, no_color)?;
     Ok(end(&gated))
 }
@@ -117,6 +126,39 @@ fn failure(refused: Refused, stop: &Stop) -> Failure {
     }
 }
 
+/// Prints that nothing could be measured, for whoever reads a document and not messages.
+fn tell_failed(
+    asked: &Asked,
+    (why, log): (&str, &[String]),
+    format: Format,
+) -> Result<(), Failure> {
+    if format == Format::Text {
+        return Ok(());
+    }
+    let labels = match asked {
+        Asked::Started { .. } => ["base", "head"],
+        Asked::Named { base, head } => [&**base, head.as_deref().unwrap_or("the working tree")],
+    };
+    let failed = Found::failed(labels, why, log);
+    terminal::print(&document(&failed, &[], format)).map_err(unprinted)
+}
+
+/// What was found, for programs and documents.
+fn document(found: &Found, measures: &[Measure], format: Format) -> String {
+    match format {
+        Format::Text | Format::Markdown => formats::markdown(found),
+        Format::Json => formats::json(found),
+        Format::Junit => formats::junit(found),
+        Format::SmallerIsBetter => benchmark::smaller_is_better(measures),
+        Format::BiggerIsBetter => benchmark::bigger_is_better(measures),
+        Format::Bencher => benchmark::bencher(measures),
+    }
+}
+
+fn unprinted(why: io::Error) -> Failure {
+    Failure::running(format!("can't write to standard output: {why}"))
+}
+
 /// Prints what was found, and says where the rest is.
 fn tell(gated: &Gated, format: Format, no_color: bool) -> Result<(), Failure> {
     let paint = Paint::for_stdout(no_color);
@@ -125,15 +167,9 @@ fn tell(gated: &Gated, format: Format, no_color: bool) -> Result<(), Failure> {
             &formats::terminal(&gated.found, look(paint)),
             paint.columns(),
         ),
-        Format::Markdown => formats::markdown(&gated.found),
-        Format::Json => formats::json(&gated.found),
-        Format::Junit => formats::junit(&gated.found),
-        Format::SmallerIsBetter => benchmark::smaller_is_better(&gated.measures),
-        Format::BiggerIsBetter => benchmark::bigger_is_better(&gated.measures),
-        Format::Bencher => benchmark::bencher(&gated.measures),
+        format => document(&gated.found, &gated.measures, format),
     };
-    terminal::print(&text)
-        .map_err(|error| Failure::running(format!("can't write to standard output: {error}")))?;
+    terminal::print(&text).map_err(unprinted)?;
     if let Some(folder) = &gated.folder {
         terminal::say(&format!("records and reports: {}", folder.display()));
     }

@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
             Format::Markdown => one.model.markdown(),
             Format::Json => one.model.json(),
             Format::Csv => one.model.csv(),
-            Format::Junit => one.model.junit(),
+            Format::Junit => one.junit(),
             Format::SmallerIsBetter => benchmark::smaller_is_better(&one.model.measures()),
             Format::BiggerIsBetter => benchmark::bigger_is_better(&one.model.measures()),
             Format::Bencher => benchmark::bencher(&one.model.measures()),

@@ -17,7 +17,7 @@ use otlp::{About, Exporter, Receiver};
 
 use crate::args::values::Live;
 use crate::args::watched::Watched;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::export::this_host;
 use crate::page;
 use output::progress::Line;
@@ -276,12 +276,27 @@ pub(crate) struct Onlookers {
 }
 
 impl Onlookers {
+    /// Tells them that it failed, and why.
+    pub(crate) fn leave_failed(
+        self,
+        noun: &str,
+        why: Failure,
+        stop: &Stop,
+    ) -> Result<Exit, Failure> {
+        let outcome = Err(why);
+        self.leave(|| page::end_of_all(noun, &outcome, Vec::new()), stop);
+        outcome
+    }
+
     /// Waits a moment until they know how it ended, or somebody wants it to `stop`.
     pub(crate) fn leave(self, end: impl FnOnce() -> End, stop: &Stop) {
         if let Some(page) = self.page {
             page::leave(page, end(), stop);
         }
         if let Some(metrics) = self.metrics {
+            if metrics.awaits_one() && stop.requested().is_none() {
+                terminal::say("waiting for one more scrape of the metrics; Ctrl-C ends that");
+            }
             metrics.linger(|| stop.requested().is_some());
         }
     }

@@ -18,7 +18,7 @@ pub const JSON: &str = "gate.json";
 /// See [`JSON`].
 pub const MARKDOWN: &str = "gate.md";
 /// See [`JSON`].
-pub const JUNIT: &str = "gate.xml";
+pub const JUNIT: &str = report::pages::GATE_CASES;
 
 /// For a terminal.
 pub fn terminal(found: &Found, look: Look) -> String {

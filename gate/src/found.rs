@@ -116,6 +116,20 @@ impl Found {
         }
     }
 
+    /// Nothing could be measured of `[base, head]`: why, with the last lines of what failed.
+    pub fn failed(labels: [&str; 2], why: &str, log: &[String]) -> Found {
+        let sides = labels.map(|label| Side {
+            label: label.to_owned(),
+            revision: None,
+        });
+        Found {
+            verdict: Verdict::Failed,
+            sentence: format!("failed: {why}"),
+            log: log.to_vec(),
+            ..Found::nothing(sides, "")
+        }
+    }
+
     /// What was measured in `folder`, judged; `signal` ended it before it was decided.
     pub(crate) fn new(
         sides: [Side; 2],
@@ -243,6 +257,9 @@ impl Found {
                     names if names.is_empty() => says,
                     names => format!("{says}; {names} couldn't be judged"),
                 }
+            }
+            Verdict::CannotTell if self.rounds == 1 => {
+                "can't tell: 1 round of each side is too few; raise the budget".to_owned()
             }
             Verdict::CannotTell => format!(
                 "can't tell: {} rounds of each side are too few; raise the budget",

@@ -34,10 +34,7 @@ fn every_type_of_the_reference_is_known_and_every_word_stands_there() {
                 format!("\"{short}\""),
             ];
             let stands = |page: &&str| forms.iter().any(|form| page.contains(form));
-            assert!(
-                PAGES.iter().any(|page| stands(page)),
-                "{heading}, {key}: {word}"
-            );
+            assert!(PAGES.iter().any(stands), "{heading}, {key}: {word}");
         }
     }
 }

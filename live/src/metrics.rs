@@ -101,6 +101,11 @@ impl Metrics {
         self.running.address()
     }
 
+    /// Whether [`Metrics::linger`] would wait for a scrape.
+    pub fn awaits_one(&self) -> bool {
+        !self.scrapes.patience().is_zero() && !self.scrapes.has_shown_the_end()
+    }
+
     /// The run is over, and nothing more comes. If it was scraped before, waits until that has
     /// happened once more, for as long as it took at most between the last scrapes and half of
     /// that, a minute at most, or until `is_enough`.

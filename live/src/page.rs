@@ -53,8 +53,12 @@ pub use told::Teller;
 /// How long browsers that look on are waited for, until they know that the run is over.
 const LINGER_MAX: Duration = Duration::from_secs(3);
 const POLL: Duration = Duration::from_millis(20);
-/// More wait to be accepted. Each tab takes one, or a few for a moment.
-const CONNECTIONS_MAX: usize = 64;
+/// More wait to be accepted. Each tab takes one, or a few for a moment; the others are there so
+/// that somebody without the token who opens some keeps nobody out.
+const CONNECTIONS_MAX: usize = 1024;
+/// A tab asks each second. Who has said nothing for longer makes room.
+const IDLE: Duration = Duration::from_secs(3);
+const HEAD: Duration = Duration::from_secs(2);
 /// For all answers that browsers haven't taken yet.
 const MEMORY_BYTES: u64 = 64 << 20;
 /// No request has a body that is read.
@@ -263,6 +267,8 @@ fn config(place: Place) -> Config {
             ..Limits::default()
         },
         timeouts: Timeouts {
+            head: HEAD,
+            idle: IDLE,
             drain: DRAIN,
             ..Timeouts::default()
         },

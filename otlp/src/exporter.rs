@@ -259,7 +259,8 @@ impl<C: Exported> Courier<C> {
                 false => Time::NEVER,
             };
             match ending {
-                Some(_) if next == Time::NEVER => return,
+                // What was put off beyond the deadline won't be sent.
+                Some(_) if next == Time::NEVER || next >= deadline => return,
                 Some(_) => sleep_until(next.min(deadline)),
                 None => match heard(endings, next) {
                     Ok(heard) => ending = heard,

@@ -90,7 +90,7 @@ impl Overview {
     ) -> Result<Overview, String> {
         let sections = vec![
             Section::new("Found so far", "", part(FOUND)),
-            Section::new("On the way", "", part(KEPT)),
+            Section::new("Messages", "", part(KEPT)),
         ];
         let (page, teller) = Page::told(place, (noun, &clean(title)), sections, stop)?;
         let found = Arc::default();
@@ -157,7 +157,10 @@ impl Overview {
     /// has what came last, and is to be told how it ended.
     pub fn finish(self) -> (Vec<String>, Option<Page>) {
         if let Shown::Page(..) = &self.shown {
-            lock(&self.found).table.end();
+            let mut found = lock(&self.found);
+            found.table.end();
+            found.searches.end();
+            drop(found);
             self.draw();
         }
         match self.shown {

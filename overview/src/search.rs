@@ -104,6 +104,11 @@ impl Searches {
         &mut self.0[at]
     }
 
+    /// Nothing more is tried.
+    pub(crate) fn end(&mut self) {
+        self.0.iter_mut().for_each(|search| search.now = None);
+    }
+
     /// The lines of what was found, into an area of this size: of each search between which rates
     /// the capacity lies, and the rates that were tried last.
     pub(crate) fn lines(&self, area: Rect) -> Vec<Line<'_>> {
@@ -162,15 +167,16 @@ impl Search {
         format!("{}: {}", self.name, self.found())
     }
 
-    /// Between which rates the capacity lies, and over how many connections.
+    /// At which rates a probe held and failed, and over how many connections: what the capacity is
+    /// taken to be, after probes that confirm it, is the search's to say.
     fn found(&self) -> String {
         let found = match self.bracket() {
             (None, None) => "nothing is known yet".to_owned(),
-            (Some(held), None) => format!("holds {}", per_second(held)),
-            (None, Some(failed)) => format!("fails at {}", per_second(failed)),
+            (Some(held), None) => format!("held at {}", per_second(held)),
+            (None, Some(failed)) => format!("failed at {}", per_second(failed)),
             (Some(held), Some(failed)) => {
                 let (held, failed) = (per_second(held), per_second(failed));
-                format!("holds {held}, fails at {failed}")
+                format!("held at {held}, failed at {failed}")
             }
         };
         let over = self.connections.map_or(String::new(), |connections| {
@@ -248,7 +254,7 @@ mod tests {
         for (width, height) in [(40, 7), (120, 30)] {
             let shown = text(&searches, width, height);
             for part in [
-                "holds 10,000/s, fails at 12,000/s",
+                "held at 10,000/s, failed at 12,000/s",
                 "12,000/s: p99 was 21 ms",
                 "held",
                 "0.90ms",
@@ -260,7 +266,7 @@ mod tests {
         }
         let page = searches.markup().into_string();
         for part in [
-            "holds 10,000/s, fails at 12,000/s",
+            "held at 10,000/s, failed at 12,000/s",
             "p99 was 21 ms, above 10 ms",
             ">held<",
             "900 µs",
@@ -271,7 +277,7 @@ mod tests {
         probed(&mut searches, 10_000.0, false);
         let shown = text(&searches, 120, 30);
         assert!(
-            shown.contains("holds 8,000/s, fails at 10,000/s"),
+            shown.contains("held at 8,000/s, failed at 10,000/s"),
             "{shown}"
         );
     }

@@ -355,6 +355,13 @@ impl Plan {
                         .into(),
                 ));
             }
+            if matches!(self.schedule, Schedule::Trace { .. }) {
+                return Err(Invalid(
+                    "--warmup can't be combined with --replay, which is sent once: warm the server \
+                     up with a run of its own"
+                        .into(),
+                ));
+            }
         }
         self.schedule.validate()
     }

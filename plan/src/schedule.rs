@@ -8,16 +8,21 @@
 //! an independent stream of 1/workers of the rate, whose union is Poisson at the whole rate again.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::invalid::Invalid;
 use measure::random::Random;
+use replay::Trace;
 
 /// The most stages of one profile.
 pub const STAGES_MAX: usize = 1000;
+/// The most passes of a trace, and the most times as fast.
+pub const PASSES_MAX: u32 = 1_000_000;
 /// The highest rate that can be asked for, exchanges per second.
 pub const RATE_MAX: f64 = 1e9;
 
@@ -44,6 +49,33 @@ pub enum Schedule {
         /// One after the other.
         stages: Vec<Stage>,
     },
+    /// Open loop at the times at which the requests were made once.
+    Trace {
+        /// Where that was written down.
+        file: PathBuf,
+        /// How many times as fast they are sent.
+        speed: f64,
+        /// How often all of them are sent.
+        passes: u32,
+        /// How many there are.
+        requests: u64,
+        /// Seconds from the first to the last, as it was.
+        seconds: f64,
+        /// They themselves; a record has none of it.
+        #[serde(skip)]
+        trace: Traced,
+    },
+}
+
+/// Requests that were made once.
+#[derive(Clone, Default, PartialEq)]
+pub struct Traced(pub Arc<Trace>);
+
+impl fmt::Debug for Traced {
+    /// There may be millions.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Traced({} requests)", self.0.sendings.len())
+    }
 }
 
 /// How arrivals of an open loop are spaced.
@@ -100,6 +132,13 @@ impl Schedule {
     pub fn length_s(&self) -> Option<f64> {
         match self {
             Schedule::Stages { stages, .. } => Some(stages.iter().map(|stage| stage.seconds).sum()),
+            Schedule::Trace {
+                speed,
+                passes,
+                requests,
+                seconds,
+                ..
+            } => Some(f64::from(*passes) * pass_s(*requests, *seconds) / speed),
             Schedule::Closed | Schedule::Constant { .. } | Schedule::Poisson { .. } => None,
         }
     }
@@ -114,6 +153,12 @@ impl Schedule {
                 let count = Curve::new(stages).count_until(length);
                 (length > 0.0).then_some(count / length)
             }
+            Schedule::Trace {
+                speed,
+                requests,
+                seconds,
+                ..
+            } => Some(*requests as f64 / pass_s(*requests, *seconds) * speed),
         }
     }
 
@@ -122,7 +167,31 @@ impl Schedule {
             Schedule::Closed => Ok(()),
             Schedule::Constant { rate } | Schedule::Poisson { rate } => check_rate(*rate, true),
             Schedule::Stages { stages, .. } => validate_stages(stages),
+            Schedule::Trace { speed, passes, .. } => {
+                let most = f64::from(PASSES_MAX);
+                if !(*speed > 0.0 && *speed <= most) {
+                    return Err(Invalid(format!(
+                        "the speed {speed} is out of range: it must be above 0 and at most {most}"
+                    )));
+                }
+                if !(1..=PASSES_MAX).contains(passes) {
+                    return Err(Invalid(format!(
+                        "{passes} passes: 1 to {PASSES_MAX} are possible"
+                    )));
+                }
+                check_rate(self.mean_rate(0.0).unwrap_or(0.0), true)
+            }
         }
+    }
+}
+
+/// Seconds of a pass of a trace: to its last request, and one gap more, after which the next pass
+/// begins. A trace within one moment takes a second.
+fn pass_s(requests: u64, seconds: f64) -> f64 {
+    let gaps = requests.saturating_sub(1);
+    match gaps > 0 && seconds > 0.0 {
+        true => seconds + seconds / gaps as f64,
+        false => 1.0,
     }
 }
 
@@ -209,6 +278,32 @@ pub struct Marks {
 enum Spacing {
     Even { workers: u64, worker: u64 },
     Exponential { workers: f64, random: Random },
+    Traced(Times),
+}
+
+/// The times of a trace that are one worker's: each gets the next in turn.
+#[derive(Clone, Debug)]
+struct Times {
+    trace: Arc<Trace>,
+    pass_ns: f64,
+    passes: u64,
+    speed: f64,
+    workers: u64,
+    worker: u64,
+}
+
+impl Times {
+    fn at(&self, index: u64) -> Option<u64> {
+        let place = index * self.workers + self.worker;
+        let all = self.trace.sendings.len() as u64;
+        let (pass, within) = (place.checked_div(all)?, place.checked_rem(all)?);
+        if pass >= self.passes {
+            return None;
+        }
+        let sending = self.trace.sendings.get(within as usize)?;
+        let since = pass as f64 * self.pass_ns + sending.at_ns as f64;
+        Some((since / self.speed) as u64)
+    }
 }
 
 impl Marks {
@@ -216,6 +311,7 @@ impl Marks {
     pub fn new(schedule: &Schedule, seed: u64, worker: u32, workers: u32) -> Option<Marks> {
         let (curve, arrivals) = match schedule {
             Schedule::Closed => return None,
+            Schedule::Trace { .. } => return Marks::traced(schedule, worker, workers),
             Schedule::Constant { rate } => (Curve::flat(*rate), Arrivals::Constant),
             Schedule::Poisson { rate } => (Curve::flat(*rate), Arrivals::Poisson),
             Schedule::Stages { arrivals, stages } => (Curve::new(stages), *arrivals),
@@ -239,12 +335,44 @@ impl Marks {
         marks.mark = match &mut marks.spacing {
             Spacing::Even { worker, .. } => *worker as f64,
             Spacing::Exponential { workers, random } => random.exponential() * *workers,
+            Spacing::Traced(_) => 0.0,
         };
         Some(marks)
     }
 
+    fn traced(schedule: &Schedule, worker: u32, workers: u32) -> Option<Marks> {
+        let Schedule::Trace {
+            speed,
+            passes,
+            requests,
+            seconds,
+            trace,
+            ..
+        } = schedule
+        else {
+            return None;
+        };
+        let times = Times {
+            trace: Arc::clone(&trace.0),
+            pass_ns: pass_s(*requests, *seconds) * 1e9,
+            passes: (*passes).into(),
+            speed: *speed,
+            workers: workers.into(),
+            worker: worker.into(),
+        };
+        Some(Marks {
+            curve: Curve::new(&[]),
+            spacing: Spacing::Traced(times),
+            mark: 0.0,
+            index: 0,
+        })
+    }
+
     /// When the next exchange is due, in ns from the beginning; `None` when the profile is over.
     pub fn peek(&mut self) -> Option<u64> {
+        if let Spacing::Traced(times) = &self.spacing {
+            return times.at(self.index);
+        }
         let seconds = self.curve.time_of(self.mark)?;
         Some((seconds * 1e9) as u64)
     }
@@ -278,6 +406,7 @@ impl Marks {
             Spacing::Exponential { workers, random } => {
                 self.mark += random.exponential() * *workers;
             }
+            Spacing::Traced(_) => {}
         }
     }
 }

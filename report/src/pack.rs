@@ -624,9 +624,15 @@ fn inside<R: Read>(entry: &tar::Entry<'_, R>) -> Result<PathBuf, String> {
     let shown = Foreign::new(name);
     let path = entry.path().map_err(|_| not_ours())?;
     let is_plain = entry.header().entry_type() == EntryType::Regular;
+    if entry.header().entry_type() == EntryType::Directory {
+        return Err(format!(
+            "`{shown}` is a directory, which packs don't hold: another program made this archive; \
+             unpack it, and give the directory"
+        ));
+    }
     if !is_plain {
         return Err(format!(
-            "`{shown}` is a link, a directory or a device, but packs hold only regular files: \
+            "`{shown}` is a link or a device, but packs hold only regular files: \
              don't trust this file"
         ));
     }
@@ -681,6 +687,10 @@ fn take(entry: &mut impl Read, place: &Path, stop: &Stop) -> Result<(), Trouble>
 }
 
 fn broken(error: &io::Error) -> String {
+    // What is compressed is whole, and no archive.
+    if error.to_string().contains("numeric field was not a number") {
+        return not_ours();
+    }
     format!("cut short or damaged ({error}); fetch it again, or pack it again")
 }
 

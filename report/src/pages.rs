@@ -1,6 +1,9 @@
 //! The files that a report is written to. Pages can be made again from the records beside them, so
 //! that no pack holds one: a page has its name here or none at all.
 
+/// What a gate judged, for pipelines: it stands beside the report of what it measured, and is kept.
+pub const GATE_CASES: &str = "gate.xml";
+
 /// A page, by the name of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page(&'static str);

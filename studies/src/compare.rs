@@ -8,6 +8,8 @@ use load::{Signal, Stop};
 
 use report::{Enclosed, Report, files};
 
+use crate::cases::{cases_of_a_gate, written};
+
 /// The outcome of a comparison.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -27,7 +29,9 @@ impl Outcome {
     pub fn of(compared: Compared) -> Outcome {
         let mut store = compared.store;
         let report = Report::new(&compared.manifest, &compared.rounds);
+        let cases = cases_of_a_gate(store.folder());
         for (file, text) in files(&report, &Enclosed::read(store.folder())) {
+            let text = written(file, text, cases.as_deref());
             store.put(file.name().as_ref(), text.into_bytes());
         }
         Outcome {

@@ -11,6 +11,7 @@
 //! pages are those of [`report`].
 #![forbid(unsafe_code)]
 
+mod cases;
 pub mod claims;
 pub mod compare;
 pub mod diff;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 pub use self::index::index;
 
 use capacity::Capacities;
+use lab::manifest::{Outcome, RowFacts};
 use lab::store::{CAPACITY, Kept, MANIFEST, SWEEP, Source, Store, TRIALS, read_with};
 use load::Stop;
 use report::benchmark::{self, Measure};
@@ -18,6 +19,7 @@ use report::pages::File;
 use report::{Enclosed, Look, Report, csv, files, json, junit, markdown, terminal};
 use supervisor::document::indented;
 
+use crate::cases::{cases_of_a_gate, written};
 use crate::sweep::{self, Sweep};
 use crate::trials::{self, Trial, Trials};
 
@@ -28,8 +30,18 @@ pub struct Rebuilt {
     pub folder: PathBuf,
     /// What its records say.
     pub model: Model,
+    /// Of a gate, what it judged, as JUnit's XML.
+    cases: Option<String>,
     /// What could not be written, and why.
     pub unwritten: Vec<String>,
+}
+
+impl Rebuilt {
+    /// For pipelines: what was judged, as JUnit's XML.
+    pub fn junit(&self) -> String {
+        let cases = self.cases.clone();
+        cases.unwrap_or_else(|| self.model.junit())
+    }
 }
 
 /// What the records of a folder say, by what was measured.
@@ -139,13 +151,16 @@ fn rebuild_in(folder: &Source) -> Result<Rebuilt, String> {
     let mut unwritten = Vec::new();
     let model = read(folder, &mut unwritten)?;
     let mut store = Store::at(folder.path()).map_err(|error| format!("{folder}: {error}"))?;
+    let cases = cases_of_a_gate(store.folder());
     for (file, text) in model.files(&Enclosed::read(store.folder())) {
+        let text = written(file, text, cases.as_deref());
         store.put(file.name().as_ref(), text.into_bytes());
     }
     unwritten.extend(store.unwritten());
     Ok(Rebuilt {
         folder: store.folder().to_owned(),
         model,
+        cases,
         unwritten,
     })
 }
@@ -169,6 +184,12 @@ fn read(folder: &Source, unwritten: &mut Vec<String>) -> Result<Model, String> {
     }
     if holds(MANIFEST) {
         let kept = Kept::read_from(folder)?;
+        if lacks_rounds(&kept) {
+            return Err(format!(
+                "{folder} has no rounds any more, so no report can be made of it; the files that \
+                 are there stay as they are"
+            ));
+        }
         let report = Report::new(&kept.manifest, &kept.rounds);
         return Ok(Model::Comparison(Box::new(report)));
     }
@@ -176,6 +197,12 @@ fn read(folder: &Source, unwritten: &mut Vec<String>) -> Result<Model, String> {
         "{folder} has no records: none of {MANIFEST}, {CAPACITY}, {SWEEP} and {TRIALS} is there; \
          give a directory written by ringside compare or ringside capacity, or a pack of one"
     ))
+}
+
+/// Whether rows were measured of which no round is there any more.
+fn lacks_rounds(kept: &Kept) -> bool {
+    let is_measured = |row: &RowFacts| matches!(row.outcome, Outcome::Measured);
+    kept.rounds.is_empty() && kept.manifest.rows.iter().any(is_measured)
 }
 
 /// A sweep from the records of its points. What it says itself of a point stands where the point's
@@ -215,6 +242,9 @@ fn part(
 ) -> Result<Option<Report>, String> {
     let place = folder.join(inside);
     if !place.join(MANIFEST).path().is_file() {
+        return Ok(None);
+    }
+    if lacks_rounds(&Kept::read_from(&place)?) {
         return Ok(None);
     }
     let part = rebuild_in(&place)?;

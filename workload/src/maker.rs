@@ -8,6 +8,7 @@
 //! copy. Those that never change aren't made at all.
 
 mod flows;
+mod traced;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use crate::recipe::{Chance, Encoding, Recipe, Values};
 pub use self::flows::{Flows, Next};
 
 use self::flows::Turns;
+use self::traced::Traced;
 
 /// The streams of random numbers that pick steps, one for each worker, begin here: rows are drawn
 /// from 2^33 on, and what templates ask for from 2^34 on.
@@ -45,6 +47,7 @@ pub struct Source {
     /// For each step, to which origin it goes.
     origins: Vec<u16>,
     picking: Picking,
+    traced: Option<Traced>,
     data: Option<Arc<Data>>,
     deals_once: bool,
     /// Of steps that follow each other on a connection.
@@ -67,6 +70,8 @@ enum Ready {
     Message(Vec<u8>),
     /// It is another each time.
     Made(Recipe),
+    /// One of those that were made once, with what was asked then.
+    Traced,
     /// A gRPC call, and what is said of it.
     Call(http2::client::Request, call::Said),
     /// Calls that differ.
@@ -79,7 +84,11 @@ impl Ready {
         match self {
             Ready::Made(recipe) => Some(recipe),
             Ready::Calls(calls) => Some(calls.recipe()),
-            Ready::Http1(..) | Ready::Http2(_) | Ready::Message(_) | Ready::Call(..) => None,
+            Ready::Http1(..)
+            | Ready::Http2(_)
+            | Ready::Message(_)
+            | Ready::Traced
+            | Ready::Call(..) => None,
         }
     }
 }
@@ -91,6 +100,7 @@ impl std::fmt::Debug for Ready {
             Ready::Http2(_) => "Http2",
             Ready::Message(_) => "Message",
             Ready::Made(_) => "Made",
+            Ready::Traced => "Traced",
             Ready::Call(..) => "Call",
             Ready::Calls(_) => "Calls",
         })
@@ -147,6 +157,8 @@ pub struct Made {
     body_at: usize,
     /// How many messages it has, of gRPC.
     messages: u32,
+    /// Which of those that were made once.
+    traced: u32,
 }
 
 impl Made {
@@ -165,6 +177,8 @@ enum Picking {
     Weighted(Vec<u64>),
     /// One of these.
     Random(Vec<u16>),
+    /// As they were made once.
+    Traced,
 }
 
 /// A worker's place in a [`Source`].
@@ -172,6 +186,8 @@ enum Picking {
 pub struct Maker {
     source: Arc<Source>,
     random: Random,
+    /// For each step, the last of its requests that was picked, where they were made once.
+    traced: Vec<u32>,
     /// Where it is in the turn of steps.
     next: u64,
     /// How far on the one after that is.
@@ -253,7 +269,11 @@ impl Source {
         let open = |data| Data::open(data, plan.threads, plan.seed).map(Arc::new);
         let data = workload.data.as_ref().map(open).transpose()?;
         let columns = data.as_ref().map_or(&[][..], |data| data.columns());
-        let ready = |step| ready(plan, step, data.as_ref());
+        let traced = Traced::of(plan, workload)?;
+        let ready = |step| match &traced {
+            Some(_) => Ok(Ready::Traced),
+            None => ready(plan, step, data.as_ref()),
+        };
         let steps = workload.steps.iter().map(ready);
         let steps: Vec<Ready> = steps.collect::<Result<_, _>>()?;
         let uses_data = |step: &Ready| step.recipe().is_some_and(Recipe::uses_data);
@@ -278,7 +298,11 @@ impl Source {
             origins: workload.origins().1,
             deals_once: plan.is_dealt_once(),
             turns: Turns::of(workload, is_binary).map(Arc::new),
-            picking: Picking::of(workload),
+            picking: match &traced {
+                Some(_) => Picking::Traced,
+                None => Picking::of(workload),
+            },
+            traced,
             is_open: plan.schedule.is_open(),
             data,
             workers: plan.threads,
@@ -307,7 +331,11 @@ impl Source {
     /// If it is no request of this source.
     #[inline]
     pub fn say<'a>(&'a self, made: &'a Made) -> Said<'a> {
-        match &self.steps[usize::from(made.step)] {
+        let ready = match (&self.steps[usize::from(made.step)], &self.traced) {
+            (Ready::Traced, Some(traced)) => traced.ready(made.traced),
+            (ready, _) => ready,
+        };
+        match ready {
             Ready::Http1(bytes, answer) => Said::Http1(bytes, *answer),
             Ready::Http2(request) => Said::Http2(request),
             Ready::Call(request, said) => Said::Call(*said, request),
@@ -319,6 +347,8 @@ impl Source {
                 payload,
                 answers: 1,
             },
+            // Of a trace there are only requests that are ready.
+            Ready::Traced => Said::Http1(&[], Answer::Usual),
             Ready::Made(recipe) if made.body_at == 0 => {
                 let answer = match recipe.is_head() {
                     true => Answer::HeadOnly,
@@ -430,6 +460,10 @@ impl Maker {
         };
         let mut maker = Maker {
             random: Random::new(source.seed, STREAMS | u64::from(worker)),
+            traced: match &source.traced {
+                Some(_) => vec![0; source.steps.len()],
+                None => Vec::new(),
+            },
             next,
             stride,
             chance: Chance::new(source.seed, worker, source.workers, unix_nanoseconds),
@@ -565,7 +599,18 @@ impl Maker {
                 let drawn = self.random.below(all);
                 sums.partition_point(|sum| *sum <= drawn) as u16
             }
+            Picking::Traced => self.pick_traced(next),
         }
+    }
+
+    /// The step of the request that was made as the `next` one.
+    fn pick_traced(&mut self, next: u64) -> u16 {
+        let picked = self.source.traced.as_ref().and_then(|all| all.pick(next));
+        let (step, request) = picked.unwrap_or_default();
+        if let Some(last) = self.traced.get_mut(usize::from(step)) {
+            *last = request;
+        }
+        step
     }
 
     /// A request of `step`. Where rows are used up it takes the last once more: that is for one
@@ -575,6 +620,14 @@ impl Maker {
         let recipe = match &self.source.steps[usize::from(step)] {
             Ready::Made(recipe) => recipe,
             Ready::Calls(_) => return self.make_call(step),
+            Ready::Traced => {
+                let traced = self.traced.get(usize::from(step)).copied();
+                return Some(Made {
+                    step,
+                    traced: traced.unwrap_or_default(),
+                    ..Made::default()
+                });
+            }
             Ready::Http1(..) | Ready::Http2(_) | Ready::Message(_) | Ready::Call(..) => {
                 return Some(Made {
                     step,
@@ -595,7 +648,7 @@ impl Maker {
             step,
             bytes,
             body_at,
-            messages: 0,
+            ..Made::default()
         })
     }
 
@@ -627,6 +680,7 @@ impl Maker {
             bytes,
             body_at,
             messages,
+            traced: 0,
         })
     }
 
@@ -643,6 +697,7 @@ impl Maker {
             bytes: calls.tried.clone(),
             body_at,
             messages,
+            traced: 0,
         }
     }
 

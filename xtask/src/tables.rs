@@ -45,15 +45,21 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "replay",
+        holds: "requests that were made once, read from logs, HAR files and lines of JSON",
+        imports: &["measure"],
+        test_imports: &[],
+    },
+    Crate {
         name: "plan",
         holds: "what a load is: target, request, protocol, schedule, secrets; validated",
-        imports: &["measure", "proto"],
+        imports: &["measure", "proto", "replay"],
         test_imports: &[],
     },
     Crate {
         name: "workload",
         holds: "requests that differ: files of targets, templates, data; which is next, its bytes",
-        imports: &["measure", "plan", "proto"],
+        imports: &["measure", "plan", "proto", "replay"],
         test_imports: &[],
     },
     Crate {
@@ -359,6 +365,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "otlp",
             "output",
             "overview",
+            "replay",
             "report",
             "studies",
             "supervisor",

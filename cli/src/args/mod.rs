@@ -18,6 +18,7 @@ pub(crate) mod load;
 pub(crate) mod machine;
 pub(crate) mod network;
 pub(crate) mod pack;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod schema;

@@ -9,6 +9,7 @@ use load::check::Threshold;
 use super::export::Export;
 use super::fleet::Fleet;
 use super::load::{LOAD, Load};
+use super::replay::Replay;
 use super::targets::Targets;
 use super::values::{self, Live};
 use super::watched::Watched;
@@ -27,9 +28,10 @@ Examples:
   ringside run --expect status=200 --expect 'json:$.ok=true' http://localhost:8080/
   ringside run -s login.lua http://localhost:8080/ -- alice bob             a script of wrk
   ringside run --agents local:4 -R 20k -c100 http://localhost:8080/      several processes at once
+  ringside run --replay access.log --speed 2 http://localhost:8080/     twice as fast as it was
   ringside run --data users.csv -H 'X-Id: {{newUuid}}' 'http://localhost:8080/users/{{id}}'
 
-What a run can't do: replay a log, or send what an answer asks for (each request is independent of
+What a run can't do: send what an answer asks for (each request is independent of
 the others, but for cookies); follow redirects to another server; speak HTTP/3, SOCKS, or TLS to a
 proxy.
 
@@ -54,6 +56,9 @@ pub(crate) struct Run {
 
     #[command(flatten)]
     pub(crate) targets: Targets,
+
+    #[command(flatten)]
+    pub(crate) replay: Replay,
 
     #[command(flatten)]
     pub(crate) load: Load,

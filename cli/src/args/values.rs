@@ -31,6 +31,15 @@ pub(super) fn rate(text: &str) -> Result<f64, String> {
     units::parse_rate(text).map_err(|error| error.to_string())
 }
 
+/// `2`, `0.5`, `2x`: how many times as fast.
+pub(super) fn speed(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix(['x', '×']).unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(speed) if speed > 0.0 && speed.is_finite() => Ok(speed),
+        _ => Err(format!("{text} isn't a speed; write it like 2 or 0.5")),
+    }
+}
+
 /// `2%`: a share above zero.
 pub(super) fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
@@ -148,13 +157,19 @@ pub(super) fn live(text: &str) -> Result<Live, String> {
     if text == TERMINAL {
         return Ok(Live::Terminal);
     }
+    address(text).map(Live::Page)
+}
+
+/// `9102`, `:9102`, `localhost:9102` and `127.0.0.1:9102`: for this machine alone; `[::]:9102`,
+/// `10.0.0.7:9102`: for others, too.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let port = ["localhost:", ":"]
         .iter()
         .find_map(|own| text.strip_prefix(own));
     let own = port.unwrap_or(text).parse::<u16>();
     let own = own.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     let address = own.ok().or_else(|| text.parse().ok());
-    address.map(Live::Page).ok_or_else(|| {
+    address.ok_or_else(|| {
         "give a port such as 8090, or an IP address with a port such as 127.0.0.1:8090 or \
          [::]:8090"
             .to_owned()

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::values;
+
 const OUTPUT: &str = "Output";
 
 /// The file name that stands for standard output.
@@ -24,7 +26,7 @@ pub(crate) struct Watched {
 
     /// Serve Prometheus metrics at http://ADDR/metrics; afterwards, wait for one more scrape, a
     /// minute at most
-    #[arg(long, value_name = "ADDR", help_heading = OUTPUT)]
+    #[arg(long, value_name = "ADDR", value_parser = values::address, help_heading = OUTPUT)]
     pub(crate) metrics: Option<SocketAddr>,
 
     /// The value of the label `run` in metrics [default: the start time]
@@ -41,6 +43,13 @@ impl Watched {
     /// What keeps intervals and a report that `is_data` from going where they are to; none where
     /// nothing does.
     pub(crate) fn refusal(&self, is_data: bool, output: Option<&Path>) -> Option<String> {
+        if output.is_some() && self.file() == output {
+            return Some(
+                "--intervals and -o name the same file, and the report would take the place of \
+                 the intervals; name two"
+                    .to_owned(),
+            );
+        }
         (self.takes_stdout() && output.is_none() && is_data).then(|| {
             "--intervals - and the report would both go to standard output; write the report to a \
              file with -o"

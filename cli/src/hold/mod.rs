@@ -50,7 +50,13 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
         let sent = exported.map(|exported| (exported, outcome(&plan, record)));
         (end, told, onlookers, sent)
     });
-    let (end, told, onlookers, sent) = reported?;
+    let (end, told, onlookers, sent) = match reported {
+        Ok(reported) => reported,
+        Err(why) => {
+            let (_, onlookers) = watching.finish();
+            return onlookers.leave_failed("hold", why.into(), &stop);
+        }
+    };
     if let Some((exported, outcome)) = sent {
         exported.finish(watching.given(), outcome);
     }

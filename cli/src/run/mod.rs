@@ -7,6 +7,7 @@ mod given;
 mod http2;
 mod message;
 pub(crate) mod plan;
+mod replayed;
 pub(crate) mod route;
 pub(crate) mod targets;
 mod watching;
@@ -44,15 +45,17 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     }
     let known = targets::known_steps("--threshold", &arguments.thresholds, &plan);
     known.map_err(Failure::usage)?;
-    let destination = place(arguments, &plan);
-    let destination = destination.map_err(Failure::usage)?;
+    let destination = place(arguments, &plan).map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     plan::call(&arguments.load, &mut plan, &stop)?;
     let mut watching = Watching::start(arguments, &plan, &stop)?;
     let destination = Arc::new(Mutex::new(Some(destination)));
     let hung = broken_off(Arc::clone(&destination), arguments);
     let ran = load::run_watched(&plan, &stop, &mut watching, hung);
-    let (mut record, finish) = ran?;
+    let (mut record, finish) = match ran {
+        Ok(ran) => ran,
+        Err(why) => return watching.failed(why.into(), &stop),
+    };
     let Some(destination) = taken(&destination) else {
         return Err(Failure::running("the script didn't come back"));
     };

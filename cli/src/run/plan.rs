@@ -11,7 +11,7 @@ use load::{Plan, Redaction};
 
 use super::given::read_body;
 use super::message::message;
-use super::{addresses, http2, route, targets};
+use super::{addresses, http2, replayed, route, targets};
 use crate::args::load::Load;
 use crate::args::run::{Arrivals, Run};
 use crate::args::values;
@@ -39,6 +39,7 @@ pub(crate) fn plan(arguments: &Run) -> Result<Plan, String> {
     };
     plan.script = arguments.targets.script();
     plan.schedule = law(arguments)?;
+    replayed::apply(&arguments.replay, &mut plan)?;
     plan.duration_s = duration_s(arguments, &plan.schedule)?;
     plan.count = arguments.requests;
     plan.warm_up_s = arguments.warmup.map_or(0.0, |length| length.as_secs_f64());
@@ -156,6 +157,10 @@ impl From<Arrivals> for schedule::Arrivals {
 
 fn duration_s(arguments: &Run, schedule: &Schedule) -> Result<Option<f64>, String> {
     match (arguments.duration, schedule.length_s()) {
+        (Some(length), Some(whole)) if matches!(schedule, Schedule::Trace { .. }) => {
+            // What was made once may be cut, and doesn't go on.
+            Ok(Some(length.as_secs_f64()).filter(|length| *length < whole))
+        }
         (Some(_), Some(_)) => Err("-d and --stages both set the duration: drop -d".to_string()),
         (Some(length), None) => Ok(Some(length.as_secs_f64())),
         (None, Some(_)) => Ok(None),

@@ -7,7 +7,7 @@ use measure::interval::Interval;
 use measure::tally::Counted;
 
 use crate::args::run::Run;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::export::receiver;
 use crate::exported::{Exported, Outcome};
 use crate::watching::{self, Seen};
@@ -39,6 +39,12 @@ impl Watching {
         before: &mut Option<Progress>,
     ) {
         self.all.show(what, now, before);
+    }
+
+    /// The run failed: tells those who look on why.
+    pub(super) fn failed(mut self, why: Failure, stop: &Stop) -> Result<Exit, Failure> {
+        let (_, onlookers) = self.all.finish();
+        onlookers.leave_failed("run", why, stop)
     }
 
     /// The run is over: what a reader didn't get, and those who may want to know how it ended.

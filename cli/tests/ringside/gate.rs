@@ -146,6 +146,8 @@ fn a_commit_that_is_slower_is_a_regression_and_the_way_back_is_none() {
     let cases = fs::read_to_string(folder.path(".scratch/out/gate.xml")).unwrap();
     let cases = Report::deserialize_from_str(&cases).unwrap();
     assert!(cases.failures > 0 && cases.errors == 0, "{cases:?}");
+    let other = fs::read_to_string(folder.path(".scratch/out/junit.xml")).unwrap();
+    assert_eq!(Report::deserialize_from_str(&other).unwrap(), cases);
     // Each was built of its own files, although only what lies beside the subject's folder differs.
     let log = |side: &str| {
         let file = folder.path(&format!(".scratch/out/subjects/{side}/build.log"));
@@ -160,6 +162,8 @@ fn a_commit_that_is_slower_is_a_regression_and_the_way_back_is_none() {
         .unwrap();
     let report = String::from_utf8_lossy(&report.stdout).into_owned();
     assert_says(&report, "Is slow slower than main?");
+    let kept = fs::read_to_string(folder.path(".scratch/out/junit.xml")).unwrap();
+    assert_eq!(kept, other);
     // The other way round, what was built is there, and it's faster.
     let words = [
         "server", "--base", "slow", "--head", "main", "--format", "json",
@@ -409,6 +413,14 @@ fn a_server_that_does_not_start_is_told_with_what_it_wrote() {
     assert_eq!(ended.code, Some(1), "{}\n{}", ended.stdout, ended.stderr);
     assert_says(&ended.stderr, "it exited with status 7");
     assert_says(&ended.stderr, "broken config");
+    // Whoever reads a document has one.
+    let ended = gate(&folder, &[&words[..], &["--format", "junit"]].concat());
+    assert_eq!(ended.code, Some(1), "{}\n{}", ended.stdout, ended.stderr);
+    let cases = Report::deserialize_from_str(&ended.stdout).unwrap();
+    assert_eq!((cases.failures, cases.errors), (0, 1), "{cases:?}");
+    let ended = gate(&folder, &[&words[..], &["--format", "json"]].concat());
+    let found: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(found["verdict"], "failed", "{found}");
 }
 
 #[test]

@@ -138,7 +138,7 @@ fn a_search_shows_what_held_and_q_ends_it_with_what_was_found() {
         let words = ["capacity", &url, "--from", "100", "-d", "300ms", "-o", &out];
         let more = ["--slo", "errors<5%", "--live"];
         let mut search = InTerminal::start(size, &[&words[..], &more].concat());
-        search.until_it_shows(&["holds ", "held", "p99", "now"]);
+        search.until_it_shows(&["held at ", "held", "p99", "now"]);
         search.press("q");
         let ended = search.end();
         assert_eq!(ended.code, Some(130), "{}", ended.said);

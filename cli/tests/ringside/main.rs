@@ -49,6 +49,7 @@ mod prometheus;
 mod proxy;
 mod pty;
 mod record;
+mod replay;
 mod resume;
 mod schema;
 mod scraped_servers;

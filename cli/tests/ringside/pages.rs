@@ -71,6 +71,7 @@ fn a_hold_has_its_whole_history_on_its_page_and_says_at_the_end_what_the_record_
     for (name, counted) in [
         ("open", &connections["standing"]),
         ("lost", &connections["lost"]),
+        ("survived", &connections["survived"]),
         ("reconnects", &connections["reconnects"]),
         ("answered", &heartbeats["answered"]),
         ("failed", &heartbeats["failed"]),

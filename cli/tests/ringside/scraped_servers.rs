@@ -115,10 +115,8 @@ fn prometheus_has_the_figures_of_servers_and_every_request_of_their_client() {
     assert_eq!(completed, 2000.0);
     // Scrapes of the server are requests to it: the first was over before it recorded anything, and
     // the last isn't counted yet.
-    let scrapes = format!(
-        "count_over_time(up{{instance=\"127.0.0.1:{}\"}}[1h])",
-        ports[0]
-    );
+    let instance = format!("127.0.0.1:{}", ports[0]);
+    let scrapes = format!("count_over_time(up{{instance=\"{instance}\"}}[1h])");
     let counts = [
         format!("histogram_count({}) - on () ({scrapes} - 2)", names[0]),
         format!("ringside_requests_total{{outcome=\"\"}} - on () ({scrapes} - 1)"),
@@ -150,9 +148,8 @@ fn prometheus_has_the_figures_of_servers_and_every_request_of_their_client() {
         // All of it is newer than the first scrape. What is scaled may be a bucket off where a
         // quantile is at the end of one.
         let (start, _) = expression.split_once(", ").expect("a quantile");
-        let q: f64 = start["histogram_quantile(".len()..]
-            .parse()
-            .expect("a number");
+        let q = &start["histogram_quantile(".len()..];
+        let q: f64 = q.parse().expect("a number");
         let whole = [q - 0.001, q + 0.001].map(|q| {
             let whole = ask(port, &format!("histogram_quantile({q}, {name})"), now_s());
             whole.expect("a quantile")

@@ -14,20 +14,20 @@ use super::child::{Folder, Server, assert_says, command, ringside, start, step};
 
 /// A request as a server reads it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Asked {
-    line: String,
-    fields: BTreeMap<String, String>,
-    body: String,
+pub(crate) struct Asked {
+    pub(crate) line: String,
+    pub(crate) fields: BTreeMap<String, String>,
+    pub(crate) body: String,
 }
 
 /// A server that writes down what it is asked, and answers with 200.
-struct Diary {
-    url: String,
+pub(crate) struct Diary {
+    pub(crate) url: String,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Diary {
-    fn open() -> Diary {
+    pub(crate) fn open() -> Diary {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -41,9 +41,14 @@ impl Diary {
         Diary { url, asked }
     }
 
-    /// What it was asked, sorted; it forgets that.
+    /// What it was asked, in the order in which it was; it forgets that.
+    pub(crate) fn in_order(&self) -> Vec<Asked> {
+        std::mem::take(&mut *self.asked.lock().unwrap())
+    }
+
+    /// The same, sorted.
     fn asked(&self) -> Vec<Asked> {
-        let mut asked = std::mem::take(&mut *self.asked.lock().unwrap());
+        let mut asked = self.in_order();
         asked.sort();
         asked
     }

@@ -75,12 +75,10 @@ impl Peer {
     }
 
     pub(crate) fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
-        let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
-        frame.extend([kind, flags]);
-        frame.extend(stream.to_be_bytes());
-        frame.extend_from_slice(payload);
         // Who has been refused already reads no more.
-        let _ = self.stream.write_all(&frame);
+        let _ = self
+            .stream
+            .write_all(&bytes_of(kind, flags, stream, payload));
     }
 
     /// The next frame; `None` at the end of the connection.
@@ -103,13 +101,14 @@ impl Peer {
         })
     }
 
-    /// Sends a request, its body in one piece. Fields are sent as they are.
+    /// Sends a request, its body in one piece with it: otherwise it may be answered before that
+    /// comes. Fields are sent as they are.
     pub(crate) fn ask(&mut self, stream: u32, fields: &[(&str, &str)], body: Option<&[u8]>) {
         let end = if body.is_none() { END_STREAM } else { 0 };
-        self.send(HEADERS, END_HEADERS | end, stream, &block(fields));
-        if let Some(body) = body {
-            self.send(DATA, END_STREAM, stream, body);
-        }
+        let mut request = bytes_of(HEADERS, END_HEADERS | end, stream, &block(fields));
+        let body = body.map(|body| bytes_of(DATA, END_STREAM, stream, body));
+        request.extend(body.into_iter().flatten());
+        let _ = self.stream.write_all(&request);
     }
 
     /// Waits for what comes of a stream.
@@ -142,6 +141,15 @@ impl Peer {
         }
         Came::Gone
     }
+}
+
+/// A frame (RFC 9113 §4.1).
+fn bytes_of(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(stream.to_be_bytes());
+    frame.extend_from_slice(payload);
+    frame
 }
 
 /// A block of fields as literals without indexing (RFC 7541 §6.2.2): whatever they are.

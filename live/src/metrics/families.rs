@@ -197,7 +197,7 @@ fn single_counts(sums: &Sums<Counted>) -> Vec<(&'static str, &'static str, u64)>
         ),
         (
             "ringside_connections_opened_total",
-            "Connections that were set up, those in another's place among them.",
+            "Connections that were set up, including replacements.",
             counted.connections_opened,
         ),
         (

@@ -131,12 +131,17 @@ impl Load for Counted {
 /// What somebody who looks over wants to know first.
 fn figures(load: &Loaded<Counted>) -> Markup {
     let (sum, counts) = (&load.sum, &load.sum.counts);
-    let whole_hold = |q| format!("whole hold {}", quantile(&sum.heartbeat, q));
-    let time_at = |q| load.lately(|counted| &counted.heartbeat, q);
+    let time_at = |q| load.times(|counted| &counted.heartbeat, q, "whole hold");
+    let ((median, of_median), (p99, of_p99)) = (time_at(0.5), time_at(0.99));
     let answered = per_second(load.rate(|counted| counted.counts.answered));
     let ended = counts.answered + counts.failed;
     let share = 100.0 * counts.failed as f64 / (ended.max(1)) as f64;
     let given_up = format!("{} given up", whole(sum.given_up));
+    let survivors = sum.stood.saturating_sub(sum.fallen);
+    let survived = match sum.stood {
+        0 => "–".to_owned(),
+        _ => whole(survivors),
+    };
     let left = match sum.unfinished {
         0 => "due, but not sent".to_owned(),
         left => format!("{} unfinished", whole(left)),
@@ -152,11 +157,16 @@ fn figures(load: &Loaded<Counted>) -> Markup {
             whole(counts.lost()),
             format!("of {} opened", whole(counts.opened)),
         ),
+        (
+            "survived",
+            survived,
+            "never lost since its start".to_owned(),
+        ),
         ("reconnects", whole(counts.reconnects), given_up),
         (
             "answered",
             whole(counts.answered),
-            format!("{answered} of late"),
+            format!("{answered} in the last second"),
         ),
         (
             "failed",
@@ -164,8 +174,8 @@ fn figures(load: &Loaded<Counted>) -> Markup {
             format!("{} %", digits(share)),
         ),
         ("skipped", whole(sum.skipped), left),
-        ("median heartbeat", time_at(0.5), whole_hold(0.5)),
-        ("99th percentile", time_at(0.99), whole_hold(0.99)),
+        ("median heartbeat", median, of_median),
+        ("99th percentile", p99, of_p99),
     ];
     html! {
         @if load.is_begun { (tiles(&figures)) } @else { p.lead { "Nothing is opened yet." } }

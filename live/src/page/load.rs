@@ -50,6 +50,8 @@ pub(super) struct Loaded<C: Load> {
     /// This process.
     pub own: Own,
     pub is_begun: bool,
+    /// The drain has come: nothing more is measured.
+    pub is_over: bool,
     rows: Rows,
     history: History,
 }
@@ -65,6 +67,7 @@ impl<C: Load> Loaded<C> {
             connected: 0,
             own: Own::default(),
             is_begun: false,
+            is_over: false,
             rows: Rows::new(drawing::width(C::PLOTS)),
             history: History::new(),
         }
@@ -80,6 +83,7 @@ impl<C: Load> Loaded<C> {
         };
         self.connected = interval.connected;
         if interval.phase == Phase::Drain {
+            self.is_over = true;
             return;
         }
         self.own = self.own.follow(now);
@@ -119,6 +123,27 @@ impl<C: Load> Loaded<C> {
         last.map_or(0.0, |last| {
             of(&last.counted) as f64 / last.seconds().max(1e-9)
         })
+    }
+
+    /// How often something happened in a second of the whole measured window.
+    pub(super) fn mean_rate(&self, count: u64) -> f64 {
+        let until_ns = self.last.as_deref().map_or(0, |last| last.until_ns);
+        count as f64 / (until_ns as f64 / 1e9).max(1e-9)
+    }
+
+    /// A quantile of times, for a tile, and what it's of: of the last interval, with that of the
+    /// whole; when all is over of the whole alone.
+    pub(super) fn times(
+        &self,
+        of: impl Fn(&C) -> &Histogram,
+        q: f64,
+        whole: &str,
+    ) -> (String, String) {
+        let all = quantile(of(&self.sum), q);
+        match self.is_over {
+            true => (all, whole.to_owned()),
+            false => (self.lately(of, q), format!("{whole} {all}")),
+        }
     }
 
     /// A quantile of times in the last interval.

@@ -109,25 +109,33 @@ impl Load for Counted {
 fn figures(load: &Loaded<Counted>) -> Markup {
     let sum = &load.sum;
     let last = load.last.as_deref();
-    let offered = last.and_then(|last| Some(last.offered? as f64 / last.seconds().max(1e-9)));
+    let lately = last.and_then(|last| Some(last.offered? as f64 / last.seconds().max(1e-9)));
+    let offered = match load.is_over {
+        true => load.offered.map(|offered| load.mean_rate(offered)),
+        false => lately,
+    };
     let due = match offered {
         Some(rate) => format!("of {} due", per_second(rate)),
         None => "closed loop".to_owned(),
     };
-    let whole_run = |q| format!("whole run {}", quantile(&sum.response, q));
-    let time_at = |q| load.lately(|counted| &counted.response, q);
+    let time_at = |q| load.times(|counted| &counted.response, q, "whole run");
+    let ((median, of_median), (p99, of_p99)) = (time_at(0.5), time_at(0.99));
     let ended = sum.completed + sum.failed;
     let share = 100.0 * sum.failed as f64 / (ended.max(1)) as f64;
     let left = match sum.unfinished {
         0 => "since the start".to_owned(),
         left => format!("{} unfinished", whole(left)),
     };
-    let rate = per_second(load.rate(|counted| counted.completed));
+    let rate = match load.is_over {
+        true => load.mean_rate(sum.completed.saturating_sub(sum.completed_late)),
+        false => load.rate(|counted| counted.completed),
+    };
+    let rate = per_second(rate);
     let reconnects = format!("{} reconnects", whole(sum.reconnects));
     let figures = [
         ("rate", rate, due),
-        ("median response", time_at(0.5), whole_run(0.5)),
-        ("99th percentile", time_at(0.99), whole_run(0.99)),
+        ("median response", median, of_median),
+        ("99th percentile", p99, of_p99),
         ("answered", whole(sum.completed), left),
         ("failed", whole(sum.failed), format!("{} %", digits(share))),
         ("connections", whole(load.connected), reconnects),

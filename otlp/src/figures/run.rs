@@ -101,7 +101,7 @@ impl Pen<'_, Counted> {
         });
         counter(
             "ringside.waits",
-            "What requests waited from when they were due until they were sent, by what for.",
+            "Time that requests waited between falling due and being sent, by cause.",
             "s",
             points.into(),
         )
@@ -152,13 +152,13 @@ impl Pen<'_, Counted> {
             ),
             (
                 "ringside.connections_opened",
-                "Connections that were set up, those in another's place among them.",
+                "Connections that were set up, including replacements.",
                 "{connection}",
                 counted.connections_opened,
             ),
             (
                 "ringside.reconnects",
-                "Connections that were set up in the place of one that had broken.",
+                "Connections opened to replace a broken one.",
                 "{connection}",
                 counted.reconnects,
             ),

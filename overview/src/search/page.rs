@@ -23,7 +23,7 @@ impl Searches {
         let series: Vec<Series> = self.0.iter().enumerate().map(Search::curve).collect();
         let held = self.0.iter().filter_map(|search| {
             let held = search.bracket().0?;
-            Some(Line::Upright(held, format!("{} holds", per_second(held))))
+            Some(Line::Upright(held, format!("held at {}", per_second(held))))
         });
         let x = Axis::new("offered rate per second", Scale::Linear, count);
         let y = Axis::new("response time", Scale::Log, time_us);

@@ -152,3 +152,62 @@ fn what_is_passed_is_what_was_due_before_however_large_the_steps() {
         }
     }
 }
+
+fn traced(at_ms: &[u64], speed: f64, passes: u32) -> Schedule {
+    let sendings = at_ms.iter().map(|ms| replay::Sending {
+        at_ns: ms * 1_000_000,
+        request: 0,
+    });
+    let trace = replay::Trace {
+        sendings: sendings.collect(),
+        ..replay::Trace::default()
+    };
+    Schedule::Trace {
+        file: "a.log".into(),
+        speed,
+        passes,
+        requests: at_ms.len() as u64,
+        seconds: at_ms.last().map_or(0.0, |last| *last as f64 / 1000.0),
+        trace: Traced(Arc::new(trace)),
+    }
+}
+
+#[test]
+fn a_trace_keeps_its_gaps_and_workers_take_its_requests_in_turn() {
+    let schedule = traced(&[0, 10, 10, 30], 2.0, 2);
+    let (never, ms) = (u64::MAX, |times: &[u64]| -> Vec<u64> {
+        times.iter().map(|ms| ms * 1_000_000).collect()
+    });
+    // A pass is as long as it was, and one gap more: 30 ms and 10, at twice the speed.
+    let all = times(&schedule, 1, 0, 1, never);
+    assert_eq!(all, ms(&[0, 5, 5, 15, 20, 25, 25, 35]));
+    assert_eq!(times(&schedule, 1, 0, 3, never), ms(&[0, 15, 25]));
+    assert_eq!(times(&schedule, 1, 1, 3, never), ms(&[5, 20, 35]));
+    assert_eq!(times(&schedule, 1, 2, 3, never), ms(&[5, 25]));
+    assert_eq!(schedule.length_s(), Some(0.04));
+    assert!(
+        schedule
+            .mean_rate(1.0)
+            .is_some_and(|rate| (rate - 200.0).abs() < 1e-9)
+    );
+    assert!(schedule.validate().is_ok());
+    let mut marks = Marks::new(&schedule, 1, 0, 1).unwrap();
+    assert_eq!(
+        (marks.pass(20_000_000), marks.peek()),
+        (4, Some(20_000_000))
+    );
+}
+
+#[test]
+fn a_trace_without_length_takes_a_second_and_nonsense_is_refused() {
+    assert_eq!(traced(&[0], 1.0, 3).length_s(), Some(3.0));
+    for nonsense in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300] {
+        assert!(
+            traced(&[0, 1], nonsense, 1).validate().is_err(),
+            "{nonsense}"
+        );
+    }
+    assert!(traced(&[0, 1], 1.0, 0).validate().is_err());
+    let empty = traced(&[], 1.0, 1);
+    assert_eq!(Marks::new(&empty, 1, 0, 1).unwrap().peek(), None);
+}

@@ -160,7 +160,7 @@ fn a_hostile_pack_writes_nothing_outside_and_is_refused() {
         (EntryType::Symlink, "rounds", "regular"),
         (EntryType::Link, "rounds", "regular"),
         (EntryType::Fifo, "rounds", "regular"),
-        (EntryType::Directory, "rounds", "regular"),
+        (EntryType::Directory, "rounds", "another program"),
         (EntryType::GNULongName, "rounds", "regular"),
         (EntryType::XHeader, "rounds", "regular"),
         (file, "\u{1b}]0;owned\u{7}/../x", "outside its directory"),

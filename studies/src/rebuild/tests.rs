@@ -230,6 +230,29 @@ fn what_a_newer_ringside_wrote_and_what_is_no_record_is_refused_in_a_sentence() 
     assert!(refused.contains("nowhere has no records"), "{refused}");
 }
 
+#[test]
+fn a_report_whose_rounds_are_gone_stays_as_it_is() {
+    let place = Place::new();
+    place.compare("whole", 200_000.0);
+    again(&place, "whole");
+    let csv = place.read("whole/report.csv");
+    fs::remove_dir_all(place.0.path().join("whole/rounds")).expect("they are there");
+    let refused = rebuild(&place.0.path().join("whole"), &Stop::new()).expect_err("no rounds");
+    assert!(refused.contains("has no rounds any more"), "{refused}");
+    assert_eq!(place.read("whole/report.csv"), csv);
+}
+
+#[test]
+fn what_a_gate_judged_stays_beside_what_it_measured() {
+    let place = Place::new();
+    place.compare("gate", 200_000.0);
+    place.put("gate/gate.xml", "<testsuites/>");
+    assert_eq!(again(&place, "gate").junit(), "<testsuites/>");
+    assert_eq!(place.read("gate/junit.xml"), "<testsuites/>");
+    place.compare("other", 200_000.0);
+    assert!(again(&place, "other").junit().contains("<testsuite"));
+}
+
 /// What is said of a pack of this folder, which may not name where it was unpacked.
 fn said_of_a_pack(place: &Place) -> String {
     let file = place.0.path().join("x.tar.xz");

@@ -1,0 +1,142 @@
+//! A line of JSON: an object for each request, as nginx, Caddy, Traefik and programs write them.
+//!
+//! | what | names |
+//! |---|---|
+//! | when | those of [`TIMES`] |
+//! | method | `method`, `request_method`, `RequestMethod` |
+//! | target | those of [`TARGETS`], with `args` or `query` |
+//! | both | `request`, as in a log, or an object that has them |
+//! | host | `host`, `RequestHost` |
+//! | fields | `headers`: an object of texts, or of lists of texts |
+//! | content | `body`, or `body_base64` |
+//!
+//! Logs are written at the end of a request: `request_time` and `duration` (seconds) are taken off.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+
+use crate::stamp::Stamp;
+use crate::{Entry, Request, har, log, stamp};
+
+const TIMES: [&str; 8] = [
+    "time",
+    "timestamp",
+    "@timestamp",
+    "ts",
+    "msec",
+    "time_iso8601",
+    "time_local",
+    "StartUTC",
+];
+/// Of these the moment is that of the beginning already.
+const BEGINNINGS: [&str; 1] = ["StartUTC"];
+const METHODS: [&str; 3] = ["method", "request_method", "RequestMethod"];
+const TARGETS: [&str; 6] = ["target", "path", "uri", "request_uri", "url", "RequestPath"];
+const QUERIES: [&str; 2] = ["args", "query"];
+const HOSTS: [&str; 2] = ["host", "RequestHost"];
+const LENGTHS: [&str; 2] = ["request_time", "duration"];
+
+type Object = Map<String, Value>;
+
+/// Reads one.
+pub(crate) fn entry(line: &[u8]) -> Result<Entry, String> {
+    let object: Object =
+        serde_json::from_slice(line).map_err(|why| format!("it's no object in JSON ({why})"))?;
+    let at = moment(&object)?;
+    // Caddy has all but the time in an object of its own.
+    let inner = object.get("request").and_then(Value::as_object);
+    let of = inner.unwrap_or(&object);
+    let (method, target, mut host) = asked(&object, of)?;
+    if host.is_none() {
+        host = text(of, &HOSTS).map(|host| host.to_ascii_lowercase());
+    }
+    let fields = of.get("headers").and_then(Value::as_object);
+    Ok(Entry {
+        at,
+        request: Request {
+            method,
+            target,
+            fields: fields.map_or(Vec::new(), listed),
+            body: body(of)?,
+        },
+        host,
+        lacks_body: false,
+    })
+}
+
+fn text<'o>(object: &'o Object, names: &[&str]) -> Option<&'o str> {
+    let mut values = names.iter().filter_map(|name| object.get(*name)?.as_str());
+    values.find(|text| !text.is_empty())
+}
+
+/// A number, or a text that is one: nginx can write texts only.
+fn number(value: &Value) -> Option<f64> {
+    value.as_f64().or_else(|| value.as_str()?.parse().ok())
+}
+
+fn moment(object: &Object) -> Result<Stamp, String> {
+    for name in TIMES {
+        let Some(value) = object.get(name) else {
+            continue;
+        };
+        let written = value.as_str();
+        let at = number(value)
+            .and_then(stamp::of_number)
+            .or_else(|| stamp::of_text(written?))
+            .or_else(|| stamp::of_log(written?));
+        let at = at.ok_or_else(|| format!("its `{name}` is no time that is known here"))?;
+        let mut lengths = LENGTHS.iter().filter_map(|name| number(object.get(*name)?));
+        let length = lengths.next().filter(|_| !BEGINNINGS.contains(&name));
+        // Of a whole second it can't be taken off.
+        return Ok(match length.filter(|_| !at.is_coarse) {
+            Some(seconds) => at.earlier(seconds),
+            None => at,
+        });
+    }
+    Err(format!("it has no time: none of {}", TIMES.join(", ")))
+}
+
+/// Method, target, and the host if the target has one.
+fn asked(object: &Object, of: &Object) -> Result<(String, String, Option<String>), String> {
+    let Some(target) = text(of, &TARGETS) else {
+        let line = object.get("request").and_then(Value::as_str);
+        let line =
+            line.ok_or_else(|| format!("it has no target: none of {}", TARGETS.join(", ")))?;
+        let (method, target) = log::request_line(line.as_bytes())?;
+        return Ok((method, target, None));
+    };
+    let method = log::method_of(text(of, &METHODS).unwrap_or("GET").as_bytes())?;
+    let (mut target, host) = log::target_of(target.as_bytes())?;
+    if let Some(query) = text(of, &QUERIES).filter(|_| !target.contains('?')) {
+        let (query, _) = log::target_of(format!("/?{query}").as_bytes())?;
+        target.push_str(&query[1..]);
+    }
+    Ok((method, target, host))
+}
+
+fn listed(fields: &Object) -> Vec<(String, String)> {
+    let mut listed = Vec::new();
+    for (name, value) in fields {
+        let one = std::slice::from_ref(value);
+        let values = value.as_array().map_or(one, Vec::as_slice);
+        let texts = values.iter().filter_map(Value::as_str);
+        listed.extend(texts.filter(|text| har::is_sent(name, text)).map(|text| {
+            let name: &str = name;
+            (name.to_owned(), text.to_owned())
+        }));
+    }
+    listed
+}
+
+fn body(of: &Object) -> Result<Vec<u8>, String> {
+    if let Some(text) = of.get("body_base64").and_then(Value::as_str) {
+        let body = STANDARD.decode(text);
+        return body.map_err(|why| format!("its `body_base64` can't be decoded: {why}"));
+    }
+    Ok(match of.get("body") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::String(text)) => text.clone().into_bytes(),
+        Some(other) => other.to_string().into_bytes(),
+    })
+}

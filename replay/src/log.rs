@@ -1,0 +1,154 @@
+//! A line of an access log: the common and the combined format of Apache and nginx
+//! (<https://httpd.apache.org/docs/current/logs.html#accesslog>,
+//! <https://nginx.org/en/docs/http/ngx_http_log_module.html>), with whatever stands before or
+//! behind.
+
+use crate::{Entry, Request, stamp};
+
+/// Reads one.
+pub(crate) fn entry(line: &[u8]) -> Result<Entry, String> {
+    let from = line.iter().position(|byte| *byte == b'[');
+    let from = from.ok_or("there's no time in brackets")?;
+    let rest = &line[from + 1..];
+    let until = rest.iter().position(|byte| *byte == b']');
+    let until = until.ok_or("there's no time in brackets")?;
+    let moment = std::str::from_utf8(&rest[..until]).ok();
+    let at = moment.and_then(stamp::of_log);
+    let at = at.ok_or("its time isn't like 10/Oct/2000:13:55:36 -0700")?;
+    let rest = &rest[until + 1..];
+    let (said, rest) = quoted(rest).ok_or("there's no request in quotes behind its time")?;
+    let (method, target) = request_line(&said)?;
+    let (status, rest) = word(rest);
+    if status.len() != 3 || !status.iter().all(u8::is_ascii_digit) {
+        return Err("there's no status behind its request".to_owned());
+    }
+    let (_bytes, rest) = word(rest);
+    let mut fields = Vec::new();
+    let mut rest = rest;
+    for name in ["Referer", "User-Agent"] {
+        let Some((value, behind)) = quoted(rest) else {
+            break;
+        };
+        rest = behind;
+        // What a field may hold (RFC 9110 §5.5).
+        let value = String::from_utf8(value).ok();
+        let value = value.filter(|text| !text.chars().any(char::is_control));
+        fields.extend(
+            value
+                .filter(|text| text != "-" && !text.is_empty())
+                .map(|text| {
+                    let name: &str = name;
+                    (name.to_owned(), text)
+                }),
+        );
+    }
+    Ok(Entry {
+        at,
+        request: Request {
+            method,
+            target,
+            fields,
+            body: Vec::new(),
+        },
+        ..Entry::default()
+    })
+}
+
+/// What stands in quotes first, and what behind them. Both servers escape quotes in it; nginx
+/// writes bytes as `\x22`, Apache some by a letter.
+fn quoted(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let text = text.trim_ascii_start().strip_prefix(b"\"")?;
+    let mut said = Vec::new();
+    let mut at = 0;
+    loop {
+        match *text.get(at)? {
+            b'"' => return Some((said, &text[at + 1..])),
+            b'\\' => {
+                let (byte, length) = escaped(&text[at + 1..])?;
+                said.push(byte);
+                at += 1 + length;
+            }
+            byte => {
+                said.push(byte);
+                at += 1;
+            }
+        }
+    }
+}
+
+/// The byte that is written behind a backslash, and in how many.
+fn escaped(text: &[u8]) -> Option<(u8, usize)> {
+    let byte = match *text.first()? {
+        b'x' => {
+            let digits = std::str::from_utf8(text.get(1..3)?).ok()?;
+            return Some((u8::from_str_radix(digits, 16).ok()?, 3));
+        }
+        b'n' => b'\n',
+        b't' => b'\t',
+        b'r' => b'\r',
+        other => other,
+    };
+    Some((byte, 1))
+}
+
+/// The next word, and what is behind it.
+fn word(text: &[u8]) -> (&[u8], &[u8]) {
+    let text = text.trim_ascii_start();
+    let end = text.iter().position(|byte| *byte == b' ');
+    text.split_at(end.unwrap_or(text.len()))
+}
+
+/// Method and target of a request's first line.
+pub(crate) fn request_line(line: &[u8]) -> Result<(String, String), String> {
+    let mut words = line.split(|byte| *byte == b' ');
+    let (Some(method), Some(target), Some(version), None) =
+        (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Err("its request isn't like GET /path HTTP/1.1".to_owned());
+    };
+    if !version.starts_with(b"HTTP/") {
+        return Err("its request isn't like GET /path HTTP/1.1".to_owned());
+    }
+    Ok((method_of(method)?, target_of(target)?.0))
+}
+
+/// A method (RFC 9110 §9.1) that can be replayed.
+pub(crate) fn method_of(method: &[u8]) -> Result<String, String> {
+    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    match std::str::from_utf8(method) {
+        Ok("CONNECT") => Err("CONNECT asks for a tunnel".to_owned()),
+        Ok(text) if !text.is_empty() && method.iter().all(is_token) => Ok(text.to_owned()),
+        _ => Err("its method is none".to_owned()),
+    }
+}
+
+/// Path and query of a target, and the host where there is one. What may not stand in one
+/// (RFC 3986 §2) is percent-encoded, as browsers do.
+pub(crate) fn target_of(target: &[u8]) -> Result<(String, Option<String>), String> {
+    let (mut host, mut rest) = (None, target);
+    for scheme in [&b"http://"[..], b"https://"] {
+        let begin = target.get(..scheme.len());
+        if begin.is_some_and(|begin| begin.eq_ignore_ascii_case(scheme)) {
+            let behind = &target[scheme.len()..];
+            let end = behind.iter().position(|byte| b"/?#".contains(byte));
+            let (authority, path) = behind.split_at(end.unwrap_or(behind.len()));
+            host = Some(String::from_utf8_lossy(authority).to_ascii_lowercase());
+            rest = path;
+        }
+    }
+    let end = rest.iter().position(|byte| *byte == b'#');
+    let rest = &rest[..end.unwrap_or(rest.len())];
+    let mut path = String::with_capacity(rest.len());
+    if host.is_some() && !rest.starts_with(b"/") {
+        path.push('/');
+    } else if !rest.starts_with(b"/") {
+        return Err("its target is neither a path nor a URL of HTTP".to_owned());
+    }
+    for byte in rest {
+        match byte {
+            0x21..=0x7e if !b"\"<>\\^`{|}".contains(byte) => path.push(char::from(*byte)),
+            other => path.push_str(&format!("%{other:02X}")),
+        }
+    }
+    Ok((path, host))
+}

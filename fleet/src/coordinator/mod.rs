@@ -15,6 +15,8 @@ mod before;
 mod part;
 mod running;
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 
 use measure::time::Time;
@@ -191,6 +193,8 @@ pub struct Coordinator {
     /// How often shares were moved.
     moves: u32,
     findings: Vec<String>,
+    /// Agents that are in other runs.
+    busy: BTreeMap<AgentName, RunId>,
     /// Another coordinator that agents follow.
     rival: Option<Epoch>,
     beat_due: Time,
@@ -226,6 +230,7 @@ impl Coordinator {
             stopping: None,
             moves: 0,
             findings: Vec::new(),
+            busy: BTreeMap::new(),
             rival: None,
             beat_due: now,
             told: None,
@@ -354,10 +359,14 @@ impl Coordinator {
                 self.hear_rival(epoch, &order, actions);
             }
             Said::Report { run, from, report } if run == self.settings.run => {
-                if let Report::Hello { workers } = report {
-                    return self.welcome(from, workers, &heard.program, now, actions);
+                match report {
+                    Report::Hello { workers } => {
+                        self.welcome(from, workers, &heard.program, now, actions);
+                    }
+                    Report::Busy { run } => self.is_busy(from, run),
+                    Report::Left { why } => self.left(&from, &why, now, actions),
+                    report => self.take(from, report, now, actions),
                 }
-                self.take(from, report, now, actions);
             }
             _ => {}
         }
@@ -459,7 +468,12 @@ impl Coordinator {
                 part.is_released = true;
                 self.pulse = now;
             }
-            Report::Hello { .. } | Report::Follows { .. } | Report::Standing { .. } => {}
+            Report::Hello { .. }
+            | Report::Busy { .. }
+            | Report::Left { .. }
+            | Report::Here { .. }
+            | Report::Follows { .. }
+            | Report::Standing { .. } => {}
         }
     }
 

@@ -84,6 +84,8 @@ fn orders() -> Vec<Order> {
             to: to.clone(),
             chain: digest,
         },
+        Order::Who,
+        Order::Halt,
     ]
 }
 
@@ -145,6 +147,17 @@ fn reports() -> Vec<Report> {
             count: 3,
         },
         Report::Released,
+        Report::Busy {
+            run: Name::new("nightly_2").unwrap(),
+        },
+        Report::Left {
+            why: Text::new("it was stopped on its own machine"),
+        },
+        Report::Here {
+            workers: 4,
+            run: Some(Name::new("nightly_1").unwrap()),
+            is_loading: true,
+        },
     ]
 }
 

@@ -268,7 +268,7 @@ impl Owner {
 
     fn load(&mut self, at: Time) {
         let Some(plan) = self.plan.take() else {
-            return;
+            return self.failed("it has no plan");
         };
         let what = format!(
             "{}, workers {:?} of {}, {} connections each",
@@ -280,11 +280,16 @@ impl Owner {
         self.note("load", &what);
         match Work::begin(*plan, at, self.tell.clone()) {
             Ok(work) => self.work = Some(work),
-            Err(why) => self.handle(Event::LoadEnded {
-                verdict: &Default::default(),
-                failed: Some(&why),
-            }),
+            Err(why) => self.failed(&why),
         }
+    }
+
+    /// A load couldn't begin.
+    fn failed(&mut self, why: &str) {
+        self.handle(Event::LoadEnded {
+            verdict: &Default::default(),
+            failed: Some(why),
+        });
     }
 
     fn stop_load(&mut self, why: &Ended) {

@@ -18,14 +18,17 @@ Load a server from many machines, as one
 Usage: ringside-fleet agent --policy FILE [--nats URL] [--name NAME] [--threads N] [--cpus LIST]
                             [--nkey FILE] [--keep DIR] [--audit FILE]
        ringside-fleet run --agents N|local:N [--nats URL] [what ringside run takes]
+       ringside-fleet status [--nats URL] [--nkey FILE]
+       ringside-fleet stop [--nats URL] [--nkey FILE]
 
 An agent waits for runs at a NATS server, and sends its share of each. It loads only what the
 policy on its own machine allows, and stops by itself if it doesn't hear the coordinator for 10 s.
+status says which agents are there and what they do; stop ends all load of all of them.
 
 Options of an agent:
       --policy FILE    What it may load, and how much (TOML); without one it loads nothing
       --nats URL       The NATS server, such as nats://10.0.0.1:4222 (default: NATS_URL)
-      --nkey FILE      The seed of the nkey that lets it in (default: NATS_NKEY, also for run)
+      --nkey FILE      The seed of the nkey that lets it in (default: NATS_NKEY; run takes that)
       --name NAME      Its name, which no other agent may have (default: this machine's)
       --threads N      Worker threads, if all agents have as many (default: one for each CPU)
       --cpus LIST      CPUs to pin threads to, such as 0,2-5 (default: as the run says)
@@ -67,6 +70,10 @@ pub(crate) enum Verb {
         nkey: Option<PathBuf>,
     },
     Agent(Box<Settings>),
+    /// Who is there.
+    Status(Broker),
+    /// All load is to end.
+    Stop(Broker),
     Beside {
         parent: String,
         command: Vec<OsString>,
@@ -86,45 +93,73 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Verb, String> {
             nkey: variable("NATS_NKEY").map(PathBuf::from),
         }),
         Some("agent") => agent(&words[2..]),
+        Some("status") => everyone(&words[2..], Verb::Status),
+        Some("stop") => everyone(&words[2..], Verb::Stop),
         Some(BESIDE) => Ok(Verb::Beside {
             parent: words
                 .get(2)
                 .map_or(String::new(), |id| id.to_string_lossy().into_owned()),
             command: words.get(3..).unwrap_or_default().to_vec(),
         }),
-        Some(other) => Err(format!("{other} is no verb: use agent or run; see --help")),
-        None => Err("use agent or run; see --help".to_owned()),
+        Some(other) => Err(format!("{other} is no verb: use agent, run, status or stop; see --help")),
+        None => Err("use agent, run, status or stop; see --help".to_owned()),
     }
 }
 
-fn agent(words: &[OsString]) -> Result<Verb, String> {
-    let mut given: [Option<OsString>; FLAGS.len()] = Default::default();
+/// The values of these flags in their order; none where help is wanted.
+fn values<const N: usize>(
+    words: &[OsString],
+    flags: [&str; N],
+) -> Result<Option<[Option<OsString>; N]>, String> {
+    let mut given = [const { None }; N];
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let word = word.to_string_lossy();
         if matches!(&*word, "--help" | "-h") {
-            return Ok(Verb::Help);
+            return Ok(None);
         }
         let (flag, inline) = match word.split_once('=') {
             Some((flag, value)) => (flag, Some(OsString::from(value))),
             None => (&*word, None),
         };
-        let Some(at) = FLAGS.iter().position(|known| *known == flag) else {
-            return Err(unknown(flag));
+        let Some(at) = flags.iter().position(|known| *known == flag) else {
+            return Err(unknown(flag, &flags));
         };
         let value = inline.or_else(|| words.next().cloned());
         given[at] = Some(value.ok_or_else(|| format!("{flag} takes a value"))?);
     }
+    Ok(Some(given))
+}
+
+/// The broker of these flags, or of the variables in their place.
+fn broker(nats: Option<OsString>, nkey: Option<OsString>) -> Result<Broker, String> {
+    let url = nats.map(|url| url.to_string_lossy().into_owned());
+    let url = url.or_else(|| variable("NATS_URL"));
+    let url = url.ok_or("give the NATS server that agents wait at: --nats URL, or NATS_URL")?;
+    let nkey = nkey.map(PathBuf::from);
+    let nkey = nkey.or_else(|| variable("NATS_NKEY").map(PathBuf::from));
+    Broker::new(&url, nkey.as_deref())
+}
+
+/// A verb that needs nothing but a broker.
+fn everyone(words: &[OsString], verb: fn(Broker) -> Verb) -> Result<Verb, String> {
+    match values(words, ["--nats", "--nkey"])? {
+        Some([nats, nkey]) => broker(nats, nkey).map(verb),
+        None => Ok(Verb::Help),
+    }
+}
+
+fn agent(words: &[OsString]) -> Result<Verb, String> {
+    let Some(given) = values(words, FLAGS)? else {
+        return Ok(Verb::Help);
+    };
     let [policy, nats, nkey, name, threads, cpus, keep, audit] = given;
     let text = |value: OsString| value.to_string_lossy().into_owned();
     let policy = match policy {
         Some(file) => Policy::read(&PathBuf::from(file))?,
         None => Policy::default(),
     };
-    let url = nats.map(text).or_else(|| variable("NATS_URL"));
-    let url = url.ok_or("give the NATS server that agents wait at: --nats URL, or NATS_URL")?;
-    let nkey = nkey.map(PathBuf::from);
-    let nkey = nkey.or_else(|| variable("NATS_NKEY").map(PathBuf::from));
+    let broker = broker(nats, nkey)?;
     let cpus =
         cpus.map(|list| cpu::parse_list(&text(list)).map_err(|why| format!("--cpus: {why}")));
     let workers = match threads {
@@ -133,7 +168,7 @@ fn agent(words: &[OsString]) -> Result<Verb, String> {
     };
     Ok(Verb::Agent(Box::new(Settings {
         name: Name::new(&name.map_or_else(of_machine, text)).map_err(|why| why.to_string())?,
-        broker: Broker::new(&url, nkey.as_deref())?,
+        broker,
         policy,
         workers,
         cpus: cpus.transpose()?.unwrap_or_default(),
@@ -174,10 +209,10 @@ fn of_machine() -> String {
     }
 }
 
-fn unknown(flag: &str) -> String {
-    match nearest(flag, FLAGS) {
-        Some(meant) => format!("an agent doesn't know {flag}: did you mean {meant}?"),
-        None => format!("an agent doesn't know {flag}: see --help"),
+fn unknown(flag: &str, flags: &[&str]) -> String {
+    match nearest(flag, flags.iter().copied()) {
+        Some(meant) => format!("there's no {flag}: did you mean {meant}?"),
+        None => format!("there's no {flag}: see --help"),
     }
 }
 
@@ -210,7 +245,7 @@ mod tests {
     #[test]
     fn words_that_mean_nothing_are_answered_with_what_to_write() {
         for (words, part) in [
-            ("", "use agent or run"),
+            ("", "use agent, run, status or stop"),
             ("agents", "agents is no verb"),
             (
                 "agent --nats nats://h:1 --thread 3",
@@ -228,6 +263,8 @@ mod tests {
                 "can't read the nkey",
             ),
             ("agent --nats ://", "no URL of a NATS server"),
+            ("stop --name a", "there's no --name"),
+            ("status --nats ://", "no URL of a NATS server"),
         ] {
             let said = parsed(words).unwrap_err();
             assert!(said.contains(part), "{words}: {said}");

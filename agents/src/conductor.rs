@@ -125,11 +125,8 @@ async fn conduct(
                 }
                 Action::Record(outcome) => {
                     let conducted = result::conducted(plan, &outcome, stop.requested())?;
-                    if let Err(why) = keep(conducted) {
-                        // Agents keep what they counted for a while.
-                        say(&why);
-                        return Ok(());
-                    }
+                    // Without, agents keep what they counted for a while.
+                    keep(conducted)?;
                     machine.handle(Event::RecordKept, Time::now(), &mut actions);
                 }
                 Action::Begins(_) => say("all agents are ready: the load begins in 2 s"),

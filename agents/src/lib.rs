@@ -2,8 +2,9 @@
 //!
 //! What they say to each other, when, and what is made of it is `fleet`'s, which has no sockets and
 //! no clock. Here are its two machines' owners ([`agent`], [`conductor`]), the bus ([`nats`]), what
-//! an agent's load is ([`work`], on `load`), and what an agent's owner allows ([`policy`]). What is
-//! asked for on a command line, and how a run is reported, is `ringside`'s own (`cli`).
+//! an agent's load is ([`work`], on `load`), and what an agent's owner allows ([`policy`]); and
+//! whoever looks after all agents ([`everyone`]). What is asked for on a command line, and how a run
+//! is reported, is `ringside`'s own (`cli`).
 //!
 //! Each process has one thread for all of this, which measures nothing; an agent's load has its own
 //! threads, and hands over what it counted once a second.
@@ -12,6 +13,7 @@
 pub mod agent;
 mod audit;
 pub mod conductor;
+pub mod everyone;
 pub mod local;
 pub mod nats;
 pub mod policy;

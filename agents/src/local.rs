@@ -58,6 +58,8 @@ impl Here {
             for (number, cpus) in dealt(agents, cpus).into_iter().enumerate() {
                 children.push(spawn(&this, |command| {
                     command
+                        // The key is for a server of somebody else's.
+                        .env_remove("NATS_NKEY")
                         .env("NATS_URL", &url)
                         .args(["agent", "--threads", "1", "--cpus", &cpus])
                         .args(["--name", &format!("local-{number}"), "--policy"])

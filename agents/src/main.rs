@@ -8,7 +8,9 @@ use std::process::ExitCode;
 
 use agents::agent;
 use agents::conductor::Fleet;
+use agents::everyone;
 use agents::local::beside;
+use agents::nats::Broker;
 use engine::signal::Stop;
 use output::terminal::{print, say};
 
@@ -26,6 +28,8 @@ fn main() -> ExitCode {
         Ok(Verb::Agent(settings)) => Stop::on_signals()
             .map_err(|why| format!("can't install signal handlers: {why}"))
             .and_then(|stop| agent::serve(*settings, &stop)),
+        Ok(Verb::Status(broker)) => status(&broker),
+        Ok(Verb::Stop(broker)) => stop(&broker),
         Ok(Verb::Beside { parent, command }) => match command.split_first() {
             Some((program, arguments)) => Err(beside(&parent, program, arguments)),
             None => Err("there's nothing to start".to_owned()),
@@ -41,5 +45,27 @@ fn main() -> ExitCode {
             say(&format!("ringside-fleet: {why}"));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Which agents are there.
+fn status(broker: &Broker) -> Result<(), String> {
+    let all = everyone::ask(broker)?;
+    if all.is_empty() {
+        return Err(format!(
+            "no agent has answered at {}: start some with `ringside-fleet agent`",
+            broker.shown()
+        ));
+    }
+    print(&everyone::shown(&all)).map_err(|why| why.to_string())
+}
+
+/// An end to all load.
+fn stop(broker: &Broker) -> Result<(), String> {
+    let all = everyone::stop(broker)?;
+    print(&everyone::shown(&all)).map_err(|why| why.to_string())?;
+    match everyone::is_loading(&all) {
+        true => Err("some agents still send load: end them on their own machines".to_owned()),
+        false => Ok(()),
     }
 }

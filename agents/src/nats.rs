@@ -171,13 +171,17 @@ impl End {
     }
 
     /// Carries out what was asked for since the last time. What a client can't take within a second
-    /// is lost, if it's a message.
+    /// is lost, if it's a message, and so are the messages behind it.
     pub async fn flush(&mut self) {
         while let Some(next) = self.outgoing.pop_front() {
             match next {
                 Outgoing::Publish(subject, message) => {
                     let sent = self.client.publish(subject.to_string(), message);
-                    let _lost = timeout(QUEUE, sent).await;
+                    if timeout(QUEUE, sent).await.is_err() {
+                        // Nobody waits a second for each of them.
+                        let is_message = |one: &Outgoing| matches!(one, Outgoing::Publish(..));
+                        self.outgoing.retain(|one| !is_message(one));
+                    }
                 }
                 Outgoing::Subscribe(subject) => {
                     let made = timeout(QUEUE, self.client.subscribe(subject.to_string())).await;

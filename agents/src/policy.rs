@@ -230,7 +230,8 @@ fn ports(written: &WrittenPorts) -> Result<RangeInclusive<u16>, String> {
 /// The highest rate of a schedule; none in a closed loop.
 fn peak_rate(schedule: &Schedule) -> Option<f64> {
     match schedule {
-        Schedule::Closed => None,
+        // Agents have no requests of a replay; it has as many at once as its file says.
+        Schedule::Closed | Schedule::Trace { .. } => None,
         Schedule::Constant { rate } | Schedule::Poisson { rate } => Some(*rate),
         Schedule::Stages { stages, .. } => {
             let rates = stages.iter().map(|stage| stage.from.max(stage.to));

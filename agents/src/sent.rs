@@ -1,11 +1,14 @@
 //! A plan as a coordinator sends it, with the secrets that its requests have, and what is to be
 //! hidden of it; and the files that it names.
 
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use fleet::Text;
-use fleet::chain::Digest;
+use fleet::chain::{Digest, Hasher};
 use fleet::message::DataFile;
 use load::{Plan, Redaction};
 use serde::{Deserialize, Serialize};
@@ -87,10 +90,24 @@ pub(crate) fn check_files(plan: &Plan, data: &[DataFile]) -> Result<(), String> 
     Ok(())
 }
 
+/// Of a file's content. Of anything else that a path may name none is taken: whoever wrote the plan
+/// could have an agent read from a device without end.
 fn digest(path: &Path) -> Result<Digest, String> {
-    match std::fs::read(path) {
-        Ok(content) => Ok(Digest::of(&content)),
-        Err(why) => Err(format!("can't read {}: {why}", path.display())),
+    let failed = |why: &dyn fmt::Display| format!("can't read {}: {why}", path.display());
+    let meta = fs::metadata(path).map_err(|why| failed(&why))?;
+    if !meta.is_file() {
+        return Err(failed(&"it isn't a file"));
+    }
+    let mut file = File::open(path).map_err(|why| failed(&why))?;
+    let mut hash = Hasher::new();
+    let mut part = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut part) {
+            Ok(0) => return Ok(hash.finish()),
+            Ok(read) => hash.add(&part[..read]),
+            Err(why) if why.kind() == ErrorKind::Interrupted => {}
+            Err(why) => return Err(failed(&why)),
+        }
     }
 }
 
@@ -150,5 +167,7 @@ mod tests {
         assert!(said.contains("ca.pem isn't the file"), "{said}");
         std::fs::remove_file(&path).unwrap();
         assert!(files(&plan).unwrap_err().contains("can't read"));
+        plan.tls.as_mut().unwrap().ca_file = Some("/dev/zero".into());
+        assert!(files(&plan).unwrap_err().contains("isn't a file"));
     }
 }

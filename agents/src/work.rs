@@ -11,6 +11,7 @@ use fleet::division::Place;
 use fleet::message::{Check, CheckOf, DataFile};
 use fleet::{Text, Verdict};
 use load::plan::Part;
+use load::schedule::Schedule;
 use load::{LoadError, Plan, Progress, Record, Watcher, look_up};
 use measure::cpu;
 use measure::foreign::Foreign;
@@ -109,6 +110,9 @@ fn part(order: &Order, policy: &Policy) -> Result<Plan, String> {
     if plan.script.is_some() {
         return Err("a script can't be run by agents".to_owned());
     }
+    if matches!(plan.schedule, Schedule::Trace { .. }) {
+        return Err("a replay can't be sent by agents".to_owned());
+    }
     plan.validate().map_err(|why| why.to_string())?;
     Ok(plan)
 }
@@ -194,9 +198,10 @@ impl Work {
                 at,
                 has_begun: false,
             };
+            let mut end = End { tell, told: None };
             // Only scripts hang.
             let ran = load::run_watched(&plan, &ending, &mut seen, drop);
-            drop(tell.send(ended(ran.map(|(record, _)| record))));
+            end.told = Some(ended(ran.map(|(record, _)| record)));
         };
         let thread = std::thread::Builder::new().name("load".to_owned());
         match thread.spawn(load) {
@@ -222,10 +227,28 @@ fn ended(ran: Result<Record, LoadError>) -> Told {
             verdict: Verdict::default(),
             failed: None,
         },
-        Err(why) => Told::Ended {
-            verdict: Verdict::default(),
-            failed: Some(why.to_string()),
-        },
+        Err(why) => failed(&why.to_string()),
+    }
+}
+
+fn failed(why: &str) -> Told {
+    Told::Ended {
+        verdict: Verdict::default(),
+        failed: Some(why.to_owned()),
+    }
+}
+
+/// Tells how a load ended, even if its thread breaks off: nobody else would notice.
+struct End {
+    tell: UnboundedSender<Told>,
+    told: Option<Told>,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let told = self.told.take();
+        let told = told.unwrap_or_else(|| failed("the thread that looked after it broke off"));
+        drop(self.tell.send(told));
     }
 }
 
@@ -314,7 +337,7 @@ mod tests {
     #[test]
     fn whatever_keeps_an_agent_from_its_part_is_said_before_anything_is_sent() {
         assert_eq!(faults(|_| {}), "");
-        let table: [(&str, fn(&mut Plan)); 6] = [
+        let table: [(&str, fn(&mut Plan)); 7] = [
             ("at least 2 connections", |plan| plan.connections = 1),
             ("a script can't be run by agents", |plan| {
                 let (file, args) = ("a.lua".into(), Vec::new());
@@ -328,6 +351,16 @@ mod tests {
             }),
             ("may not use CPU 100000", |plan| plan.cpus = vec![100_000]),
             ("kqueue", |plan| plan.engine = "kqueue".into()),
+            ("a replay can't be sent by agents", |plan| {
+                plan.schedule = Schedule::Trace {
+                    file: "a.log".into(),
+                    speed: 1.0,
+                    passes: 1,
+                    requests: 2,
+                    seconds: 1.0,
+                    trace: Default::default(),
+                };
+            }),
         ];
         for (part, spoil) in table {
             let said = faults(spoil);

@@ -2,6 +2,7 @@
 //! server that counts by itself what it was asked.
 
 mod bus;
+mod everyone;
 mod failures;
 mod policies;
 mod programs;

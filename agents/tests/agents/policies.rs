@@ -1,6 +1,6 @@
 //! An agent does what its owner allows, whoever asks.
 
-use crate::programs::{Nats, Program, Target};
+use crate::programs::{LOOPBACK, Nats, Program, Target};
 
 /// A run over one agent with a policy: how it ended, and how many requests came.
 fn with(policy: Option<&str>, more: &[&str]) -> Option<(Option<i32>, String, String, u64)> {
@@ -31,9 +31,8 @@ fn an_agent_without_a_policy_loads_nothing() {
 #[test]
 fn what_a_policy_does_not_allow_is_refused_with_the_rule() {
     let elsewhere = "[[allow]]\nnetworks = [\"192.0.2.0/24\"]\nports = [80]\n";
-    let here = "[[allow]]\nnetworks = [\"127.0.0.0/8\"]\nports = [\"1-65535\"]\n";
-    let slow = format!("{here}[limits]\nrate = 5\n");
-    let few = format!("{here}[limits]\nconnections = 1\n");
+    let slow = format!("{LOOPBACK}[limits]\nrate = 5\n");
+    let few = format!("{LOOPBACK}[limits]\nconnections = 1\n");
     for (policy, more, part) in [
         (elsewhere, &[][..], "matches no [[allow]]"),
         (

@@ -19,6 +19,10 @@ use crate::skip::skip;
 /// Longer than anything here takes, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// The policy of agents that may load this machine.
+pub(crate) const LOOPBACK: &str =
+    "[[allow]]\nnetworks = [\"127.0.0.0/8\"]\nports = [\"1-65535\"]\n";
+
 /// Waits until something is so.
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Time::now() + PATIENCE;
@@ -162,16 +166,26 @@ pub(crate) struct Program {
 
 impl Program {
     pub(crate) fn start(words: &[&str]) -> Program {
-        Program::start_in(tempfile::tempdir().unwrap(), words)
+        Program::start_with(&[], words)
     }
 
-    fn start_in(folder: tempfile::TempDir, words: &[&str]) -> Program {
+    /// One with these variables.
+    pub(crate) fn start_with(variables: &[(&str, &str)], words: &[&str]) -> Program {
+        Program::start_in(tempfile::tempdir().unwrap(), variables, words)
+    }
+
+    fn start_in(
+        folder: tempfile::TempDir,
+        variables: &[(&str, &str)],
+        words: &[&str],
+    ) -> Program {
         let file = |name: &str| Stdio::from(File::create(folder.path().join(name)).unwrap());
         let child = Command::new(env!("CARGO_BIN_EXE_ringside-fleet"))
             .args(words)
             .env_remove("NATS_URL")
             .env_remove("NATS_NKEY")
             .env("XDG_STATE_HOME", folder.path())
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(file("out"))
             .stderr(file("err"))
@@ -191,7 +205,7 @@ impl Program {
             fs::write(&rules, policy).unwrap();
             words.extend(["--policy", &rules]);
         }
-        let agent = Program::start_in(folder, &words);
+        let agent = Program::start_in(folder, &[], &words);
         until("an agent is connected", || {
             agent.said().contains("waits at")
         });

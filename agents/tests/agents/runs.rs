@@ -5,7 +5,7 @@ use load::Plan;
 use load::schedule::Schedule;
 use rustix::process::Signal;
 
-use crate::programs::{Nats, Program, Target, agents, exchanges, until};
+use crate::programs::{LOOPBACK, Nats, Program, Target, agents, exchanges, until};
 use crate::skip::skip;
 
 /// Whether there's a NATS server for `--agents local:N`; says so if there's none.
@@ -175,5 +175,34 @@ fn agents_take_part_in_one_run_after_the_other() {
     assert_eq!(target.finish(), 100);
 }
 
-/// The policy of agents that may load this machine.
-const LOOPBACK: &str = "[[allow]]\nnetworks = [\"127.0.0.0/8\"]\nports = [\"1-65535\"]\n";
+#[test]
+fn a_local_fleet_needs_none_of_what_is_set_for_another_one() {
+    if !has_nats() {
+        return;
+    }
+    let target = Target::start();
+    let url = target.url("/");
+    let words = "run --agents local:1 -n 20 -c 2 -T 60s --format json";
+    let words: Vec<&str> = words.split(' ').chain([&*url]).collect();
+    let elsewhere = [
+        ("NATS_URL", "nats://127.0.0.1:1"),
+        ("NATS_NKEY", "/nonexistent"),
+    ];
+    let ended = Program::start_with(&elsewhere, &words).end();
+    assert!(ended.has_measured(), "{ended:?}");
+    assert_eq!(target.finish(), 20);
+}
+
+#[test]
+fn a_replay_is_refused_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("requests.ndjson");
+    let line = "{\"time\": \"2026-01-01T00:00:00Z\", \"method\": \"GET\", \"path\": \"/\"}\n";
+    std::fs::write(&log, line).unwrap();
+    let log = log.to_str().unwrap();
+    let words = ["run", "--agents", "local:2", "--replay", log, "http://h/"];
+    let ended = Program::start(&words).end();
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    let why = "--replay doesn't work with --agents";
+    assert!(ended.said.contains(why), "{ended:?}");
+}

@@ -102,21 +102,23 @@ pub(crate) fn run(
     };
     let mut destination = Some(destination);
     let mut kept = None;
-    conductor
-        .conduct(&asked, &plan, &stop, &mut |mut conducted| {
-            let record = &mut conducted.record;
-            record.thresholds = check::judge(&arguments.thresholds, record);
-            let text = told(&conducted, arguments, paint)?;
-            let written = match destination.take() {
-                Some(destination) => destination.write(&text),
-                None => Ok(()),
-            };
-            kept = Some((conducted.record, written.clone()));
-            written
-        })
-        .map_err(Failure::running)?;
+    let conducted = conductor.conduct(&asked, &plan, &stop, &mut |mut conducted| {
+        let record = &mut conducted.record;
+        record.thresholds = check::judge(&arguments.thresholds, record);
+        let text = told(&conducted, arguments, paint)?;
+        let written = match destination.take() {
+            Some(destination) => destination.write(&text),
+            None => Ok(()),
+        };
+        kept = Some((conducted.record, written.clone()));
+        written
+    });
     let Some((record, written)) = kept else {
-        return Err(Failure::running("the fleet left no record"));
+        let why = conducted.err();
+        return Err(Failure {
+            exit: stop.requested().map_or(Exit::Failed, Exit::Stopped),
+            text: why.unwrap_or_else(|| "the fleet left no record".to_owned()),
+        });
     };
     let crossed = thresholds::say_crossed(&record.thresholds, Paint::for_stderr(no_color));
     Failure::unless_written(written, exit(&record, crossed))
@@ -155,6 +157,7 @@ fn refusal(arguments: &Run, plan: &Plan) -> Option<String> {
     let mixed = plan.workload.is_some() && plan.protocol.is_mixed();
     let given = [
         (plan.script.is_some(), "-s"),
+        (arguments.replay.replay.is_some(), "--replay"),
         (arguments.control, "--control"),
         (arguments.live.is_some(), "--live"),
         (watched.intervals.is_some(), "--intervals"),

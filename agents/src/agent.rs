@@ -228,9 +228,13 @@ impl Owner {
                 let _lost = self.end.publish(&subject, message);
             }
             Action::Prepare { plan, data, place } => {
+                let Some(run) = self.agent.run().cloned() else {
+                    return;
+                };
                 self.asked += 1;
                 let order = Order {
                     number: self.asked,
+                    run,
                     plan,
                     data,
                     place,

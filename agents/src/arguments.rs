@@ -20,10 +20,12 @@ Usage: ringside-fleet agent --policy FILE [--nats URL] [--name NAME] [--threads 
        ringside-fleet run --agents N|local:N [--nats URL] [what ringside run takes]
        ringside-fleet status [--nats URL] [--nkey FILE]
        ringside-fleet stop [--nats URL] [--nkey FILE]
+       ringside-fleet keys FILE
 
 An agent waits for runs at a NATS server, and sends its share of each. It loads only what the
 policy on its own machine allows, and stops by itself if it doesn't hear the coordinator for 10 s.
-status says which agents are there and what they do; stop ends all load of all of them.
+status says which agents are there and what they do; stop ends all load of all of them. keys makes
+an nkey, keeps its seed in FILE and prints its public key: for --nkey, and for run --sign.
 
 Options of an agent:
       --policy FILE    What it may load, and how much (TOML); without one it loads nothing
@@ -46,6 +48,10 @@ A policy:
   rate = \"10k\"
   connections = 1000
   duration = \"10m\"
+
+  [signed]                  # only loads that one of these keys has signed
+  by = [\"UD...\"]
+  audience = \"lab\"
 ";
 
 /// The flags of an agent.
@@ -74,6 +80,8 @@ pub(crate) enum Verb {
     Status(Broker),
     /// All load is to end.
     Stop(Broker),
+    /// A key is to be made, with its seed in this file.
+    Keys(PathBuf),
     Beside {
         parent: String,
         command: Vec<OsString>,
@@ -95,14 +103,20 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Verb, String> {
         Some("agent") => agent(&words[2..]),
         Some("status") => everyone(&words[2..], Verb::Status),
         Some("stop") => everyone(&words[2..], Verb::Stop),
+        Some("keys") => match &words[2..] {
+            [file] if !file.to_string_lossy().starts_with('-') => Ok(Verb::Keys(file.into())),
+            _ => Err("give the file for the seed of a new key: ringside-fleet keys FILE".into()),
+        },
         Some(BESIDE) => Ok(Verb::Beside {
             parent: words
                 .get(2)
                 .map_or(String::new(), |id| id.to_string_lossy().into_owned()),
             command: words.get(3..).unwrap_or_default().to_vec(),
         }),
-        Some(other) => Err(format!("{other} is no verb: use agent, run, status or stop; see --help")),
-        None => Err("use agent, run, status or stop; see --help".to_owned()),
+        Some(other) => Err(format!(
+            "{other} is no verb: use agent, run, status, stop or keys; see --help"
+        )),
+        None => Err("use agent, run, status, stop or keys; see --help".to_owned()),
     }
 }
 
@@ -245,7 +259,7 @@ mod tests {
     #[test]
     fn words_that_mean_nothing_are_answered_with_what_to_write() {
         for (words, part) in [
-            ("", "use agent, run, status or stop"),
+            ("", "use agent, run, status, stop or keys"),
             ("agents", "agents is no verb"),
             (
                 "agent --nats nats://h:1 --thread 3",
@@ -264,6 +278,8 @@ mod tests {
             ),
             ("agent --nats ://", "no URL of a NATS server"),
             ("stop --name a", "there's no --name"),
+            ("keys", "give the file"),
+            ("keys --nkey", "give the file"),
             ("status --nats ://", "no URL of a NATS server"),
         ] {
             let said = parsed(words).unwrap_err();
@@ -278,6 +294,8 @@ mod tests {
             .lines()
             .map(|line| format!("{}\n", line.trim()))
             .collect();
+        let key = nkeys::KeyPair::new_user().public_key();
+        let text = text.replace("UD...", &key);
         let policy = Policy::of(&text).unwrap();
         policy
             .check_address("10.1.2.3:8080".parse().unwrap())

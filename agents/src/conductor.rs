@@ -16,6 +16,7 @@ use output::terminal::say;
 
 use crate::local::Here;
 use crate::nats::{Broker, End};
+use crate::signed::{self, Signer};
 use crate::{VERSION, epoch, result, sent};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -75,14 +76,19 @@ fn settings(asked: &Asked, plan: &Plan) -> Result<Settings, String> {
     let name = format!("run-{}-{:04x}", unix_seconds(), epoch.nonce & 0xffff);
     let workers = asked.agents.checked_mul(plan.threads);
     let workers = workers.ok_or("that are more threads than a fleet can have: lower -t")?;
+    let run = Name::new(&name).map_err(|why| why.to_string())?;
+    let signer = asked.sign.as_deref();
+    let signer = signer.map(|seed| Signer::new(seed, asked.audience.as_deref()));
+    let (signer, data) = (signer.transpose()?, sent::files(plan)?);
+    let at = (&run, unix_seconds());
     Ok(Settings {
-        run: Name::new(&name).map_err(|why| why.to_string())?,
+        run: run.clone(),
         epoch,
         program: VERSION.to_owned(),
         agents: asked.agents,
         workers: Some(workers),
-        plan: sent::encode(plan)?,
-        data: sent::files(plan)?,
+        plan: signed::seal(&sent::encode(plan)?, &data, at, signer.as_ref())?,
+        data,
         on_loss: match asked.stops_on_loss {
             true => OnLoss::Stop,
             false => OnLoss::Continue,

@@ -122,7 +122,10 @@ fn take(message: &[u8], me: &RunId, all: &mut All) {
 pub fn shown(all: &All) -> String {
     let names = all.keys().map(|(name, _)| name.to_string().len());
     let width = names.max().unwrap_or(0).max("Agent".len());
-    let mut text = format!("{:width$}  {:>7}  {:<10}  Does\n", "Agent", "Threads", "Version");
+    let mut text = format!(
+        "{:width$}  {:>7}  {:<10}  Does\n",
+        "Agent", "Threads", "Version"
+    );
     for ((name, _), agent) in all {
         let does = match (&agent.run, agent.is_loading) {
             (Some(run), true) => format!("sends load, in {run}"),

@@ -19,6 +19,7 @@ pub mod nats;
 pub mod policy;
 mod result;
 mod sent;
+pub mod signed;
 mod work;
 
 use std::collections::hash_map::RandomState;

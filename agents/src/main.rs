@@ -11,6 +11,7 @@ use agents::conductor::Fleet;
 use agents::everyone;
 use agents::local::beside;
 use agents::nats::Broker;
+use agents::signed::make_key;
 use engine::signal::Stop;
 use output::terminal::{print, say};
 
@@ -30,6 +31,8 @@ fn main() -> ExitCode {
             .and_then(|stop| agent::serve(*settings, &stop)),
         Ok(Verb::Status(broker)) => status(&broker),
         Ok(Verb::Stop(broker)) => stop(&broker),
+        Ok(Verb::Keys(file)) => make_key(&file)
+            .and_then(|public| print(&format!("{public}\n")).map_err(|why| why.to_string())),
         Ok(Verb::Beside { parent, command }) => match command.split_first() {
             Some((program, arguments)) => Err(beside(&parent, program, arguments)),
             None => Err("there's nothing to start".to_owned()),

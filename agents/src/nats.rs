@@ -21,6 +21,7 @@ use fleet::message::MESSAGE_MAX;
 use futures_util::StreamExt as _;
 use measure::foreign::Foreign;
 use output::terminal::say;
+use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 /// How long a connection may take.
@@ -47,7 +48,10 @@ pub struct End {
     client: Client,
     /// What was asked for and isn't the client's yet, in its order.
     outgoing: VecDeque<Outgoing>,
-    subscribers: Vec<(Subject, Subscriber)>,
+    /// With where they listen; none where they did, and what came until then isn't read yet.
+    subscribers: Vec<(Option<Subject>, Subscriber)>,
+    /// Where the client's own task is.
+    runtime: Handle,
 }
 
 #[derive(Debug)]
@@ -115,7 +119,7 @@ fn decoded(part: &str) -> String {
 }
 
 /// The seed of an nkey, as the tools of NATS write it.
-fn seed(path: &Path) -> Result<String, String> {
+pub(crate) fn seed(path: &Path) -> Result<String, String> {
     let text = std::fs::read_to_string(path)
         .map_err(|why| format!("can't read the nkey {}: {why}", path.display()))?;
     let mut lines = text.lines().map(str::trim);
@@ -167,6 +171,7 @@ impl End {
             client,
             outgoing: VecDeque::new(),
             subscribers: Vec::new(),
+            runtime: Handle::current(),
         })
     }
 
@@ -186,7 +191,7 @@ impl End {
                 Outgoing::Subscribe(subject) => {
                     let made = timeout(QUEUE, self.client.subscribe(subject.to_string())).await;
                     match made {
-                        Ok(Ok(subscriber)) => self.subscribers.push((subject, subscriber)),
+                        Ok(Ok(subscriber)) => self.subscribers.push((Some(subject), subscriber)),
                         _ => {
                             self.outgoing.push_front(Outgoing::Subscribe(subject));
                             return;
@@ -194,10 +199,14 @@ impl End {
                     }
                 }
                 Outgoing::Unsubscribe(subject) => {
-                    let of = |one: &(Subject, Subscriber)| one.0 == subject;
-                    if let Some(at) = self.subscribers.iter().position(of) {
-                        let (_, mut subscriber) = self.subscribers.swap_remove(at);
-                        let _gone = timeout(QUEUE, subscriber.unsubscribe()).await;
+                    let is_it = |one: &(Option<_>, _)| one.0.as_ref() == Some(&subject);
+                    if let Some(at) = self.subscribers.iter().position(is_it) {
+                        let (place, subscriber) = &mut self.subscribers[at];
+                        *place = None;
+                        let left = timeout(QUEUE, subscriber.unsubscribe()).await;
+                        if !matches!(left, Ok(Ok(()))) {
+                            self.subscribers.swap_remove(at);
+                        }
                     }
                 }
             }
@@ -210,9 +219,15 @@ impl End {
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Bytes> {
-        for (_, subscriber) in &mut self.subscribers {
-            if let Poll::Ready(Some(message)) = subscriber.poll_next_unpin(context) {
-                return Poll::Ready(message.payload);
+        let mut at = 0;
+        while let Some((place, subscriber)) = self.subscribers.get_mut(at) {
+            match subscriber.poll_next_unpin(context) {
+                Poll::Ready(Some(message)) => return Poll::Ready(message.payload),
+                Poll::Ready(None) if place.is_none() => {
+                    let _entered = self.runtime.enter();
+                    self.subscribers.swap_remove(at);
+                }
+                _ => at += 1,
             }
         }
         Poll::Pending
@@ -237,6 +252,14 @@ impl End {
             Ok(Some(_)) => Ok(()),
             _ => Err(failed("a message didn't come back")),
         }
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        // A subscriber that goes says so, by a task of its own.
+        let _entered = self.runtime.enter();
+        self.subscribers.clear();
     }
 }
 

@@ -1,4 +1,5 @@
-//! What the owner of a machine lets its agent do: which addresses it may load, and how much.
+//! What the owner of a machine lets its agent do: which addresses it may load, how much, and for
+//! whom.
 //!
 //! The file stands on the agent's machine, because a list that the author of a load writes
 //! restrains nobody. Without one an agent loads nothing. Addresses are those that names were
@@ -10,13 +11,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fleet::RunId;
 use fleet::division::Place;
+use fleet::message::DataFile;
 use ipnet::IpNet;
 use load::Plan;
 use load::plan::Permits;
 use load::schedule::Schedule;
 use measure::units::{parse_duration, parse_rate};
 use serde::Deserialize;
+
+use crate::signed::{self, Wanted};
 
 /// The policy of agents that are started by whoever asks for the load, on the machine that could
 /// send it alone, too.
@@ -31,6 +36,7 @@ ports = [\"0-65535\"]
 pub struct Policy {
     allow: Vec<Allow>,
     limits: Limits,
+    signed: Wanted,
 }
 
 /// Addresses that may be loaded.
@@ -57,6 +63,16 @@ struct Written {
     allow: Vec<WrittenAllow>,
     #[serde(default)]
     limits: WrittenLimits,
+    #[serde(default)]
+    signed: WrittenSigned,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenSigned {
+    #[serde(default)]
+    by: Vec<String>,
+    audience: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -128,7 +144,22 @@ impl Policy {
                 connections: limits.connections,
                 duration: duration.transpose()?,
             },
+            signed: Wanted::new(written.signed.by, written.signed.audience.as_deref())?,
         })
+    }
+
+    /// The plan of what came for a run at this time (seconds since 1970), if whoever asks for it
+    /// may.
+    ///
+    /// # Errors
+    /// A sentence that names the rule.
+    pub(crate) fn open<'a>(
+        &self,
+        sealed: &'a [u8],
+        data: &[DataFile],
+        at: (&RunId, u64),
+    ) -> Result<&'a [u8], String> {
+        signed::open(sealed, data, at, &self.signed)
     }
 
     /// Whether an address may be loaded.
@@ -342,6 +373,7 @@ duration = "1m"
             ),
             ("[limits]\nrate = \"many\"", "rate: "),
             ("[limits]\nduration = \"long\"", "duration: "),
+            ("[signed]\nby = [\"UX\"]", "is no public nkey"),
         ] {
             let said = Policy::of(text).unwrap_err();
             assert!(said.contains(part), "{said}");

@@ -273,10 +273,15 @@ mod tests {
         assert_eq!(record.exchanges.completed, 33);
         assert_eq!(record.drain.map(|drain| drain.completed), Some(3));
         let rows = record.series.iter();
-        let rows: Vec<_> = rows.map(|row| (row.at_s, row.completed, row.offered)).collect();
+        let rows: Vec<_> = rows
+            .map(|row| (row.at_s, row.completed, row.offered))
+            .collect();
         assert_eq!(rows, [(0.0, 10, Some(10)), (1.0, 20, Some(20))]);
         assert_eq!((record.duration_s, record.offered_rate), (2.0, Some(16.5)));
-        assert_eq!(record.series[0].response_p50_us, record.response_time_us.p50);
+        assert_eq!(
+            record.series[0].response_p50_us,
+            record.response_time_us.p50
+        );
         assert!(record.valid);
         assert_eq!(record.ended_by, EndedBy::Duration);
         assert_eq!(record.warnings, ["something happened"]);

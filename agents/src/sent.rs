@@ -6,7 +6,6 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
 use fleet::Text;
 use fleet::chain::{Digest, Hasher};
 use fleet::message::DataFile;
@@ -26,16 +25,13 @@ struct Sent {
 ///
 /// # Errors
 /// A sentence: it can't be written as JSON.
-pub(crate) fn encode(plan: &Plan) -> Result<Bytes, String> {
+pub(crate) fn encode(plan: &Plan) -> Result<Vec<u8>, String> {
     let sent = Sent {
         plan: plan.clone(),
         hidden: plan.redaction.names().map(str::to_owned).collect(),
         shows_bodies: plan.redaction.shows_bodies(),
     };
-    let bytes = serde_json::to_vec(&sent);
-    bytes
-        .map(Bytes::from)
-        .map_err(|why| format!("the plan can't be sent: {why}"))
+    serde_json::to_vec(&sent).map_err(|why| format!("the plan can't be sent: {why}"))
 }
 
 /// Reads one, whose secrets are then known to its redaction.

@@ -9,7 +9,7 @@ use engine::signal::{Signal, Stop};
 use fleet::chain::Digest;
 use fleet::division::Place;
 use fleet::message::{Check, CheckOf, DataFile};
-use fleet::{Text, Verdict};
+use fleet::{RunId, Text, Verdict};
 use load::plan::Part;
 use load::schedule::Schedule;
 use load::{LoadError, Plan, Progress, Record, Watcher, look_up};
@@ -18,7 +18,7 @@ use measure::foreign::Foreign;
 use measure::host::Host;
 use measure::interval::{Interval, Packed};
 use measure::tally::Counted;
-use measure::time::Time;
+use measure::time::{Time, unix_seconds};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::policy::Policy;
@@ -58,6 +58,7 @@ pub(crate) enum Told {
 pub(crate) struct Order {
     /// Which it is of all.
     pub(crate) number: u64,
+    pub(crate) run: RunId,
     pub(crate) plan: Bytes,
     pub(crate) data: Vec<DataFile>,
     pub(crate) place: Place,
@@ -97,7 +98,8 @@ pub(crate) fn prepare(order: Order, policy: Policy, tell: UnboundedSender<Told>)
 
 /// The agent's part of a plan.
 fn part(order: &Order, policy: &Policy) -> Result<Plan, String> {
-    let mut plan = sent::decode(&order.plan)?;
+    let at = (&order.run, unix_seconds());
+    let mut plan = sent::decode(policy.open(&order.plan, &order.data, at)?)?;
     plan.threads = order.place.all();
     plan.part = Some(Part {
         workers: order.place.numbers(),
@@ -304,14 +306,17 @@ mod tests {
     use tokio::sync::mpsc::unbounded_channel;
 
     use super::*;
+    use crate::signed;
 
     /// What an agent that is the second of two finds, as one text.
     fn faults(spoil: impl FnOnce(&mut Plan)) -> String {
         let mut plan = Plan::new("http://127.0.0.1:1/").unwrap();
         spoil(&mut plan);
+        let run = fleet::Name::new("a-run").unwrap();
         let order = Order {
             number: 3,
-            plan: sent::encode(&plan).unwrap(),
+            plan: signed::seal(&sent::encode(&plan).unwrap(), &[], (&run, 0), None).unwrap(),
+            run,
             data: Vec::new(),
             place: places(&[1, 1]).unwrap()[1],
             cpus: Vec::new(),

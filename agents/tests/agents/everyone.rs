@@ -29,7 +29,9 @@ fn agents_are_shown_and_their_load_ends_when_somebody_says_so() {
     };
     assert_eq!(status().matches("waits").count(), 2);
     let url = target.url("/");
-    let words = ["run", "--agents", "2", "--nats", &broker, "-R", "100", "-c", "4"];
+    let words = [
+        "run", "--agents", "2", "--nats", &broker, "-R", "100", "-c", "4",
+    ];
     let more = ["-d", "10m", "-T", "60s", "--format", "json", &url];
     let run = Program::start(&[&words[..], &more].concat());
     until("the load has begun", || target.requests() > 20);
@@ -104,5 +106,8 @@ fn two_agents_of_the_same_name_are_told_apart() {
     let words = ["run", "--agents", "2", "--nats", &url, "-n", "5"];
     let ended = Program::start(&[&words[..], &["http://127.0.0.1:1/"]].concat()).end();
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.said.contains("two agents are called twin"), "{ended:?}");
+    assert!(
+        ended.said.contains("two agents are called twin"),
+        "{ended:?}"
+    );
 }

@@ -4,6 +4,7 @@
 mod bus;
 mod everyone;
 mod failures;
+mod networks;
 mod policies;
 mod programs;
 mod runs;

@@ -50,3 +50,75 @@ fn what_a_policy_does_not_allow_is_refused_with_the_rule() {
         assert!(said.contains(part), "{said}");
     }
 }
+
+#[test]
+fn an_agent_that_wants_signatures_takes_a_plan_from_one_key_for_its_own_audience() {
+    let Some(nats) = Nats::start() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let key = |name: &str| {
+        let file = folder.path().join(name).to_str().unwrap().to_owned();
+        let made = Program::start(&["keys", &file]).end();
+        assert_eq!(made.code, Some(0), "{made:?}");
+        (file, made.out.trim().to_owned())
+    };
+    let ((ours, public), (strange, _)) = (key("ours"), key("strange"));
+    let policy = format!("{LOOPBACK}\n[signed]\nby = [\"{public}\"]\naudience = \"lab\"\n");
+    let target = Target::start();
+    let _agent = Program::agent("only", &nats, Some(&policy));
+    let (broker, url) = (nats.url(), target.url("/"));
+    let run = |more: &[&str]| {
+        let words = [
+            "run", "--agents", "1", "--nats", &broker, "-c", "2", "-n", "10",
+        ];
+        Program::start(&[&words[..], more, &["-T", "60s", &url]].concat()).end()
+    };
+    for (more, part) in [
+        (&[][..], "and this one isn't: use --sign"),
+        (
+            &["--sign", &strange, "--audience", "lab"],
+            "a key that this agent's policy doesn't name",
+        ),
+        (&["--sign", &ours], "use --audience"),
+        (&["--sign", "/nonexistent"], "can't read the nkey"),
+    ] {
+        let ended = run(more);
+        assert_eq!((ended.code, target.requests()), (Some(1), 0), "{ended:?}");
+        assert!(ended.said.contains(part), "{ended:?}");
+    }
+    let ended = run(&["--sign", &ours, "--audience", "lab"]);
+    assert!(ended.has_measured(), "{ended:?}");
+    assert_eq!(target.finish(), 10);
+}
+
+#[test]
+fn a_key_lets_agents_and_coordinators_in_where_the_broker_asks_for_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("key").to_str().unwrap().to_owned();
+    let public = Program::start(&["keys", &file]).end().out;
+    let users = format!(
+        "authorization {{ users: [ {{ nkey: {} }} ] }}\n",
+        public.trim()
+    );
+    let Some(nats) = Nats::start_with(&users) else {
+        return;
+    };
+    let target = Target::start();
+    let (broker, url) = (nats.url(), target.url("/"));
+    let key = [("NATS_NKEY", &*file)];
+    let _agent = Program::agent_with(&key, "only", &nats, Some(LOOPBACK));
+    let words = [
+        "run", "--agents", "1", "--nats", &broker, "-c", "2", "-n", "10",
+    ];
+    let words = [&words[..], &["-T", "60s", &url]].concat();
+    let stranger = Program::start(&words).end();
+    assert_eq!(stranger.code, Some(1), "{stranger:?}");
+    assert!(
+        stranger.said.contains("can't reach the NATS server"),
+        "{stranger:?}"
+    );
+    let ended = Program::start_with(&key, &words).end();
+    assert!(ended.has_measured(), "{ended:?}");
+    assert_eq!(target.finish(), 10);
+}

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -37,12 +38,23 @@ pub(crate) struct Nats {
     program: PathBuf,
     folder: tempfile::TempDir,
     child: Child,
+    host: &'static str,
     port: u16,
 }
 
 impl Nats {
     /// Starts one; where it isn't installed, says so.
     pub(crate) fn start() -> Option<Nats> {
+        Nats::start_with("")
+    }
+
+    /// One that has this in its configuration, too.
+    pub(crate) fn start_with(configuration: &str) -> Option<Nats> {
+        Nats::start_at("127.0.0.1", configuration)
+    }
+
+    /// The same at another address.
+    pub(crate) fn start_at(host: &'static str, configuration: &str) -> Option<Nats> {
         let program = match find_server("nats-server") {
             Ok(program) => program,
             Err(why) => {
@@ -51,11 +63,13 @@ impl Nats {
             }
         };
         let folder = tempfile::tempdir().unwrap();
-        let child = begin(&program, folder.path(), -1);
+        fs::write(folder.path().join("nats.conf"), configuration).unwrap();
+        let child = begin(&program, folder.path(), (host, -1));
         let mut nats = Nats {
             program,
             folder,
             child,
+            host,
             port: 0,
         };
         until("the NATS server listens", || {
@@ -66,16 +80,16 @@ impl Nats {
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("nats://127.0.0.1:{}", self.port)
+        format!("nats://{}:{}", self.host, self.port)
     }
 
     /// Ends it as a crash would, and starts it again at the same port.
     pub(crate) fn restart(&mut self) {
         end(&mut self.child);
-        for file in fs::read_dir(self.folder.path()).unwrap().flatten() {
-            fs::remove_file(file.path()).unwrap();
-        }
-        self.child = begin(&self.program, self.folder.path(), self.port.into());
+        let ports = ports(self.folder.path());
+        fs::remove_file(ports.expect("it has said where it listens")).unwrap();
+        let place = (self.host, self.port.into());
+        self.child = begin(&self.program, self.folder.path(), place);
         until("the NATS server is back", || {
             listens(self.folder.path()) == Some(self.port)
         });
@@ -88,9 +102,11 @@ impl Drop for Nats {
     }
 }
 
-fn begin(program: &Path, folder: &Path, port: i32) -> Child {
+fn begin(program: &Path, folder: &Path, (host, port): (&str, i32)) -> Child {
     Command::new(program)
-        .args(["--addr", "127.0.0.1", "--port", &port.to_string()])
+        .args(["--addr", host, "--port", &port.to_string()])
+        .arg("--config")
+        .arg(folder.join("nats.conf"))
         .arg("--ports_file_dir")
         .arg(folder)
         .stdin(Stdio::null())
@@ -100,11 +116,15 @@ fn begin(program: &Path, folder: &Path, port: i32) -> Child {
         .unwrap()
 }
 
-fn listens(folder: &Path) -> Option<u16> {
+/// Where it says at which ports it listens.
+fn ports(folder: &Path) -> Option<PathBuf> {
     let files = fs::read_dir(folder).ok()?.flatten();
     let mut files = files.map(|file| file.path());
-    let file = files.find(|path| path.extension() == Some(OsStr::new("ports")))?;
-    let said: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+    files.find(|path| path.extension() == Some(OsStr::new("ports")))
+}
+
+fn listens(folder: &Path) -> Option<u16> {
+    let said: Value = serde_json::from_slice(&fs::read(ports(folder)?).ok()?).ok()?;
     let url = said["nats"][0].as_str()?;
     url.rsplit_once(':')?.1.parse().ok()
 }
@@ -116,7 +136,7 @@ fn end(child: &mut Child) {
 
 /// A server under load, in this process.
 pub(crate) struct Target {
-    port: u16,
+    address: SocketAddr,
     live: LiveCounts,
     stop: Stop,
     running: Option<testserver::Running>,
@@ -124,17 +144,22 @@ pub(crate) struct Target {
 
 impl Target {
     pub(crate) fn start() -> Target {
+        Target::start_at("127.0.0.1")
+    }
+
+    /// At this address of this machine.
+    pub(crate) fn start_at(host: &str) -> Target {
         let (stop, live) = (Stop::new(), LiveCounts::default());
         let config = testserver::Config {
             live: Some(live.clone()),
-            ..testserver::Config::new(Address::Tcp("127.0.0.1:0".parse().unwrap()))
+            ..testserver::Config::new(Address::Tcp(format!("{host}:0").parse().unwrap()))
         };
         let running = testserver::start(config, &stop).unwrap();
         let Address::Tcp(address) = running.address().clone() else {
             panic!("it listens on TCP");
         };
         Target {
-            port: address.port(),
+            address,
             live,
             stop,
             running: Some(running),
@@ -142,7 +167,7 @@ impl Target {
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}{path}", self.port)
+        format!("http://{}{path}", self.address)
     }
 
     /// How many requests it has read so far.
@@ -171,16 +196,30 @@ impl Program {
 
     /// One with these variables.
     pub(crate) fn start_with(variables: &[(&str, &str)], words: &[&str]) -> Program {
-        Program::start_in(tempfile::tempdir().unwrap(), variables, words)
+        Program::start_in(tempfile::tempdir().unwrap(), &[], variables, words)
+    }
+
+    /// One that another program becomes.
+    pub(crate) fn start_through(before: &[&str], words: &[&str]) -> Program {
+        Program::start_in(tempfile::tempdir().unwrap(), before, &[], words)
     }
 
     fn start_in(
         folder: tempfile::TempDir,
+        before: &[&str],
         variables: &[(&str, &str)],
         words: &[&str],
     ) -> Program {
+        let this = env!("CARGO_BIN_EXE_ringside-fleet");
+        let program = before.first().copied().unwrap_or(this);
+        let own = before.get(1..).unwrap_or_default();
+        let own = own
+            .iter()
+            .copied()
+            .chain((!before.is_empty()).then_some(this));
         let file = |name: &str| Stdio::from(File::create(folder.path().join(name)).unwrap());
-        let child = Command::new(env!("CARGO_BIN_EXE_ringside-fleet"))
+        let child = Command::new(program)
+            .args(own)
             .args(words)
             .env_remove("NATS_URL")
             .env_remove("NATS_NKEY")
@@ -196,6 +235,16 @@ impl Program {
 
     /// An agent that writes down what it does.
     pub(crate) fn agent(name: &str, nats: &Nats, policy: Option<&str>) -> Program {
+        Program::agent_with(&[], name, nats, policy)
+    }
+
+    /// One with these variables.
+    pub(crate) fn agent_with(
+        variables: &[(&str, &str)],
+        name: &str,
+        nats: &Nats,
+        policy: Option<&str>,
+    ) -> Program {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         let (rules, audit, url) = (file("policy.toml"), file("audit"), nats.url());
@@ -205,7 +254,7 @@ impl Program {
             fs::write(&rules, policy).unwrap();
             words.extend(["--policy", &rules]);
         }
-        let agent = Program::start_in(folder, &[], &words);
+        let agent = Program::start_in(folder, &[], variables, &words);
         until("an agent is connected", || {
             agent.said().contains("waits at")
         });

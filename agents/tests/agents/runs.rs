@@ -118,7 +118,8 @@ fn has_ended(id: i32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{id}/stat")) else {
         return true;
     };
-    stat.rsplit_once(") ").is_none_or(|(_, state)| state.starts_with(['Z', 'X']))
+    stat.rsplit_once(") ")
+        .is_none_or(|(_, state)| state.starts_with(['Z', 'X']))
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Which machines send a load together: shared by the verbs that can be carried out so.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 
 use super::values::{self, Agents};
@@ -23,6 +25,15 @@ pub(crate) struct Fleet {
     /// continue]
     #[arg(long, value_enum, value_name = "WHAT", requires = "agents", help_heading = FLEET)]
     pub(crate) on_loss: Option<OnLoss>,
+
+    /// Sign the load for this run alone, with the nkey whose seed is in FILE (ringside-fleet keys),
+    /// for agents whose policy asks for that
+    #[arg(long, value_name = "FILE", requires = "agents", help_heading = FLEET)]
+    pub(crate) sign: Option<PathBuf>,
+
+    /// The agents that it's signed for, by the name in their policy
+    #[arg(long, value_name = "NAME", requires = "sign", help_heading = FLEET)]
+    pub(crate) audience: Option<String>,
 }
 
 /// What the others do when an agent is lost.

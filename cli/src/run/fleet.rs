@@ -4,6 +4,7 @@
 
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::Command;
 
 use engine::signal::Stop;
@@ -34,6 +35,10 @@ pub struct Asked {
     pub nats: Option<String>,
     /// Whether the others end when one is lost.
     pub stops_on_loss: bool,
+    /// The file with the seed of the nkey that the plan is signed with.
+    pub sign: Option<PathBuf>,
+    /// The agents that it's signed for.
+    pub audience: Option<String>,
 }
 
 /// What a fleet did.
@@ -148,6 +153,8 @@ fn asked(fleet: &Fleet) -> Result<Asked, String> {
         agents,
         nats,
         stops_on_loss: fleet.on_loss == Some(OnLoss::Stop),
+        sign: fleet.sign.clone(),
+        audience: fleet.audience.clone(),
     })
 }
 

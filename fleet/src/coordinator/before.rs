@@ -138,13 +138,7 @@ impl Coordinator {
     }
 
     /// An agent has left before its load began.
-    pub(super) fn left(
-        &mut self,
-        from: &Member,
-        why: &Text,
-        now: Time,
-        actions: &mut Vec<Action>,
-    ) {
+    pub(super) fn left(&mut self, from: &Member, why: &Text, now: Time, actions: &mut Vec<Action>) {
         let Some(at) = self.parts.iter().position(|part| part.member == *from) else {
             return;
         };

@@ -358,16 +358,14 @@ impl Coordinator {
             Said::Order { run, epoch, order } if run == self.settings.run => {
                 self.hear_rival(epoch, &order, actions);
             }
-            Said::Report { run, from, report } if run == self.settings.run => {
-                match report {
-                    Report::Hello { workers } => {
-                        self.welcome(from, workers, &heard.program, now, actions);
-                    }
-                    Report::Busy { run } => self.is_busy(from, run),
-                    Report::Left { why } => self.left(&from, &why, now, actions),
-                    report => self.take(from, report, now, actions),
+            Said::Report { run, from, report } if run == self.settings.run => match report {
+                Report::Hello { workers } => {
+                    self.welcome(from, workers, &heard.program, now, actions);
                 }
-            }
+                Report::Busy { run } => self.is_busy(from, run),
+                Report::Left { why } => self.left(&from, &why, now, actions),
+                report => self.take(from, report, now, actions),
+            },
             _ => {}
         }
     }

@@ -569,7 +569,10 @@ fn uneven_agents_have_shares_by_their_workers() {
 #[test]
 fn an_agent_that_leaves_before_its_load_ends_the_run_at_once_and_is_named() {
     for (happens, part) in [
-        (Happens::Leave(1), "left the run: it was stopped on its own machine"),
+        (
+            Happens::Leave(1),
+            "left the run: it was stopped on its own machine",
+        ),
         (Happens::Halt, "left the run: all load was stopped"),
     ] {
         let seen = Setup::of(2, 10).with(510 * MS, happens).run();
@@ -588,7 +591,10 @@ fn whoever_stops_all_load_ends_it_within_two_seconds_and_the_record_says_so() {
         assert!((20 * SECOND..22 * SECOND).contains(ended), "{ended}");
     }
     assert!(record.agents.iter().all(|agent| agent.ended_early));
-    says(record, &["agent-2 ended its load early: all load was stopped"]);
+    says(
+        record,
+        &["agent-2 ended its load early: all load was stopped"],
+    );
 }
 
 /// An agent whose load has ended because its coordinator, of run-1, was silent from second 10 on.

@@ -277,6 +277,8 @@ mod tests {
 
     use super::*;
 
+    type Spoil = fn(&mut Plan);
+
     const TEXT: &str = r#"
 [[allow]]
 networks = ["10.0.0.0/8", "fd00::/8"]
@@ -323,7 +325,7 @@ duration = "1m"
     fn an_agents_share_is_held_against_its_limits() {
         let policy = Policy::of(TEXT).unwrap();
         let halves = places(&[1, 1]).unwrap();
-        let plan = |spoil: fn(&mut Plan)| {
+        let plan = |spoil: Spoil| {
             let mut plan = Plan::new("http://10.0.0.1/").unwrap();
             plan.threads = 2;
             plan.schedule = Schedule::Poisson { rate: 2000.0 };
@@ -331,7 +333,7 @@ duration = "1m"
             policy.check_amount(&plan, &halves[0])
         };
         assert_eq!(plan(|_| {}), Ok(()));
-        let table: [(&str, fn(&mut Plan)); 6] = [
+        let table: [(&str, Spoil); 6] = [
             ("above the 1000 of its policy (rate)", |plan| {
                 plan.schedule = Schedule::Constant { rate: 2002.0 };
             }),

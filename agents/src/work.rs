@@ -308,6 +308,8 @@ mod tests {
     use super::*;
     use crate::signed;
 
+    type Spoil = fn(&mut Plan);
+
     /// What an agent that is the second of two finds, as one text.
     fn faults(spoil: impl FnOnce(&mut Plan)) -> String {
         let mut plan = Plan::new("http://127.0.0.1:1/").unwrap();
@@ -342,7 +344,7 @@ mod tests {
     #[test]
     fn whatever_keeps_an_agent_from_its_part_is_said_before_anything_is_sent() {
         assert_eq!(faults(|_| {}), "");
-        let table: [(&str, fn(&mut Plan)); 7] = [
+        let table: [(&str, Spoil); 7] = [
             ("at least 2 connections", |plan| plan.connections = 1),
             ("a script can't be run by agents", |plan| {
                 let (file, args) = ("a.lua".into(), Vec::new());

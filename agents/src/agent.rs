@@ -17,6 +17,7 @@ use output::terminal::say;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::audit::Audit;
+use crate::local::LOCAL;
 use crate::nats::{Broker, End};
 use crate::policy::Policy;
 use crate::work::{self, Order, Told, Work};
@@ -65,11 +66,13 @@ pub fn serve(settings: Settings, stop: &Stop) -> Result<(), String> {
         let Some(end) = connect(&settings, stop).await else {
             return Ok(());
         };
-        say(&format!(
-            "agent {} waits at {}",
-            settings.name,
-            settings.broker.shown()
-        ));
+        if std::env::var_os(LOCAL).is_none() {
+            say(&format!(
+                "agent {} waits at {}",
+                settings.name,
+                settings.broker.shown()
+            ));
+        }
         Owner::new(settings, audit.unwrap_or_default(), end)
             .serve(stop)
             .await;

@@ -61,9 +61,12 @@ impl Conductor for Fleet {
         runtime.block_on(async {
             let end = End::connect(&broker, &settings.run.to_string()).await?;
             say(&format!(
-                "run {}: waiting for {} agents at {}",
+                "run {}: waiting for {} at {}",
                 settings.run,
-                settings.agents,
+                match settings.agents {
+                    1 => "an agent".to_owned(),
+                    agents => format!("{agents} agents"),
+                },
                 broker.shown()
             ));
             conduct(settings, plan, end, stop, keep).await

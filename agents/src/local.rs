@@ -20,6 +20,8 @@ const SERVER: &str = "nats-server";
 /// How long it may take to listen.
 const READY_NS: u64 = 20_000_000_000;
 const LOOK_NS: u64 = 20_000_000;
+/// The variable of agents whose user didn't start them: they don't say that they wait.
+pub const LOCAL: &str = "RINGSIDE_FLEET_LOCAL";
 /// The word that has this program become another one, which ends with its parent.
 pub const BESIDE: &str = "beside";
 
@@ -61,6 +63,7 @@ impl Here {
                         // The key is for a server of somebody else's.
                         .env_remove("NATS_NKEY")
                         .env("NATS_URL", &url)
+                        .env(LOCAL, "yes")
                         .args(["agent", "--threads", "1", "--cpus", &cpus])
                         .args(["--name", &format!("local-{number}"), "--policy"])
                         .arg(&policy);
@@ -89,7 +92,8 @@ impl Here {
 
 impl Drop for Here {
     fn drop(&mut self) {
-        self.children.iter_mut().for_each(end);
+        // Nobody misses the server.
+        self.children.iter_mut().rev().for_each(end);
     }
 }
 

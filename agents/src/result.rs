@@ -89,11 +89,15 @@ fn generator(of: &Of, threads: u32) -> Generator {
     Generator {
         version: VERSION.to_owned(),
         engine: "fleet".to_owned(),
-        engine_reason: format!("{} agents sent the load together", of.agents.len()),
+        engine_reason: match of.agents.len() {
+            1 => "an agent sent the load".to_owned(),
+            agents => format!("{agents} agents sent the load together"),
+        },
         threads,
         limited: !limited.is_empty(),
         limited_reason: match limited.is_empty() {
-            true => String::new(),
+            true if of.agents.iter().any(|agent| agent.verdict.is_none()) => String::new(),
+            true => "each agent says so of itself".to_owned(),
             false => format!("by their own verdict: {}", limited.join(", ")),
         },
         ..Generator::default()
@@ -160,7 +164,11 @@ fn text(of: &Of) -> String {
             100.0 * of.missing_share
         ),
     };
-    let mut text = format!("\nFleet: {} agents, {whole}\n", of.agents.len());
+    let agents = match of.agents.len() {
+        1 => "1 agent".to_owned(),
+        agents => format!("{agents} agents"),
+    };
+    let mut text = format!("\nFleet: {agents}, {whole}\n");
     let width = of.agents.iter().map(|agent| agent.agent.to_string().len());
     let width = width.max().unwrap_or(0).max("Agent".len());
     // Nothing fails that writes into a text.

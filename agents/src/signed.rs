@@ -1,10 +1,10 @@
 //! Plans that are signed: by whom, for which agents, for which run, and until when.
 //!
-//! A plan travels behind a line that says all of that; the signature is over that line, the plan and
-//! the digests of its files. So whoever may publish at the broker, or keeps one, can neither make a
-//! plan for agents that want signatures nor use one of yesterday again. Which signatures an agent
-//! wants stands in its policy. Orders to begin and to stop aren't signed: without a plan nothing
-//! begins, and whoever is there may stop all load.
+//! A plan travels behind a line that says all of that; the signature is over that line, the plan
+//! and the digests of its files. So whoever may publish at the broker, or keeps one, can neither
+//! make a plan for agents that want signatures nor use one of yesterday again. Which signatures an
+//! agent wants stands in its policy. Orders to begin and to stop aren't signed: without a plan
+//! nothing begins, and whoever is there may stop all load.
 
 use std::path::Path;
 

@@ -435,11 +435,8 @@ impl Coordinator {
             } => self.take_pong(&from, number, heard_ns, (at_end, now), actions),
             Report::Begun { at_ns } => part.begun = Some(Time(at_ns)),
             Report::Missed { late_ns } => {
-                let why = format!(
-                    "agent {} heard {} ms too late of when to begin",
-                    from.agent,
-                    late_ns / 1_000_000
-                );
+                let (agent, late_ms) = (from.agent, late_ns / 1_000_000);
+                let why = format!("agent {agent} heard {late_ms} ms too late of when to begin");
                 self.not_begun(why, now, actions);
             }
             Report::Alive { count } => part.knows(count),

@@ -31,11 +31,14 @@ fn all() -> Vec<Said> {
         epoch: member().epoch,
         order,
     });
-    let reports = reports().into_iter().map(|report| Said::Report {
-        run: run.clone(),
-        from: member(),
-        report,
-    });
+    let reports = reports()
+        .into_iter()
+        .chain(apart())
+        .map(|report| Said::Report {
+            run: run.clone(),
+            from: member(),
+            report,
+        });
     orders.chain(reports).collect()
 }
 
@@ -147,6 +150,12 @@ fn reports() -> Vec<Report> {
             count: 3,
         },
         Report::Released,
+    ]
+}
+
+/// What agents say that aren't, or not any more, in the run.
+fn apart() -> [Report; 3] {
+    [
         Report::Busy {
             run: Name::new("nightly_2").unwrap(),
         },

@@ -39,7 +39,7 @@ fn agents_are_shown_and_their_load_ends_when_somebody_says_so() {
     let stopped = Program::start(&["stop", "--nats", &broker]).end();
     assert_eq!(stopped.code, Some(0), "{stopped:?}");
     assert!(!stopped.out.contains("sends load"), "{stopped:?}");
-    let by_then = target.requests();
+    let by_then = target.requests_so_far();
     for agent in &agents {
         assert!(agent.audit().contains("\"ended\""), "{}", agent.audit());
     }

@@ -4,6 +4,7 @@
 mod bus;
 mod everyone;
 mod failures;
+mod many;
 mod networks;
 mod policies;
 mod programs;

@@ -175,6 +175,14 @@ impl Target {
         self.live.read().counts.requests
     }
 
+    /// The same once nobody is connected any more: until then it may be behind.
+    pub(crate) fn requests_so_far(&self) -> u64 {
+        until("all connections are closed", || {
+            self.live.read().connections == 0
+        });
+        self.requests()
+    }
+
     /// How many it has read in all.
     pub(crate) fn finish(mut self) -> u64 {
         self.stop.request(Signal::Terminate);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use agents::agent::Settings;
 use agents::local::BESIDE;
+use agents::manifests::Manifests;
 use agents::nats::Broker;
 use agents::policy::Policy;
 use fleet::Name;
@@ -21,11 +22,13 @@ Usage: ringside-fleet agent --policy FILE [--nats URL] [--name NAME] [--threads 
        ringside-fleet status [--nats URL] [--nkey FILE]
        ringside-fleet stop [--nats URL] [--nkey FILE]
        ringside-fleet keys FILE
+       ringside-fleet manifests DIR --image IMAGE --agents N [--threads N]
 
 An agent waits for runs at a NATS server, and sends its share of each. It loads only what the
 policy on its own machine allows, and stops by itself if it doesn't hear the coordinator for 10 s.
 status says which agents are there and what they do; stop ends all load of all of them. keys makes
 an nkey, keeps its seed in FILE and prints its public key: for --nkey, and for run --sign.
+manifests writes a fleet for Kubernetes into DIR, as kubectl apply --kustomize takes it.
 
 Options of an agent:
       --policy FILE    What it may load, and how much (TOML); without one it loads nothing
@@ -80,6 +83,8 @@ pub(crate) enum Verb {
     Status(Broker),
     /// All load is to end.
     Stop(Broker),
+    /// Manifests for Kubernetes are to be written.
+    Manifests(Manifests),
     /// A key is to be made, with its seed in this file.
     Keys(PathBuf),
     Beside {
@@ -103,6 +108,7 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Verb, String> {
         Some("agent") => agent(&words[2..]),
         Some("status") => everyone(&words[2..], Verb::Status),
         Some("stop") => everyone(&words[2..], Verb::Stop),
+        Some("manifests") => manifests(&words[2..]),
         Some("keys") => match &words[2..] {
             [file] if !file.to_string_lossy().starts_with('-') => Ok(Verb::Keys(file.into())),
             _ => Err("give the file for the seed of a new key: ringside-fleet keys FILE".into()),
@@ -114,9 +120,9 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Verb, String> {
             command: words.get(3..).unwrap_or_default().to_vec(),
         }),
         Some(other) => Err(format!(
-            "{other} is no verb: use agent, run, status, stop or keys; see --help"
+            "{other} is no verb: use agent, run, status, stop, keys or manifests; see --help"
         )),
-        None => Err("use agent, run, status, stop or keys; see --help".to_owned()),
+        None => Err("use agent, run, status, stop, keys or manifests; see --help".to_owned()),
     }
 }
 
@@ -161,6 +167,25 @@ fn everyone(words: &[OsString], verb: fn(Broker) -> Verb) -> Result<Verb, String
         Some([nats, nkey]) => broker(nats, nkey).map(verb),
         None => Ok(Verb::Help),
     }
+}
+
+fn manifests(words: &[OsString]) -> Result<Verb, String> {
+    let Some((folder, words)) = words.split_first() else {
+        return Err("give the folder to write manifests into: ringside-fleet manifests DIR".into());
+    };
+    let Some([image, agents, threads]) = values(words, ["--image", "--agents", "--threads"])?
+    else {
+        return Ok(Verb::Help);
+    };
+    let text = |value: OsString| value.to_string_lossy().into_owned();
+    let image = image.ok_or("give the image with ringside-fleet in it: --image")?;
+    let agents = text(agents.ok_or("say how many agents there are to be: --agents")?);
+    let agents = agents
+        .parse()
+        .map_err(|_| format!("--agents {agents}: that's no number"))?;
+    let threads = threads.map_or(Ok(1), |threads| number(&text(threads)))?;
+    let folder = PathBuf::from(folder);
+    Manifests::new(folder, &text(image), agents, threads).map(Verb::Manifests)
 }
 
 fn agent(words: &[OsString]) -> Result<Verb, String> {
@@ -259,7 +284,7 @@ mod tests {
     #[test]
     fn words_that_mean_nothing_are_answered_with_what_to_write() {
         for (words, part) in [
-            ("", "use agent, run, status, stop or keys"),
+            ("", "use agent, run, status, stop, keys or manifests"),
             ("agents", "agents is no verb"),
             (
                 "agent --nats nats://h:1 --thread 3",
@@ -279,6 +304,9 @@ mod tests {
             ("agent --nats ://", "no URL of a NATS server"),
             ("stop --name a", "there's no --name"),
             ("keys", "give the file"),
+            ("manifests", "give the folder"),
+            ("manifests d --agents 3", "give the image"),
+            ("manifests d --image i --agents 0", "use 1 to 10000"),
             ("keys --nkey", "give the file"),
             ("status --nats ://", "no URL of a NATS server"),
         ] {

@@ -15,6 +15,7 @@ mod audit;
 pub mod conductor;
 pub mod everyone;
 pub mod local;
+pub mod manifests;
 pub mod nats;
 pub mod policy;
 mod result;

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
             .and_then(|stop| agent::serve(*settings, &stop)),
         Ok(Verb::Status(broker)) => status(&broker),
         Ok(Verb::Stop(broker)) => stop(&broker),
+        Ok(Verb::Manifests(manifests)) => manifests.write(),
         Ok(Verb::Keys(file)) => make_key(&file)
             .and_then(|public| print(&format!("{public}\n")).map_err(|why| why.to_string())),
         Ok(Verb::Beside { parent, command }) => match command.split_first() {

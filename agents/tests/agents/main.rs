@@ -4,6 +4,7 @@
 mod bus;
 mod everyone;
 mod failures;
+mod manifests;
 mod many;
 mod networks;
 mod policies;

@@ -112,6 +112,9 @@ fn part(order: &Order, policy: &Policy) -> Result<Plan, String> {
     if plan.script.is_some() {
         return Err("a script can't be run by agents".to_owned());
     }
+    if plan.has_users() {
+        return Err("a flow can't be sent by agents".to_owned());
+    }
     if matches!(plan.schedule, Schedule::Trace { .. }) {
         return Err("a replay can't be sent by agents".to_owned());
     }
@@ -303,6 +306,7 @@ impl Watcher for Seen {
 mod tests {
     use fleet::division::places;
     use load::plan::Script;
+    use load::plan::workload::{Users, Workload};
     use tokio::sync::mpsc::unbounded_channel;
 
     use super::*;
@@ -344,7 +348,7 @@ mod tests {
     #[test]
     fn whatever_keeps_an_agent_from_its_part_is_said_before_anything_is_sent() {
         assert_eq!(faults(|_| {}), "");
-        let table: [(&str, Spoil); 7] = [
+        let table: [(&str, Spoil); 8] = [
             ("at least 2 connections", |plan| plan.connections = 1),
             ("a script can't be run by agents", |plan| {
                 let (file, args) = ("a.lua".into(), Vec::new());
@@ -358,6 +362,11 @@ mod tests {
             }),
             ("may not use CPU 100000", |plan| plan.cpus = vec![100_000]),
             ("kqueue", |plan| plan.engine = "kqueue".into()),
+            ("a flow can't be sent by agents", |plan| {
+                let mut workload = Workload::new(Vec::new());
+                workload.users = Some(Users::default());
+                plan.workload = Some(workload);
+            }),
             ("a replay can't be sent by agents", |plan| {
                 plan.schedule = Schedule::Trace {
                     file: "a.log".into(),

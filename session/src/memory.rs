@@ -32,6 +32,8 @@ pub struct Memory {
     expecting: Option<Box<Expecting>>,
     /// Answers that are kept whole, where somebody asks for them.
     hearing: Option<Box<Heard>>,
+    /// Their owner judges them, and not rules.
+    asks: bool,
     /// What answers say may be told.
     quotes: bool,
 }
@@ -63,6 +65,7 @@ impl Default for Memory {
             astray: [None; REASONS],
             expecting: None,
             hearing: None,
+            asks: false,
             quotes: true,
         }
     }
@@ -78,6 +81,20 @@ impl Memory {
             quotes,
             ..Memory::default()
         }
+    }
+
+    /// The same where its owner judges each answer: [`Happening::Whole`](crate::Happening::Whole)
+    /// says that there is one, and nothing is kept of what any says.
+    pub fn asking() -> Memory {
+        Memory {
+            asks: true,
+            ..Memory::new(None, true, false)
+        }
+    }
+
+    /// Whether its owner judges answers.
+    pub(crate) fn asks(&self) -> bool {
+        self.asks
     }
 
     /// Whether answers are held against rules.

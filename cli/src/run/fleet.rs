@@ -165,6 +165,7 @@ fn refusal(arguments: &Run, plan: &Plan) -> Option<String> {
     let given = [
         (plan.script.is_some(), "-s"),
         (arguments.replay.replay.is_some(), "--replay"),
+        (plan.has_users(), "a flow (FILE.hurl)"),
         (arguments.control, "--control"),
         (arguments.live.is_some(), "--live"),
         (watched.intervals.is_some(), "--intervals"),

@@ -11,7 +11,7 @@ use proto::grpc::Status;
 
 use crate::requests::Requests;
 use measure::waits::Watch;
-use session::{Exchange, Outcome, Rules, Verdict};
+use session::{Clocks, Exchange, Outcome, Rules, Sign, Verdict, streams};
 
 #[derive(Debug)]
 pub(crate) struct Recorder {
@@ -42,6 +42,8 @@ pub(crate) struct Recorder {
     figures: Vec<u16>,
     /// Exchanges that failed because their answers didn't meet a rule, by rule.
     pub unmet: Vec<u64>,
+    /// When what came of answers, where events are looked for in them.
+    pub clocks: Option<Box<Clocks>>,
 }
 
 /// A buffer for all that is counted of such requests.
@@ -78,6 +80,7 @@ impl Recorder {
             deadline_ns,
             figures: Vec::new(),
             unmet: Vec::new(),
+            clocks: None,
         }
     }
 
@@ -475,6 +478,52 @@ impl Recorder {
         self.tally.redirects += u64::from(self.measured(exchange));
     }
 
+    /// Something came of the answer to an exchange, in which events are looked for.
+    pub(crate) fn streamed(
+        &mut self,
+        at: (usize, u32),
+        exchange: &mut Exchange,
+        sign: Sign,
+        now: Time,
+    ) {
+        let window = self.window();
+        if let Some(clocks) = &mut self.clocks {
+            clocks.sign(at, exchange, (sign, now), window, &mut self.tally.streams);
+        }
+    }
+
+    /// The answers that come on a connection end at `now`: because of `kind`, or with the run.
+    pub(crate) fn streams_cut(&mut self, session: usize, kind: Option<ErrorKind>, now: Time) {
+        let window = self.window();
+        if let Some(clocks) = &mut self.clocks {
+            clocks.cut(session, kind, now, window, &mut self.tally.streams);
+        }
+    }
+
+    /// The same of one answer, whose exchange is given up alone.
+    pub(crate) fn stream_cut(&mut self, at: (usize, u32), kind: ErrorKind, now: Time) {
+        let window = self.window();
+        if let Some(clocks) = &mut self.clocks {
+            clocks.cut_one(at, kind, now, window, &mut self.tally.streams);
+        }
+    }
+
+    /// Since when nothing has come of the answer to an exchange.
+    pub(crate) fn silent_since(&self, at: (usize, u32), exchange: &Exchange) -> Time {
+        let clocks = self.clocks.as_ref();
+        clocks.map_or(exchange.sent, |clocks| {
+            clocks.last_event(at).max(exchange.sent)
+        })
+    }
+
+    /// What it is called that a peer has closed a connection on which it owes an answer.
+    pub(crate) fn early_close(&self, session: usize) -> ErrorKind {
+        match &self.clocks {
+            Some(clocks) if clocks.is_streaming(session) => ErrorKind::StreamCut,
+            _ => ErrorKind::EarlyClose,
+        }
+    }
+
     /// A ping that was sent at `sent` was answered.
     pub(crate) fn pong(&mut self, sent: Time, now: Time) {
         if self.in_window(sent) {
@@ -533,6 +582,9 @@ impl Recorder {
             self.unsampled(exchange, now);
         }
         self.tally.censored(exchange.intended, sent, now);
+        if self.clocks.is_some() {
+            streams::never_came(exchange, now, &mut self.tally.streams);
+        }
         if let Some(step) = self.step_of(exchange) {
             step.censored(exchange.intended, sent, now);
         }

@@ -9,10 +9,11 @@ use engine::choice::Kind;
 use engine::signal::{Signal, Stop};
 use engine::{Address, Broken, Config, Driver, SocketOptions};
 use measure::foreign::screened;
+use measure::histogram::Histogram;
 use measure::host::Host;
 use measure::interval::{Collector, Due, Interval};
 use measure::process;
-use measure::record::{EndedBy as Ended, Facts, Generator, Origin, StepFacts, Unmet};
+use measure::record::{EndedBy as Ended, Facts, Generator, Origin, StepFacts, StreamFacts, Unmet};
 use measure::tally::{Counted, Loop, Tally};
 use measure::time::unix_seconds;
 use proto::grpc::Status;
@@ -388,6 +389,7 @@ pub(crate) fn assign(
     route.rules = Rules::of(plan)?;
     route.habits = Habits::of(plan, unix_seconds())?;
     route.quotes = !plan.makes_secrets();
+    route.listens = plan.events;
     if plan.has_flow() {
         route.speech = route.speech.in_flow();
     }
@@ -489,8 +491,15 @@ pub(crate) fn assemble(
     warnings.extend(stopped(ended_by, &outcomes));
     warnings.extend(origins.iter().filter_map(away));
     warnings.extend(pools::told(outcomes.iter().flat_map(|one| &one.origins)));
+    let own_lateness = limit::own_lateness(&outcomes);
     let tally = merged(outcomes);
     warnings.extend(unasked(plan, &tally));
+    if plan.events {
+        warnings.extend(session::streams::told(
+            &tally.streams,
+            tally.inside().answered,
+        ));
+    }
     Record::assemble(
         &tally,
         Facts {
@@ -500,6 +509,7 @@ pub(crate) fn assemble(
             duration_s,
             offered_rate,
             steps: steps(plan, &tally),
+            streams: plan.events.then(|| streams(&tally, &own_lateness)),
             origins,
             grpc_status: grpc_status(tally.grpc_statuses),
             unfollowed_redirects: led,
@@ -582,6 +592,17 @@ fn steps(plan: &Plan, tally: &Tally) -> Vec<StepFacts> {
         }
     });
     facts.collect()
+}
+
+/// Which figures of the time to the first event lateness moved.
+fn streams(tally: &Tally, own_lateness: &Histogram) -> StreamFacts {
+    let times = (
+        &tally.streams.first_event,
+        &tally.streams.first_event_service,
+    );
+    StreamFacts {
+        void: Seen::new(times, own_lateness, tally.waits).moved(),
+    }
 }
 
 /// The warning about a WebSocket server that says more than is waited for. (One that greets each

@@ -37,6 +37,7 @@ pub(crate) mod rogue;
 mod rows;
 mod stalls;
 mod steps;
+mod streams;
 mod waits;
 
 const MS: u64 = 1_000_000;

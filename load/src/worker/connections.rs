@@ -180,7 +180,7 @@ impl<D: Driver> Worker<'_, D> {
                     self.take_end(index, now);
                 }
                 if self.core.sessions[index].own.ring.unanswered() > 0 {
-                    self.lose(index, ErrorKind::EarlyClose, now);
+                    self.lose(index, self.recorder.early_close(index), now);
                 } else {
                     self.closed(index, now);
                 }
@@ -301,6 +301,7 @@ impl<D: Driver> Worker<'_, D> {
             }
             self.recorder.failed(&exchange, kind, now);
         });
+        self.recorder.streams_cut(index, Some(kind), now);
     }
 
     /// A connection stands, and is of no use now.

@@ -80,6 +80,12 @@ impl Taking<'_> {
                     self.recorder.followed(&exchange);
                 }
             }
+            Happening::Streamed { place, sign } => {
+                let (at, ring) = ((self.index, place), *self.ring);
+                if let Some(exchange) = self.flights.answered_mut(self.index, ring, place) {
+                    self.recorder.streamed(at, exchange, sign, self.now);
+                }
+            }
             Happening::Reset {
                 place,
                 status: None,
@@ -116,6 +122,8 @@ impl Taking<'_> {
 
     fn failed(&mut self, place: u32, kind: ErrorKind) {
         if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
+            self.recorder
+                .stream_cut((self.index, place), kind, self.now);
             self.recorder.failed(&exchange, kind, self.now);
             self.took.ended += 1;
         }
@@ -703,10 +711,13 @@ impl<D: Driver> Worker<'_, D> {
             let Some(exchange) = self.flights.at(index, session.own.ring, place) else {
                 continue;
             };
-            if exchange.sent.plus(timeout_ns) > now {
-                oldest = oldest.min(exchange.sent);
+            let silent_since = self.recorder.silent_since((index, place), &exchange);
+            if silent_since.plus(timeout_ns) > now {
+                oldest = oldest.min(silent_since);
             } else if session.wire.cancel(place, &mut session.out) {
                 self.flights.end(index, &mut session.own.ring, place);
+                self.recorder
+                    .stream_cut((index, place), ErrorKind::Timeout, now);
                 self.recorder.failed(&exchange, ErrorKind::Timeout, now);
                 expired = true;
             } else {

@@ -313,6 +313,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         let kind = (assignment.marks.as_ref()).map_or(Loop::Closed, |_| Loop::Open);
         let mut recorder = Recorder::new(kind, assignment.deadline_ns, Watch::new(sessions, now));
         recorder.tally.good_within_ns = assignment.good_within_ns;
+        recorder.clocks = assignment.route.clocks(sessions, assignment.depth);
         let maker = assignment.maker.take();
         let memory = remember(&assignment.route, maker.as_ref());
         let waiting = (0..sessions).map(|_| None).filter(|_| maker.is_some());
@@ -724,6 +725,7 @@ impl<'a, D: Driver> Worker<'a, D> {
                 }
                 self.recorder.unfinished(&exchange, now);
             });
+            self.recorder.streams_cut(index, None, now);
         }
         for exchange in std::mem::take(&mut self.again) {
             self.recorder.taken_again(&exchange, now);

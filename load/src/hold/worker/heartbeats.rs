@@ -52,7 +52,10 @@ impl Brought {
             Happening::Ready => self.ready = true,
             Happening::Answered { outcome, .. } => self.answer(Answer::Outcome(outcome)),
             // A hold expects nothing that rules say, and goes nowhere.
-            Happening::Followed { .. } | Happening::MessageJudged { .. } | Happening::Message => {}
+            Happening::Followed { .. }
+            | Happening::MessageJudged { .. }
+            | Happening::Message
+            | Happening::Streamed { .. } => {}
             Happening::Judged { status, .. } => {
                 self.answer(Answer::Outcome(Outcome::Status(status)));
             }

@@ -494,12 +494,6 @@ pub(crate) fn assemble(
     let own_lateness = limit::own_lateness(&outcomes);
     let tally = merged(outcomes);
     warnings.extend(unasked(plan, &tally));
-    if plan.events {
-        warnings.extend(session::streams::told(
-            &tally.streams,
-            tally.inside().answered,
-        ));
-    }
     Record::assemble(
         &tally,
         Facts {
@@ -606,8 +600,12 @@ fn streams(tally: &Tally, own_lateness: &Histogram) -> StreamFacts {
 }
 
 /// The warning about a WebSocket server that says more than is waited for. (One that greets each
-/// connection doesn't say much more.)
+/// connection doesn't say much more.) Or about one that streams nothing where streams are looked
+/// into.
 fn unasked(plan: &Plan, tally: &Tally) -> Option<String> {
+    if plan.events {
+        return session::streams::told(&tally.streams, tally.inside().answered);
+    }
     let Protocol::WebSocket { .. } = plan.protocol else {
         return None;
     };

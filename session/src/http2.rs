@@ -257,18 +257,14 @@ impl Wire {
                     end,
                 } => {
                     self.answers.head(place, (status, end), fields, memory);
-                    if memory.listens() {
-                        self.answers.tell_sign(place, tell);
-                    }
+                    self.answers.tell_sign(place, memory, tell);
                     if end {
                         self.tell_answered(place, memory, out, tell);
                     }
                 }
                 Event::Data { place, bytes, end } => {
                     let read = self.answers.data(place, bytes, memory);
-                    if memory.listens() {
-                        self.answers.tell_sign(place, tell);
-                    }
+                    self.answers.tell_sign(place, memory, tell);
                     match read {
                         Ok(()) if end => self.tell_answered(place, memory, out, tell),
                         Ok(()) => {}
@@ -324,9 +320,7 @@ impl Wire {
         tell: &mut impl FnMut(Happening),
     ) {
         let happening = self.answered(place, memory, out);
-        if memory.listens() {
-            self.answers.tell_sign(place, tell);
-        }
+        self.answers.tell_sign(place, memory, tell);
         tell(happening);
     }
 
@@ -446,9 +440,16 @@ impl Answers {
         }
     }
 
-    /// Tells what came of the answer at `place`, in which events are looked for.
+    /// Tells what came of the answer at `place`, if events are looked for in it.
+    #[inline]
+    fn tell_sign(&mut self, place: u32, memory: &Memory, tell: &mut impl FnMut(Happening)) {
+        if memory.listens() {
+            self.tell_what_came(place, tell);
+        }
+    }
+
     #[inline(never)]
-    fn tell_sign(&mut self, place: u32, tell: &mut impl FnMut(Happening)) {
+    fn tell_what_came(&mut self, place: u32, tell: &mut impl FnMut(Happening)) {
         let listener = match self {
             Answers::Looks(looks) => &mut looks[place as usize].1.listener,
             Answers::Visits(visits) => &mut visits.places[place as usize].look.listener,

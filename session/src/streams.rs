@@ -282,8 +282,8 @@ pub fn never_came(exchange: &Exchange, now: Time, tally: &mut StreamTally) {
 pub fn told(tally: &StreamTally, answers: u64) -> Option<String> {
     (tally.streams == 0 && tally.events == 0 && answers > 0).then(|| {
         "--events: no answer was a stream of events (its Content-Type would be text/event-stream, \
-         or application/x-ndjson), or all were compressed: check the URL, and what the request asks \
-         for (for language models \"stream\": true)"
+         or application/x-ndjson), or all were compressed: check the URL, and what the request \
+         asks for (for language models \"stream\": true)"
             .to_owned()
     })
 }

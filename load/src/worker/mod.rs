@@ -315,7 +315,6 @@ impl<'a, D: Driver> Worker<'a, D> {
         recorder.tally.good_within_ns = assignment.good_within_ns;
         recorder.clocks = assignment.route.clocks(sessions, assignment.depth);
         let maker = assignment.maker.take();
-        let memory = remember(&assignment.route, maker.as_ref());
         let waiting = (0..sessions).map(|_| None).filter(|_| maker.is_some());
         let core = Core::new(
             driver,
@@ -331,7 +330,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             stop,
             flights: Flights::new(sessions, assignment.depth, assignment.route.speech.order()),
             recorder: recorder.by_kind(maker.as_ref(), assignment.route.rules.as_deref()),
-            memory,
+            memory: remember(&assignment.route, maker.as_ref()),
             frozen,
             waiting: waiting.collect(),
             copies,

@@ -67,6 +67,19 @@ impl Exported {
 }
 
 impl Outcome {
+    /// That `verb` at `origin` failed before it could measure anything.
+    pub(crate) fn failed(verb: &'static str, origin: String, why: &Failure) -> Outcome {
+        Outcome {
+            verb,
+            origin,
+            figures: Vec::new(),
+            warnings: Vec::new(),
+            thresholds: Vec::new(),
+            exit: why.exit,
+            trouble: Some(why.text.clone()),
+        }
+    }
+
     /// The span of what began then and is over now.
     fn span(self, from_unix_ns: u64) -> Span {
         let until_unix_ns = now_unix_ns();

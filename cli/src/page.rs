@@ -62,12 +62,12 @@ pub(crate) fn end_of_load(
 ) -> End {
     let was_ended = matches!(ended_by, EndedBy::Interrupt | EndedBy::Terminate);
     let trouble = trouble.filter(|_| !was_ended).map(str::to_owned);
-    let thresholds = thresholds::sentences(judged);
+    let (found, others) = thresholds::sentences(judged);
     let notes = trouble.into_iter().chain(warnings.iter().cloned());
     End {
         says: says(noun, was_ended),
-        found: Vec::new(),
-        notes: notes.chain(thresholds).collect(),
+        found,
+        notes: notes.chain(others).collect(),
     }
 }
 

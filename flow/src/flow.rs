@@ -9,7 +9,7 @@ use std::sync::Arc;
 use measure::random::Random;
 
 use crate::file::{self, Mistake};
-use crate::model::{Choice, Entry, Setting, Slot};
+use crate::model::{Choice, Entry, Piece, Setting, Slot, Source};
 use crate::render::Renderer;
 use crate::scope::{Scope, Secrecy, Variables};
 use crate::url::Url;
@@ -172,6 +172,18 @@ impl Flow {
     /// Where its requests go, as far as their URLs hold nothing that only users have: one of each
     /// scheme, host and port, in the order of the file. Redirects may lead elsewhere.
     pub fn origins(&self) -> Vec<Url> {
+        let mut origins: Vec<Url> = Vec::new();
+        for url in (0..self.len()).filter_map(|at| self.origin(at)) {
+            if !origins.iter().any(|known| known.is_same_origin(&url)) {
+                origins.push(url);
+            }
+        }
+        origins
+    }
+
+    /// Where the request at a place, from 0 on, goes, as far as scheme, host and port; none if only
+    /// a user knows.
+    pub fn origin(&self, at: usize) -> Option<Url> {
         let mut renderer = Renderer {
             scope: Scope {
                 known: &self.variables,
@@ -181,18 +193,80 @@ impl Flow {
             random: &mut Random::seeded(0),
             unix_ms: 0,
         };
-        let mut origins: Vec<Url> = Vec::new();
-        for entry in &self.entries {
-            let mut url = Url::default();
-            let is_known = match renderer.text(&entry.url) {
-                Ok(text) => url.set(&text).is_ok(),
-                Err(_) => false,
-            };
-            if is_known && !origins.iter().any(|known| known.is_same_origin(&url)) {
-                origins.push(url);
+        let mut text = String::new();
+        let mut pieces = self.entries.get(at)?.url.0.iter();
+        let is_whole = pieces.all(|piece| renderer.write_piece(piece, &mut text).is_ok());
+        if !is_whole {
+            // What only users have may stand behind it.
+            let authority = text.find("://")? + 3;
+            let end = text[authority..].find(['/', '?', '#'])?;
+            text.truncate(authority + end);
+        }
+        let mut url = Url::default();
+        url.set(&text).ok()?;
+        Some(url)
+    }
+
+    /// The path of a request as the file has it, with its placeholders and without a query.
+    pub fn path(&self, at: usize) -> Option<String> {
+        let mut text = String::new();
+        for piece in &self.entries.get(at)?.url.0 {
+            match piece {
+                Piece::Text(part) => text.push_str(part),
+                Piece::Made(made) | Piece::MadeInJson(made) => {
+                    let name = match made.source {
+                        Source::Variable(slot) => &*self.variables.names[usize::from(slot)],
+                        Source::NewUuid => "newUuid",
+                        Source::NewDate => "newDate",
+                    };
+                    text.extend(["{{", name, "}}"]);
+                }
             }
         }
-        origins
+        let end = text.find(['?', '#']).unwrap_or(text.len());
+        text.truncate(end);
+        let is_made = text.starts_with("{{");
+        let from = match (is_made, text.find("://")) {
+            (true, _) => text.find("}}").map_or(0, |at| at + 2),
+            (false, Some(at)) => at + 3,
+            (false, None) => 0,
+        };
+        Some(match (text[from..].find('/'), is_made) {
+            (Some(slash), _) => text.split_off(from + slash),
+            // All of it may be in the variable.
+            (None, true) => text,
+            (None, false) => "/".to_owned(),
+        })
+    }
+
+    /// Whether the file says anything of the answer to a request.
+    pub fn expects(&self, at: usize) -> bool {
+        let entry = self.entries.get(at);
+        entry.is_some_and(|entry| entry.expected.is_some())
+    }
+
+    /// The lines at which something can go wrong, by request, each request's own first. A fault
+    /// that names none of them belongs to the first of its request.
+    pub fn lines(&self) -> Vec<(usize, u32)> {
+        let mut lines = Vec::new();
+        for (at, entry) in self.entries.iter().enumerate() {
+            let mut of_entry = vec![entry.line];
+            for pairs in [&entry.headers, &entry.query, &entry.cookies] {
+                of_entry.extend(pairs.iter().map(|pair| pair.line));
+            }
+            of_entry.extend(entry.options.iter().map(|(line, _)| *line));
+            if let Some(response) = &entry.expected {
+                of_entry.extend([response.line, response.body_line]);
+                of_entry.extend(response.headers.iter().map(|pair| pair.line));
+                of_entry.extend(response.captures.iter().map(|capture| capture.line));
+                of_entry.extend(response.asserts.iter().map(|assert| assert.line));
+            }
+            of_entry.retain(|line| *line > 0);
+            of_entry.sort_unstable();
+            of_entry.dedup();
+            lines.extend(of_entry.into_iter().map(|line| (at, line)));
+        }
+        lines
     }
 
     /// The method and the line of a request, by its place from 0 on.

@@ -108,6 +108,9 @@ fn body(
     reading: &mut Reading<'_>,
     renderer: &mut Renderer<'_>,
 ) -> Result<(), String> {
+    if !matches!(expected, Body::None) {
+        reading.whole()?;
+    }
     let (wanted, came) = match expected {
         Body::Text(template) => {
             let wanted = renderer.text(template)?;

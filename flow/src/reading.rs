@@ -22,6 +22,8 @@ pub struct Answer<'a> {
     pub fields: &'a Fields,
     /// Its body.
     pub body: &'a [u8],
+    /// The body went on behind that.
+    pub is_cut: bool,
     /// From when the request was sent to the answer's end.
     pub took: Duration,
 }
@@ -113,6 +115,9 @@ impl<'a> Reading<'a> {
         found: &Found,
         renderer: &mut Renderer<'v>,
     ) -> Result<Option<Cow<'v, Value>>, String> {
+        if found.query.is_of_body() {
+            self.whole()?;
+        }
         let value = match &found.query {
             Query::Body => Some(Cow::Borrowed(self.text_value()?)),
             Query::Bytes => Some(Cow::Borrowed(self.bytes_value())),
@@ -157,6 +162,20 @@ impl<'a> Reading<'a> {
             }
             Query::Body | Query::Bytes | Query::Variable(_) => None,
         })
+    }
+
+    /// Nothing, if all of the body is here.
+    ///
+    /// # Errors
+    /// It's longer than what was kept of it.
+    pub(crate) fn whole(&self) -> Result<(), String> {
+        match self.answer.is_cut {
+            true => Err(format!(
+                "the body is too long to look into: only its first {} MiB were kept",
+                self.answer.body.len() >> 20
+            )),
+            false => Ok(()),
+        }
     }
 
     /// The body as text.
@@ -227,6 +246,16 @@ impl<'a> Reading<'a> {
             ),
             _ => Value::text(value),
         })
+    }
+}
+
+impl Query {
+    /// Whether it looks into the body.
+    fn is_of_body(&self) -> bool {
+        matches!(
+            self,
+            Query::Body | Query::Bytes | Query::JsonPath(_) | Query::Regex(_) | Query::Sha256
+        )
     }
 }
 

@@ -26,15 +26,19 @@ impl<'a> Renderer<'a> {
     /// # Errors
     /// A variable without a value, bytes that aren't text, a filter that doesn't fit.
     pub(crate) fn write(&mut self, template: &Template, out: &mut String) -> Result<(), String> {
-        for piece in &template.0 {
-            match piece {
-                Piece::Text(text) => out.push_str(text),
-                Piece::Made(made) => self.write_expression(made, out)?,
-                Piece::MadeInJson(made) => {
-                    let start = out.len();
-                    self.write_expression(made, out)?;
-                    escape_json(out, start);
-                }
+        let mut pieces = template.0.iter();
+        pieces.try_for_each(|piece| self.write_piece(piece, out))
+    }
+
+    /// Appends a part of it.
+    pub(crate) fn write_piece(&mut self, piece: &Piece, out: &mut String) -> Result<(), String> {
+        match piece {
+            Piece::Text(text) => out.push_str(text),
+            Piece::Made(made) => self.write_expression(made, out)?,
+            Piece::MadeInJson(made) => {
+                let start = out.len();
+                self.write_expression(made, out)?;
+                escape_json(out, start);
             }
         }
         Ok(())

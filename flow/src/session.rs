@@ -179,6 +179,14 @@ impl Session {
         self.user.entry as usize
     }
 
+    /// Whether it's known to be over, without another step: all requests were answered as they
+    /// should be, or it has failed.
+    pub fn is_through(&self) -> bool {
+        let user = &self.user;
+        let is_behind = user.entry as usize >= self.flow.entries.len();
+        is_behind || matches!(user.state, State::Over(_))
+    }
+
     /// What to do next. Where that is [`Step::Send`], the request has been written.
     pub fn next(&mut self, now: Now, request: &mut Request) -> Step {
         self.user.next(&self.flow, now, request)

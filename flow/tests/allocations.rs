@@ -99,6 +99,7 @@ fn answer<'a>(status: u16, fields: &'a Fields, body: &'a str) -> Answer<'a> {
         status,
         fields,
         body: body.as_bytes(),
+        is_cut: false,
         took: Duration::from_millis(1),
     }
 }

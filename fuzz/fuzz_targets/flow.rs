@@ -88,6 +88,7 @@ fn go(session: &mut Session, choice: u8, text: &[u8]) {
                     status,
                     fields: &fields,
                     body,
+                    is_cut: false,
                     took: Duration::from_millis(1),
                 };
                 match choice & 32 == 0 {

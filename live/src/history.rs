@@ -199,13 +199,19 @@ pub(crate) fn is_sliver(from_ns: u64, until_ns: u64) -> bool {
 }
 
 /// All points so far.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct History {
     points: Vec<Point>,
     /// How many seconds a point is long; the last one may still grow.
     each_s: u64,
     /// How many cells their distributions have.
     cells: usize,
+}
+
+impl Default for History {
+    fn default() -> History {
+        History::new()
+    }
 }
 
 impl History {

@@ -1,11 +1,11 @@
-//! The generator: sessions, the worker loops of run and hold, recorder, checks.
+//! The generator: sessions, the worker loops of run and hold, checks.
 //!
 //! A [`plan::Plan`] holds everything a run needs; [`run()`] carries it out and returns a
 //! [`Record`]. Inside, each worker is one pinned thread with a driver of its own and one loop for
 //! every kind of run (`worker`); a [`hold`] has a loop of its own on the same connection core. The
 //! schedule is a pure function of plan and seed ([`plan::schedule`]), a session is the client side
 //! of one connection (`session`), and what belongs to the measured window goes into a tally
-//! (`recorder`). Whether the generator itself was the limit is judged in `limit`.
+//! (`session::recorder`). Whether the generator itself was the limit is judged in `limit`.
 //!
 //! Knows nothing of the server, of subjects and of how a record is shown. It reads no arguments,
 //! but its errors and warnings name the flags that help.
@@ -20,7 +20,6 @@ mod ground;
 pub mod hold;
 mod limit;
 mod ports;
-mod recorder;
 mod requests;
 mod run;
 mod script;

@@ -337,6 +337,12 @@ fn kept_back(plan: &Plan, blocked: u64, waits: Waits) -> Option<String> {
              more connections wouldn't have shortened it"
         ));
     }
+    if plan.has_users() {
+        return Some(format!(
+            "{waited}, because every user was in the middle of a flow. That wait is included in \
+             the flow's time; add users (-c) to begin flows on schedule"
+        ));
+    }
     let more = plan
         .protocol
         .http2()
@@ -730,11 +736,13 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool, room:
     }
     if open && verdict.limited {
         // Why is the verdict's reason, which the text says one line before.
-        void.push(format!(
-            "the generator was the limit, so the times aren't the server's alone. Lower the rate, \
-             or {}",
-            room.more_threads()
-        ));
+        let kept_waiting = verdict.run_queue_share_max > Some(RUN_QUEUE_SHARE_WARN);
+        let help = match kept_waiting {
+            true => format!("Other threads had its CPUs: {}", room.own_cpus()),
+            false => format!("Lower the rate, or {}", room.more_threads()),
+        };
+        let what = "the generator was the limit, so the times aren't the server's alone";
+        void.push(format!("{what}. {help}"));
     }
     if outcomes
         .iter()

@@ -1,6 +1,6 @@
 //! Where the requests of a worker come from that differ: a workload, or a script.
 
-use workload::{Flows, Maker, Said};
+use workload::{Flows, Maker, Said, Users};
 
 use crate::script::Scripted;
 
@@ -14,6 +14,9 @@ pub(crate) enum Requests {
     /// never used, since `Plan::validate` (`validate_flow`) refuses flows in an open loop, without
     /// keep-alive, pipelined, by weight and to several servers.
     Flow(Box<Flows>),
+    /// What users send, of whom each connection has its own one. Of them the same isn't asked,
+    /// either: `worker::users` has them go on.
+    Users(Box<Users>),
     /// What a script makes.
     Script(Box<Scripted>),
 }
@@ -39,9 +42,13 @@ impl Made {
 
 impl Requests {
     /// The steps of a workload.
-    pub(crate) fn of(maker: Maker) -> Requests {
-        match Flows::new(maker) {
-            Ok(flows) => Requests::Flow(Box::new(flows)),
+    pub(crate) fn of(maker: Maker, worker: u32) -> Requests {
+        let maker = match Flows::new(maker) {
+            Ok(flows) => return Requests::Flow(Box::new(flows)),
+            Err(maker) => maker,
+        };
+        match Users::new(maker, worker) {
+            Ok(users) => Requests::Users(Box::new(users)),
             Err(maker) => Requests::Mix(maker),
         }
     }
@@ -51,7 +58,16 @@ impl Requests {
         match self {
             Requests::Mix(maker) => maker.source().figures(),
             Requests::Flow(flows) => flows.source().figures(),
+            Requests::Users(users) => users.source().figures(),
             Requests::Script(_) => &[],
+        }
+    }
+
+    /// How many rules answers have to meet that aren't those of the plan.
+    pub(crate) fn rules(&self) -> usize {
+        match self {
+            Requests::Users(users) => users.rules(),
+            Requests::Mix(_) | Requests::Flow(_) | Requests::Script(_) => 0,
         }
     }
 
@@ -59,6 +75,7 @@ impl Requests {
     pub(crate) fn hears(&self) -> bool {
         match self {
             Requests::Mix(_) | Requests::Flow(_) => false,
+            Requests::Users(_) => true,
             Requests::Script(script) => script.needs().response,
         }
     }
@@ -69,6 +86,7 @@ impl Requests {
         match self {
             Requests::Mix(maker) => maker.is_over(),
             Requests::Flow(flows) => flows.is_over(),
+            Requests::Users(users) => users.is_over(),
             Requests::Script(script) => script.is_over(),
         }
     }
@@ -78,6 +96,7 @@ impl Requests {
         match self {
             Requests::Mix(maker) => maker.broken(),
             Requests::Flow(flows) => flows.broken(),
+            Requests::Users(users) => users.broken(),
             Requests::Script(script) => script.broken(),
         }
     }
@@ -86,7 +105,7 @@ impl Requests {
     pub(crate) fn ready(&mut self, count: u32) -> u32 {
         match self {
             Requests::Mix(maker) => maker.ready(count),
-            Requests::Flow(_) => 0,
+            Requests::Flow(_) | Requests::Users(_) => 0,
             Requests::Script(script) => script.ready(count),
         }
     }
@@ -97,6 +116,7 @@ impl Requests {
         match self {
             Requests::Mix(maker) => maker.next_step(),
             Requests::Flow(flows) => flows.next_step(),
+            Requests::Users(_) => 0,
             Requests::Script(script) => {
                 script.advance();
                 0
@@ -108,7 +128,7 @@ impl Requests {
     pub(crate) fn pass_over(&mut self) -> u16 {
         match self {
             Requests::Mix(maker) => maker.pass_over(),
-            Requests::Flow(_) => 0,
+            Requests::Flow(_) | Requests::Users(_) => 0,
             Requests::Script(script) => {
                 script.pass_over();
                 0
@@ -122,6 +142,7 @@ impl Requests {
         match self {
             Requests::Mix(maker) => maker.say(step),
             Requests::Flow(flows) => flows.say(step),
+            Requests::Users(users) => users.say(),
             Requests::Script(script) => script.say(),
         }
     }
@@ -130,7 +151,7 @@ impl Requests {
     pub(crate) fn take(&mut self, step: u16) -> Made {
         match self {
             Requests::Mix(maker) => Made::Mix(maker.take(step)),
-            Requests::Flow(_) => Made::Mix(workload::Made::default()),
+            Requests::Flow(_) | Requests::Users(_) => Made::Mix(workload::Made::default()),
             Requests::Script(script) => Made::Script(script.take()),
         }
     }
@@ -146,7 +167,7 @@ impl Requests {
                 say(Scripted::said(&bytes));
                 script.give_back(bytes);
             }
-            (Requests::Flow(_), _)
+            (Requests::Flow(_) | Requests::Users(_), _)
             | (Requests::Mix(_), Made::Script(_))
             | (Requests::Script(_), Made::Mix(_)) => {}
         }
@@ -157,7 +178,7 @@ impl Requests {
     pub(crate) fn make_ahead(&mut self) -> bool {
         match self {
             Requests::Mix(maker) => maker.make_ahead(),
-            Requests::Flow(_) => false,
+            Requests::Flow(_) | Requests::Users(_) => false,
             Requests::Script(script) => script.make_ahead(),
         }
     }

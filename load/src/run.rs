@@ -25,7 +25,6 @@ use crate::gate::Gate;
 use crate::ground::{DESCRIPTORS_SPARE, Ground, by_signal, engine_counters, ns};
 use crate::limit;
 use crate::ports;
-use crate::recorder;
 use crate::requests::Requests;
 use crate::script::{self, Finish, Prepared, Scripted};
 use crate::surroundings::{Disturbance, Surroundings};
@@ -37,9 +36,9 @@ use plan::protocol::Protocol;
 use plan::schedule::{Marks, Schedule};
 use plan::{Invalid, Plan};
 use probe::LoadError;
-use session::{Rules, Speech, expect, memory};
+use session::{Rules, Speech, expect, memory, recorder};
 use workload::visit::Habits;
-use workload::{Maker, Source};
+use workload::{Maker, Source, told_by_all};
 
 /// Runs `plan` to its end or until `stop`, and says twice a second how far it is. It also says so
 /// when the measured window opens, and when its time is over, so that a caller can account for what
@@ -178,6 +177,8 @@ pub(crate) fn collector(plan: &Plan, jobs: &mut [Assignment]) -> Collector {
     let warm_up_ns = ns(plan.warm_up_s);
     let workers = jobs.iter().map(|job| {
         let marks = Marks::new(&plan.schedule, plan.seed, job.worker, plan.threads);
+        // Of the requests of users only the answers say when they are due.
+        let marks = marks.filter(|_| !plan.has_users());
         let due = marks.map(|mut marks| -> Due {
             // What falls due in the warm-up is in no interval.
             marks.pass(warm_up_ns);
@@ -188,7 +189,8 @@ pub(crate) fn collector(plan: &Plan, jobs: &mut [Assignment]) -> Collector {
                 due
             })
         });
-        (recorder::empty(job.maker.as_ref()), due)
+        let figures = job.maker.as_ref().map_or(&[][..], Requests::figures);
+        (recorder::empty(figures), due)
     });
     let (collector, feeds) = Collector::new(workers);
     for (job, feed) in jobs.iter_mut().zip(feeds) {
@@ -402,11 +404,17 @@ pub(crate) fn assign(
         (duration, None) => (duration, EndedBy::Duration),
     };
     let maker = workload.map(|source| Maker::new(source, worker));
-    let maker = maker.transpose()?.map(Requests::of);
+    let mut maker = maker.transpose()?.map(|maker| Requests::of(maker, worker));
+    let mut count = plan.count.map(share);
+    if let Some(Requests::Users(users)) = &mut maker {
+        // It's flows that are counted.
+        users.limit(count.take());
+        route.hears = true;
+    }
     // There may be fewer rows than workers.
     let quota = match maker.as_ref().is_some_and(Requests::is_over) {
         true => Some(0),
-        false => plan.count.map(share),
+        false => count,
     };
     Ok(Assignment {
         worker,
@@ -559,7 +567,13 @@ fn said(plan: &Plan, outcomes: &[Outcome]) -> (Quotes, Quotes, Vec<Unmet>) {
         let expected = outcome.memory.expected()?;
         Some((expected, &*outcome.recorder.unmet))
     });
-    let unmet = expect::told(&plan.redaction, unmet, &said);
+    let unmet = match plan.has_users() {
+        true => {
+            let faults = outcomes.iter().flat_map(|one| one.faults.clone());
+            told_by_all(&plan.redaction, faults)
+        }
+        false => expect::told(&plan.redaction, unmet, &said),
+    };
     (led, said, unmet)
 }
 
@@ -678,7 +692,11 @@ fn offered_rate(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<f6
     }
     let is_counted = matches!(ended_by(outcomes), Ended::Count | Ended::Rows);
     match plan.schedule {
-        Schedule::Constant { rate } | Schedule::Poisson { rate } if is_counted => Some(rate),
+        Schedule::Constant { rate } | Schedule::Poisson { rate }
+            if is_counted && !plan.has_users() =>
+        {
+            Some(rate)
+        }
         _ => {
             let due = outcomes.iter().map(|one| one.recorder.tally.intended);
             Some(due.sum::<u64>() as f64 / duration_s)

@@ -38,6 +38,7 @@ mod rows;
 mod stalls;
 mod steps;
 mod streams;
+mod users;
 mod waits;
 
 const MS: u64 = 1_000_000;

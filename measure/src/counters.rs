@@ -30,6 +30,8 @@ pub enum ErrorKind {
     UnexpectedAnswer,
     /// A script of wrk failed while the load ran, which ends it; no exchange fails by that.
     ScriptFailed,
+    /// A user of a flow couldn't make its next request, which is no exchange.
+    RequestUnmade,
     /// A redirect led to another scheme, host or port, and wasn't followed.
     RedirectElsewhere,
     /// A redirect had no `Location`, or none that can be followed.
@@ -80,7 +82,7 @@ pub enum ErrorKind {
     Other,
 }
 
-const KINDS: usize = 33;
+const KINDS: usize = 34;
 
 impl ErrorKind {
     /// All kinds, in the order in which they are reported.
@@ -97,6 +99,7 @@ impl ErrorKind {
             ErrorKind::UnexpectedStatus,
             ErrorKind::UnexpectedAnswer,
             ErrorKind::ScriptFailed,
+            ErrorKind::RequestUnmade,
             ErrorKind::RedirectElsewhere,
             ErrorKind::RedirectInvalid,
             ErrorKind::TooManyRedirects,
@@ -136,6 +139,7 @@ impl ErrorKind {
             ErrorKind::UnexpectedStatus => "unexpected_status",
             ErrorKind::UnexpectedAnswer => "unexpected_answer",
             ErrorKind::ScriptFailed => "script_failed",
+            ErrorKind::RequestUnmade => "request_unmade",
             ErrorKind::RedirectElsewhere => "redirect_elsewhere",
             ErrorKind::RedirectInvalid => "redirect_invalid",
             ErrorKind::TooManyRedirects => "too_many_redirects",
@@ -209,6 +213,9 @@ const SENTENCES: [&str; KINDS] = [
      expected with what came.",
     // ScriptFailed
     "The script failed while the load ran, which ended it: mend it where the message says.",
+    // RequestUnmade
+    "A user couldn't make its next request: a value is missing or doesn't fit, or the URL leads to \
+     another server; the line of the flow says which.",
     // RedirectElsewhere
     "A redirect led to another scheme, host or port, where this load doesn't go: load the URL that \
      it leads to.",

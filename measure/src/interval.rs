@@ -115,7 +115,7 @@ pub struct Interval<C = Counted> {
     /// When it ends; the drain's ends with the last answer.
     pub until_ns: u64,
     /// Exchanges that fell due in it by the schedule, whether they were sent or not; none in a
-    /// closed loop.
+    /// closed loop, and where users go through flows.
     pub offered: Option<u64>,
     /// Connections that stood when it ended.
     pub connected: u64,

@@ -137,7 +137,7 @@ pub struct Record<P> {
 /// An expectation that answers didn't meet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unmet {
-    /// The rule, such as `json:$.ok=true`.
+    /// The rule, such as `json:$.ok=true`, or the line of a flow, such as `shop.hurl:12`.
     pub expected: String,
     /// The step whose own rule it is; null if it is one for all requests.
     pub step: Option<String>,

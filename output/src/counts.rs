@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(
             told(0.0, EndedBy::Interrupt),
             format!(
-                "{head}  Nothing was measured yet.\nInterrupted by SIGINT before the measurement \
+                "{head}  Nothing was measured yet.\nInterrupted before the measurement \
                  began.\n{why}"
             )
         );

@@ -18,13 +18,16 @@ pub(super) struct Answers<'r> {
     pub(super) bodies: &'r BTreeMap<String, String>,
     /// What was expected of them.
     pub(super) unmet: &'r [Unmet],
+    /// What users of a flow have found wrong, by line.
+    pub(super) lines: &'r [Unmet],
     /// Where one redirect led, by the kind of error that it is.
     pub(super) locations: &'r BTreeMap<String, String>,
 }
 
 /// What went wrong, a line for each kind with what it means; nothing where nothing did. Below
 /// unexpected statuses stands how one body of each began, below unexpected answers what was
-/// expected, and what came, and below redirects that weren't followed where one of them led.
+/// expected, and what came, below redirects that weren't followed where one of them led, and at the
+/// end the lines of a flow that weren't met.
 pub(super) fn errors(
     title: &str,
     counts: &BTreeMap<String, u64>,
@@ -69,11 +72,23 @@ pub(super) fn errors(
             }
         }
     }
+    for one in answers.lines {
+        text.push_str(&told_line(one));
+    }
     if text.is_empty() {
         text
     } else {
         format!("{title}\n{text}")
     }
+}
+
+/// Which line of a flow wasn't met, how often, and what came once.
+fn told_line(unmet: &Unmet) -> String {
+    let step = unmet.step.as_ref().map(Foreign::new);
+    let step = step.map_or_else(String::new, |step| format!(", {step}"));
+    let came = unmet.came.as_ref().map(|came| format!(": e.g. {came}"));
+    let (line, came) = (Foreign::new(&unmet.expected), came.unwrap_or_default());
+    format!("    {line}{step} ({}){came}\n", unmet.failed)
 }
 
 /// What was expected of answers, how many did not meet it, and what came in one of them.

@@ -45,6 +45,7 @@ pub fn text(record: &Record, paint: Paint) -> String {
             statuses: &record.status,
             bodies: &BTreeMap::new(),
             unmet: &[],
+            lines: &[],
             locations: &BTreeMap::new(),
         };
         text.push_str(&errors(title, counts, answers, paint));

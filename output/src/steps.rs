@@ -1,7 +1,7 @@
 //! The steps of a workload, a row for each.
 
 use load::Record;
-use load::plan::workload::Pick;
+use load::plan::workload::{Pick, WHOLE};
 use measure::histogram::samples_for;
 use measure::record::Step;
 use measure::units::{wrk_metric, wrk_time_us};
@@ -20,8 +20,16 @@ pub(super) fn table(record: &Record, paint: Paint) -> String {
         "step", "share", "rate", "errors", "p50", "p90", "p99", "max",
     ];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
-    let all: u64 = record.steps.iter().map(ended).sum();
-    rows.extend(record.steps.iter().map(|step| row(step, all)));
+    let is_exchange = |step: &&Step| !is_whole(record, step);
+    let all: u64 = record.steps.iter().filter(is_exchange).map(ended).sum();
+    rows.extend(record.steps.iter().map(|step| {
+        let mut row = row(step, all);
+        if is_whole(record, step) {
+            // A flow is no request.
+            "-".clone_into(&mut row[1]);
+        }
+        row
+    }));
     let mut text = heading(record);
     text.push_str(&times::in_parts(&rows, paint));
     let few = |step: &Step| step.response_time_us.p99.is_some() && !has_p99(step);
@@ -61,10 +69,23 @@ fn heading(record: &Record) -> String {
     };
     let from = workload.shown_file().map(|file| format!(" of {file}"));
     let from = from.unwrap_or_default();
-    match &workload.flow {
-        None => format!("The {all} requests{from}, {picked}:\n"),
-        Some(_) => format!("The {all} messages{from}, in turn on each connection:\n"),
+    match (&workload.flow, &workload.users) {
+        (None, None) => format!("The {all} requests{from}, {picked}:\n"),
+        (Some(_), _) => format!("The {all} messages{from}, in turn on each connection:\n"),
+        (_, Some(_)) => {
+            let requests = match all {
+                1 => "request".to_owned(),
+                all => format!("{all} requests"),
+            };
+            format!("The {requests}{from}, and the whole flow of each user:\n")
+        }
     }
+}
+
+/// Whether these are the figures of whole flows.
+fn is_whole(record: &Record, step: &Step) -> bool {
+    let workload = record.plan.workload.as_ref();
+    step.name == WHOLE && workload.is_some_and(|workload| workload.users.is_some())
 }
 
 fn ended(step: &Step) -> u64 {

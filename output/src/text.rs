@@ -46,10 +46,16 @@ fn rest(record: &Record, paint: Paint) -> String {
     text.push_str(&rates(record));
     text.push_str(&(record.streams.as_ref().map(streams::line)).unwrap_or_default());
     text.push_str(&steps::table(record, paint));
+    let unmet = &record.unexpected_answers[..];
+    let (unmet, lines) = match record.plan.has_users() {
+        true => (&[][..], unmet),
+        false => (unmet, &[][..]),
+    };
     let answers = Answers {
         statuses: &record.status,
         bodies: &record.unexpected_bodies,
-        unmet: &record.unexpected_answers,
+        unmet,
+        lines,
         locations: &record.unfollowed_redirects,
     };
     text.push_str(&errors("Errors", &record.errors, answers, paint));
@@ -69,17 +75,15 @@ fn rest(record: &Record, paint: Paint) -> String {
 
 /// That somebody ended it, after so many seconds, before its time.
 pub(super) fn interrupted(ended_by: EndedBy, after_s: f64, paint: Paint) -> String {
-    let signal = match ended_by {
-        EndedBy::Interrupt => "SIGINT",
-        EndedBy::Terminate => "SIGTERM",
+    let by = match ended_by {
+        // Ctrl-C, `q` in the terminal and the page's button say the same.
+        EndedBy::Interrupt => "",
+        EndedBy::Terminate => " by SIGTERM",
         _ => return String::new(),
     };
     let text = match after_s > 0.0 {
-        true => format!(
-            "Interrupted by {signal} after {}.",
-            wrk_time_us(after_s * 1e6)
-        ),
-        false => format!("Interrupted by {signal} before the measurement began."),
+        true => format!("Interrupted{by} after {}.", wrk_time_us(after_s * 1e6)),
+        false => format!("Interrupted{by} before the measurement began."),
     };
     format!("{}\n", paint.warning(&text))
 }
@@ -596,7 +600,7 @@ pub(super) mod tests {
         let mut record = record(Loop::Closed);
         let figure: load::check::Threshold = "errors<1%".parse().unwrap();
         let told = |record: &Record| text(record, false, Paint::PLAIN);
-        assert!(told(&record).contains("; completed 4; errors 88.889 % (32 failed)\n"));
+        assert!(told(&record).contains("; completed 4; errors 89.189 % (33 failed)\n"));
         record.exchanges.failed = 0;
         assert!(told(&record).contains("; completed 4; no errors\n"));
         record.exchanges.unfinished = 2;

@@ -14,10 +14,13 @@ pub fn say_crossed(thresholds: &[Judged], paint: Paint) -> bool {
         .any(|judged| judged.outcome == Met::Crossed)
 }
 
-/// The same as sentences, for elsewhere than a terminal.
-pub fn sentences(thresholds: &[Judged]) -> Vec<String> {
-    let each = thresholds.iter();
-    each.map(|judged| sentence(judged, Paint::PLAIN)).collect()
+/// The same as sentences, for elsewhere than a terminal: of those that hold, and of all others.
+pub fn sentences(thresholds: &[Judged]) -> (Vec<String>, Vec<String>) {
+    let (holding, others): (Vec<&Judged>, Vec<&Judged>) = thresholds
+        .iter()
+        .partition(|judged| judged.outcome == Met::Holds);
+    let all = |of: Vec<&Judged>| of.iter().map(|one| sentence(one, Paint::PLAIN)).collect();
+    (all(holding), all(others))
 }
 
 /// Whether one could not be judged.
@@ -67,6 +70,9 @@ mod tests {
         let holds = judged(Met::Holds, None);
         let crossed = judged(Met::Crossed, None);
         assert!(!say_crossed(&[void.clone(), holds], Paint::PLAIN));
-        assert!(say_crossed(&[void, crossed], Paint::PLAIN));
+        assert!(say_crossed(&[void.clone(), crossed.clone()], Paint::PLAIN));
+        let (good, bad) = sentences(&[void, judged(Met::Holds, None), crossed]);
+        assert_eq!(good, ["threshold p99<5ms holds: measured 4.00ms"]);
+        assert_eq!(bad.len(), 2);
     }
 }

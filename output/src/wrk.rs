@@ -78,6 +78,7 @@ fn asked(record: &Record) -> String {
     let plan = &record.plan;
     match (plan.duration_s.or(plan.schedule.length_s()), plan.count) {
         (None, Some(1)) => "1 request".to_owned(),
+        (None, Some(count)) if plan.has_users() => format!("{count} flows"),
         (None, Some(count)) => format!("{count} requests"),
         (length, _) => format!("{} test", wrk_time_s(length.unwrap_or(record.duration_s))),
     }

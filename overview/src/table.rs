@@ -166,7 +166,7 @@ impl Table {
                 "generator"
             ),
             false => format!(
-                "{:<12}{:>6} {:<9}{}",
+                "{:<14}{:>6} {:<9}{}",
                 "subject",
                 "rounds",
                 cut(name, 8),

@@ -38,4 +38,4 @@ pub use run::{CONNECTIONS_MAX, FOLLOW_MAX, PIPELINE_MAX, Plan, Recorded, THREADS
 pub use script::Script;
 pub use share::share;
 pub use target::{HostPort, Target};
-pub use workload::{Flow, Step, Turn, Workload};
+pub use workload::{Flow, Step, Turn, Users, Workload};

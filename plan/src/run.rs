@@ -4,6 +4,8 @@
 //! are hidden. (Of the types here serde makes functions, by `remote`, and no implementations; they
 //! are called in one place.)
 
+mod users;
+
 use std::net::IpAddr;
 
 use schemars::JsonSchema;
@@ -378,13 +380,19 @@ impl Plan {
         workload.is_some_and(|workload| workload.flow.is_some())
     }
 
-    /// Whether connections rest between the steps of a flow.
+    /// Whether its connections are users who go through a flow.
+    pub fn has_users(&self) -> bool {
+        let workload = self.workload.as_ref();
+        workload.is_some_and(|workload| workload.users.is_some())
+    }
+
+    /// Whether connections rest between the steps of a flow, or may.
     pub fn rests(&self) -> bool {
         let flow = self
             .workload
             .as_ref()
             .and_then(|workload| workload.flow.as_ref());
-        flow.is_some_and(Flow::rests)
+        self.has_users() || flow.is_some_and(Flow::rests)
     }
 
     fn validate_workload(&self) -> Result<(), Invalid> {
@@ -398,6 +406,10 @@ impl Plan {
                 workload.validate()?;
                 self.validate_origins()?;
                 self.validate_flow(workload)
+            }
+            (Some(workload), _) if workload.users.is_some() => {
+                workload.validate()?;
+                self.validate_users(workload)
             }
             (Some(_), Protocol::WebSocket { .. }) => Err(Invalid(
                 "a WebSocket's messages follow each other: write them below `WEBSOCKET URL` in a \

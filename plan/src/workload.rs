@@ -1,6 +1,7 @@
 //! What is sent where requests differ: steps, and which of them is next.
 
 mod flow;
+mod users;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use crate::target::Target;
 
 pub(crate) use self::flow::of_messages;
 pub use self::flow::{ANSWERS_MAX, Flow, REST_S_MAX, Turn};
+pub use self::users::{Journey, Users, WHOLE};
 
 /// The most steps of one workload.
 pub const STEPS_MAX: usize = 65_535;
@@ -55,6 +57,10 @@ pub struct Workload {
     /// The steps follow each other on each connection by itself; null: they're independent.
     #[serde(default)]
     pub flow: Option<Flow>,
+    /// The steps are the requests of a flow, through which each connection goes as a user of its
+    /// own; null: they aren't.
+    #[serde(default)]
+    pub users: Option<Users>,
 }
 
 /// A request among others.
@@ -166,12 +172,14 @@ impl Workload {
             data: None,
             methods: Methods::default(),
             flow: None,
+            users: None,
         }
     }
 
     /// The names that figures are listed under, in the order in which they first stand, at most
     /// [`NAMES_MAX`] and [`OTHERS`]; and for each step which of them is its own. A step that is no
-    /// exchange has no figures, and any index.
+    /// exchange has no figures, and any index. Where there are users, [`WHOLE`] stands behind them,
+    /// in either list.
     pub fn names(&self) -> (Vec<String>, Vec<u16>) {
         let mut names: Vec<String> = Vec::new();
         let mut known: BTreeMap<&str, u16> = BTreeMap::new();
@@ -199,12 +207,20 @@ impl Workload {
         {
             names.push(OTHERS.to_owned());
         }
+        if self.users.is_some() {
+            of_steps.push(names.len() as u16);
+            names.push(WHOLE.to_owned());
+        }
         (names, of_steps)
     }
 
     /// Whether templates make secrets, which nobody knows before they are sent: in a field or a
     /// parameter of a name that is hidden, or near such a name in a path, a body or a message.
     pub(crate) fn makes_secrets(&self, redaction: &Redaction) -> bool {
+        if self.users.is_some() {
+            // Answers may repeat what was captured.
+            return true;
+        }
         let mut made = self.steps.iter().flat_map(|step| {
             let headers = step.request.headers.iter();
             let headers = headers.map(|(name, value)| (&**name, Cow::Borrowed(&**value)));
@@ -289,12 +305,16 @@ impl Workload {
             steps,
             left_out,
             flow: self.flow.as_ref().map(Flow::shown),
+            users: self.users.as_ref().map(|users| users.shown(redaction)),
             ..self.clone()
         }
     }
 
     /// Has `redaction` know the secrets that this sends.
     pub(crate) fn tell_secrets(&self, redaction: &Redaction) {
+        if let Some(users) = &self.users {
+            users.tell_secrets(redaction);
+        }
         for step in &self.steps {
             step.request.tell_secrets(&step.target, redaction);
             for rule in &step.expect {

@@ -2,8 +2,7 @@
 //! [`look_up`] for names), setting up TLS ([`tls`]), asking a gRPC server for its methods
 //! ([`grpc`]), checking that the target speaks the plan's protocol ([`reach`]), and making one
 //! whole exchange with its answer kept ([`probe`]), which shows whether a subject is ready and what
-//! it answers. [`ports`] finds local addresses with ports for all connections that are to follow.
-//! Where a contact fails, [`mistaken`] says whether the URL asks for TLS where there is
+//! it answers. Where that fails, [`mistaken`] says whether the URL asks for TLS where there is
 //! none, or the other way round.
 //!
 //! Everything blocks, on connections of its own, and each contact has one deadline for all of it:
@@ -20,7 +19,6 @@ pub mod grpc;
 mod http1;
 mod http2;
 mod mistaken;
-pub mod ports;
 pub mod proxy;
 pub mod target;
 pub mod tls;

@@ -44,6 +44,9 @@ pub enum Happening {
         /// What was found.
         verdict: Verdict,
     },
+    /// The oldest exchange has its whole answer, which [`Memory`](crate::Memory) has kept for
+    /// whoever judges it.
+    Whole,
     /// The oldest exchange was answered by a message that was held against rules.
     MessageJudged {
         /// What was found.

@@ -1,6 +1,9 @@
-//! Answers that are kept whole, for a script that wants to be told of them.
+//! Answers that are kept whole, for a script that wants to be told of them, or for users who go by
+//! them.
 
 use std::collections::VecDeque;
+
+use super::coding::{Coding, Undecoded};
 
 /// So much of a body is kept.
 const BODY_BYTES_MAX: usize = 16 << 20;
@@ -23,12 +26,37 @@ pub struct Heard {
     pool: Vec<Box<Whole>>,
     /// Answers whose body was longer than what is kept.
     cut: u64,
+    /// What the body of an answer becomes without its coding.
+    plain: Vec<u8>,
+}
+
+/// An answer that came, as it's told to whoever judges it.
+#[derive(Debug)]
+pub struct Told<'a> {
+    /// Its status.
+    pub status: u16,
+    /// It is one of HTTP/1.0.
+    pub is_old: bool,
+    /// Its body: decoded, if it was coded in a way that we know and as it says.
+    pub body: &'a [u8],
+    /// It was longer than what is kept of it.
+    pub is_cut: bool,
+    whole: &'a Whole,
+}
+
+impl Told<'_> {
+    /// The names and values of its fields, as they were sent.
+    pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.whole.fields()
+    }
 }
 
 /// One answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Whole {
     status: u16,
+    /// It is one of HTTP/1.0.
+    pub(crate) is_old: bool,
     /// The names and values of its fields, one behind the other…
     fields: Vec<u8>,
     /// …and where each name and its value end.
@@ -70,6 +98,31 @@ impl Heard {
         }
     }
 
+    /// Has `judge` look at the one that came first; none if none has come.
+    pub fn judge<R>(&mut self, judge: impl FnOnce(&Told<'_>) -> R) -> Option<R> {
+        let mut whole = self.come.pop_front()?;
+        self.plain.clear();
+        let decoded = match Coding::of(whole.fields()) {
+            Coding::None => Err(Undecoded::Unknown),
+            coding => coding.decode(&whole.body, BODY_BYTES_MAX, &mut self.plain),
+        };
+        let is_too_long = decoded == Err(Undecoded::TooLong);
+        let judged = judge(&Told {
+            status: whole.status,
+            is_old: whole.is_old,
+            body: match decoded.is_ok() || is_too_long {
+                true => &self.plain,
+                false => &whole.body,
+            },
+            is_cut: whole.is_cut || is_too_long,
+            whole: &whole,
+        });
+        whole.clear();
+        self.pool.push(whole);
+        self.plain.shrink_to(KEPT_BYTES_MAX);
+        Some(judged)
+    }
+
     /// How many bodies were longer than what is kept.
     pub fn cut(&self) -> u64 {
         self.cut
@@ -104,6 +157,7 @@ impl Whole {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     #[test]
     fn answers_are_told_whole_and_in_their_order() {
@@ -133,6 +187,34 @@ mod tests {
             assert_eq!(told, expected);
         }
         panic!("each is told of once");
+    }
+
+    #[test]
+    fn whoever_judges_an_answer_has_it_decoded_and_knows_whether_it_is_whole() {
+        let mut coder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        coder.write_all(b"hello").unwrap();
+        let coded = coder.finish().unwrap();
+        let mut coder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        coder.write_all(&vec![0; BODY_BYTES_MAX + 1]).unwrap();
+        let bomb = coder.finish().unwrap();
+        let gzip: [(&[u8], &[u8]); 1] = [(b"Content-Encoding", b"gzip")];
+        let long = vec![b'x'; BODY_BYTES_MAX + 1];
+        let cases = [
+            (&gzip[..], &coded[..], (5, false)),
+            (&gzip, &bomb, (BODY_BYTES_MAX + 1, true)),
+            // What isn't what it says is judged as it came.
+            (&gzip, b"plain", (5, false)),
+            (&[], &long, (BODY_BYTES_MAX, true)),
+        ];
+        let mut heard = Heard::default();
+        for (fields, body, expected) in cases {
+            let mut whole = heard.begin(200, fields.iter().copied());
+            whole.body(body);
+            heard.end(whole);
+            let judged = heard.judge(|told| (told.body.len(), told.is_cut));
+            assert_eq!(judged, Some(expected));
+        }
+        assert_eq!(heard.judge(|_| ()), None);
     }
 
     #[test]

@@ -223,6 +223,9 @@ impl Looking {
         if turn == Turn::End {
             let step = self.steps.front().copied().unwrap_or_default();
             memory.see_head(&mut self.look, (step, status), || fields(head));
+            if let Some(whole) = &mut self.look.whole {
+                whole.is_old = head.starts_with(b"HTTP/1.0");
+            }
         }
     }
 
@@ -251,6 +254,7 @@ impl Looking {
             Turn::Follow => return None,
             Turn::Astray(kind) => judged(status, Verdict::Astray(kind)),
             Turn::End => match memory.see_end(&mut self.look) {
+                _ if memory.asks() => Happening::Whole,
                 (status, Some(verdict)) => judged(status, verdict),
                 (status, None) => answered(status),
             },

@@ -2,10 +2,11 @@
 //! the connection core and the workers move it along.
 //!
 //! `wire` says what the protocols of connections have in common, and a file for each of them says
-//! the rest; `flights` holds the exchanges that are under way, and `memory` what is remembered for
-//! all connections of an owner. `expect` holds answers against what a plan expects of them, and
-//! `heard` keeps them whole for a script, and `streams` looks for events in them; `workload::visit`
-//! makes the requests that they lead to.
+//! the rest; `flights` holds the exchanges that are under way, `memory` what is remembered for all
+//! connections of an owner, and `recorder` puts what becomes of exchanges into a tally. `expect`
+//! holds answers against what a plan expects of them, and `heard` keeps them whole for a script or
+//! a user, and `streams` looks for events in them; `workload::visit` makes the requests that they
+//! lead to.
 #![forbid(unsafe_code)]
 
 mod beginning;
@@ -18,6 +19,7 @@ mod heard;
 pub mod http1;
 pub mod http2;
 pub mod memory;
+pub mod recorder;
 pub mod streams;
 #[cfg(test)]
 mod tests;
@@ -29,8 +31,9 @@ use measure::time::Time;
 pub use expect::{Rules, Verdict};
 pub use flights::{Flights, Ring};
 pub use happening::{Happening, Outcome};
-pub use heard::Fields;
+pub use heard::{Fields, Told};
 pub use memory::Memory;
+pub use recorder::{Passage, Recorder};
 pub use streams::{Clocks, Sign};
 pub use wire::{Speech, Wire};
 

@@ -34,6 +34,8 @@ pub struct Memory {
     hearing: Option<Box<Heard>>,
     /// Events are looked for in answers.
     listens: bool,
+    /// Their owner judges them, and not rules.
+    asks: bool,
     /// What answers say may be told.
     quotes: bool,
 }
@@ -66,6 +68,7 @@ impl Default for Memory {
             expecting: None,
             hearing: None,
             listens: false,
+            asks: false,
             quotes: true,
         }
     }
@@ -94,6 +97,20 @@ impl Memory {
     #[inline]
     pub(crate) fn listens(&self) -> bool {
         self.listens
+    }
+
+    /// The same where its owner judges each answer: [`Happening::Whole`](crate::Happening::Whole)
+    /// says that there is one, and nothing is kept of what any says.
+    pub fn asking() -> Memory {
+        Memory {
+            asks: true,
+            ..Memory::new(None, true, false)
+        }
+    }
+
+    /// Whether its owner judges answers.
+    pub(crate) fn asks(&self) -> bool {
+        self.asks
     }
 
     /// Whether answers are held against rules.

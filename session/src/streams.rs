@@ -264,7 +264,7 @@ impl Clock {
 
 /// An exchange of the window was given up at `now`: what had not come of its answer by then took at
 /// least so long.
-pub fn never_came(exchange: &Exchange, now: Time, tally: &mut StreamTally) {
+pub(crate) fn never_came(exchange: &Exchange, now: Time, tally: &mut StreamTally) {
     let waited_ns = now.since(exchange.intended);
     if !exchange.has_answer_begun() {
         tally.first_byte.record(waited_ns);

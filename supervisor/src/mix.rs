@@ -390,6 +390,8 @@ fn contents(made: &load::plan::Workload) -> Result<Vec<u8>, String> {
         // A hash of what describes them is among those of the files that are named.
         methods: _,
         flow,
+        // Comparisons have none.
+        users: _,
     } = made;
     let mut hash = Sha256::new();
     for step in steps {

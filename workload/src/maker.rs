@@ -9,6 +9,7 @@
 
 mod flows;
 mod traced;
+mod users;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,12 +27,14 @@ use crate::data::{Data, Row, Rows};
 use crate::recipe::{Chance, Encoding, Recipe, Values};
 
 pub use self::flows::{Flows, Next};
+pub use self::users::{Answered, Came, Does, Ended, Users, told_by_all};
 
 use self::flows::Turns;
 use self::traced::Traced;
+use self::users::Going;
 
 /// The streams of random numbers that pick steps, one for each worker, begin here: rows are drawn
-/// from 2^33 on, and what templates ask for from 2^34 on.
+/// from 2^33 on, what templates ask for from 2^34 on, and what users draw behind that.
 const STREAMS: u64 = 3 << 32;
 /// So many requests are made ahead at most…
 const AHEAD_MAX: usize = 64;
@@ -52,6 +55,8 @@ pub struct Source {
     deals_once: bool,
     /// Of steps that follow each other on a connection.
     turns: Option<Arc<Turns>>,
+    /// Where users go through a flow: which, and as whom.
+    going: Option<Arc<Going>>,
     /// Whether what is sent is old soon, so that nothing is made ahead.
     is_timely: bool,
     /// Whether the schedule numbers the requests of all workers together.
@@ -270,14 +275,18 @@ impl Source {
         let data = workload.data.as_ref().map(open).transpose()?;
         let columns = data.as_ref().map_or(&[][..], |data| data.columns());
         let traced = Traced::of(plan, workload)?;
+        let going = Going::of(plan, workload)?.map(Arc::new);
+        // What users send is their flow's.
+        let sent = workload.steps.iter().filter(|_| going.is_none());
         let ready = |step| match &traced {
             Some(_) => Ok(Ready::Traced),
             None => ready(plan, step, data.as_ref()),
         };
-        let steps = workload.steps.iter().map(ready);
+        let steps = sent.map(ready);
         let steps: Vec<Ready> = steps.collect::<Result<_, _>>()?;
         let uses_data = |step: &Ready| step.recipe().is_some_and(Recipe::uses_data);
         if let Some(data) = &workload.data
+            && going.is_none()
             && !steps.iter().any(uses_data)
         {
             return Err(Invalid(format!(
@@ -298,6 +307,7 @@ impl Source {
             origins: workload.origins().1,
             deals_once: plan.is_dealt_once(),
             turns: Turns::of(workload, is_binary).map(Arc::new),
+            going,
             picking: match &traced {
                 Some(_) => Picking::Traced,
                 None => Picking::of(workload),

@@ -16,7 +16,13 @@ use super::workspace;
 use crate::cargo::cargo;
 
 /// The tests of `load/src/tests/cost.rs`.
-const LOADS: [&str; 4] = ["closed_loop", "pipelined", "open_loop", "streams"];
+const LOADS: [&str; 5] = [
+    "closed_loop",
+    "pipelined",
+    "open_loop",
+    "watched",
+    "streams",
+];
 /// Each load runs with both numbers of exchanges: what starting costs cancels in the difference.
 const EXCHANGES: [u64; 2] = [20_000, 60_000];
 /// The function in which the simulated world has its turn.

@@ -51,21 +51,21 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "flow",
+        holds: "flows of users, written as Hurl files: one user's session; no I/O, no clock",
+        imports: &["measure"],
+        test_imports: &[],
+    },
+    Crate {
         name: "plan",
         holds: "what a load is: target, request, protocol, schedule, secrets; validated",
-        imports: &["measure", "proto", "replay"],
+        imports: &["flow", "measure", "proto", "replay"],
         test_imports: &[],
     },
     Crate {
         name: "workload",
         holds: "requests that differ: files of targets, templates, data; which is next, its bytes",
-        imports: &["measure", "plan", "proto", "replay"],
-        test_imports: &[],
-    },
-    Crate {
-        name: "flow",
-        holds: "flows of users, written as Hurl files: one user's session; no I/O, no clock",
-        imports: &["measure"],
+        imports: &["flow", "measure", "plan", "proto", "replay"],
         test_imports: &[],
     },
     Crate {
@@ -112,13 +112,13 @@ pub(crate) const CRATES: &[Crate] = &[
     },
     Crate {
         name: "session",
-        holds: "what is said on one connection, what is answered, and what was expected of that",
+        holds: "what is said on one connection and answered, and what becomes of exchanges",
         imports: &["engine", "measure", "plan", "proto", "stream", "workload"],
         test_imports: &[],
     },
     Crate {
         name: "load",
-        holds: "the generator: sessions, the worker loops of run and hold, recorder, checks",
+        holds: "the generator: sessions, the worker loops of run and hold, checks",
         imports: &[
             "check", "engine", "measure", "plan", "probe", "proto", "script", "session", "tls",
             "workload",

@@ -7,6 +7,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use load::check::Threshold;
 
 use super::export::Export;
+use super::flows::Flows;
 use super::load::{LOAD, Load};
 use super::replay::Replay;
 use super::targets::Targets;
@@ -28,14 +29,15 @@ Examples:
   ringside run -s login.lua http://localhost:8080/ -- alice bob             a script of wrk
   ringside run --replay access.log --speed 2 http://localhost:8080/     twice as fast as it was
   ringside run --data users.csv -H 'X-Id: {{newUuid}}' 'http://localhost:8080/users/{{id}}'
+  ringside run shop.hurl -c50 --variable base=http://localhost:8080     50 users of a flow
 
-What a run can't do: send what an answer asks for (each request is independent of
-the others, but for cookies); follow redirects to another server; speak HTTP/3, SOCKS, or TLS to a
-proxy; load from several machines at once.
+What a run can't do: send what an answer asks for, but in a flow (FILE.hurl); follow redirects to
+another server; speak HTTP/3, SOCKS, or TLS to a proxy; load from several machines at once.
 
 Thresholds: errors (a number, or a share such as 0.1%), availability, rate, and response times:
 mean, median, min, max, p50, p99, p99.9 or any pN. service:p99 and so on are service times. Behind a
-response time, errors or rate, {NAME} is a request of --targets: errors{login}<1%.
+response time, errors or rate, {NAME} is a request of --targets or of a flow: errors{login}<1%;
+{(flow)} is the whole flow.
 Counts take k, M, G. Times take us, ms, s, m, h; a bare number is seconds, except in thresholds.
 Exit codes: 0 measured; 1 no measurements; 2 wrong usage; 3 the report could not be written; 4 the
 figures are void, or a threshold could not be judged; 99 a threshold was crossed; 130, 143 stopped
@@ -48,12 +50,16 @@ by SIGINT or SIGTERM, with a report of what was measured.";
     group = ArgGroup::new("watchers").args(["metrics", "otlp"]).multiple(true),
 )]
 pub(crate) struct Run {
-    /// What to load: http://HOST[:PORT][/PATH], or grpc://HOST:PORT/package.Service/Method
+    /// What to load: http://HOST[:PORT][/PATH], grpc://HOST:PORT/package.Service/Method, or
+    /// FILE.hurl, through which each connection goes as a user
     #[arg(required_unless_present = "targets")]
     pub(crate) url: Option<String>,
 
     #[command(flatten)]
     pub(crate) targets: Targets,
+
+    #[command(flatten)]
+    pub(crate) flows: Flows,
 
     #[command(flatten)]
     pub(crate) replay: Replay,
@@ -65,11 +71,11 @@ pub(crate) struct Run {
     #[arg(short, long, value_name = "TIME", value_parser = values::duration, help_heading = LOAD)]
     pub(crate) duration: Option<Duration>,
 
-    /// Stop after N requests, or after -d, whichever comes first
+    /// Stop after N requests, or flows, or after -d, whichever comes first
     #[arg(short = 'n', long, value_name = "N", value_parser = values::count, help_heading = LOAD)]
     pub(crate) requests: Option<u64>,
 
-    /// Open loop: send RATE requests per second in total, on schedule
+    /// Open loop: send RATE requests (of a flow: begin RATE flows) per second in total, on schedule
     #[arg(short = 'R', long, value_name = "RATE", value_parser = values::rate,
         help_heading = LOAD)]
     pub(crate) rate: Option<f64>,

@@ -93,7 +93,16 @@ impl Heard {
         match event {
             Event::Begun { folder, .. } | Event::Searching { folder, .. } => {
                 let folder = folder.display().to_string();
-                self.whole.attributes.push(text("folder", &folder));
+                // A sweep begins one at each of its points: the first has all others beside it.
+                let folder = text("folder", &folder);
+                if self
+                    .whole
+                    .attributes
+                    .iter()
+                    .all(|(name, _)| *name != folder.0)
+                {
+                    self.whole.attributes.push(folder);
+                }
             }
             Event::Measuring { subject, round, .. } => {
                 self.open("ringside round", subject);

@@ -47,19 +47,20 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
     let reported = hold.carry_out(&stop, &mut watching, |mut record, watching| {
         let (watched, onlookers) = watching.finish();
         let (end, told) = report(&mut record, arguments, destination, watched, no_color);
-        let sent = exported.map(|exported| (exported, outcome(&plan, record)));
-        (end, told, onlookers, sent)
+        (end, told, onlookers, outcome(&plan, record))
     });
-    let (end, told, onlookers, sent) = match reported {
+    let given = watching.given();
+    let export = |outcome| exported.map_or((), |exported| exported.finish(given, outcome));
+    let (end, told, onlookers, outcome) = match reported {
         Ok(reported) => reported,
         Err(why) => {
             let (_, onlookers) = watching.finish();
-            return onlookers.leave_failed("hold", why.into(), &stop);
+            let why = Failure::from(why);
+            export(Outcome::failed("hold", plan.target.origin(), &why));
+            return onlookers.leave_failed("hold", why, &stop);
         }
     };
-    if let Some((exported, outcome)) = sent {
-        exported.finish(watching.given(), outcome);
-    }
+    export(outcome);
     onlookers.leave(|| told, &stop);
     end
 }

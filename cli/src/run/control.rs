@@ -26,6 +26,8 @@ pub(crate) fn refusal(plan: &Plan) -> Option<String> {
         "our own server doesn't have your gRPC service"
     } else if plan.script.is_some() {
         "a script chooses paths and addresses, which our own server doesn't have"
+    } else if plan.has_users() {
+        "our own server doesn't answer as the flow expects"
     } else if waits_for_several(plan) {
         "our own server answers each message once, and one of the messages waits for more"
     } else {

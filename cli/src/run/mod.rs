@@ -2,6 +2,7 @@
 
 pub(crate) mod addresses;
 mod control;
+mod flows;
 mod given;
 mod http2;
 mod message;
@@ -53,7 +54,7 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     let ran = load::run_watched(&plan, &stop, &mut watching, hung);
     let (mut record, finish) = match ran {
         Ok(ran) => ran,
-        Err(why) => return watching.failed(why.into(), &stop),
+        Err(why) => return watching.failed(plan.target.origin(), why.into(), &stop),
     };
     let Some(destination) = taken(&destination) else {
         return Err(Failure::running("the script didn't come back"));

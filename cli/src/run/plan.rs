@@ -12,12 +12,13 @@ use load::{Plan, Redaction};
 
 use super::given::read_body;
 use super::message::message;
-use super::{addresses, http2, replayed, route, targets};
+use super::{addresses, flows, http2, replayed, route, targets};
 use crate::args::load::Load;
 use crate::args::run::{Arrivals, Run};
 use crate::args::values;
 use crate::exit::Failure;
 use output::terminal;
+use workload::hurl;
 
 /// The plan that the arguments ask for.
 pub(crate) fn plan(arguments: &Run) -> Result<Plan, String> {
@@ -29,9 +30,12 @@ pub(crate) fn plan(arguments: &Run) -> Result<Plan, String> {
         );
     }
     let of_url = |url: &str| base(url, &arguments.load, Redaction::of_user());
-    let mut plan = match &arguments.url {
-        Some(url) if !arguments.targets.is_given() => of_url(url)?,
-        url => targets::plan(
+    let mut plan = match (flows::file(arguments)?, &arguments.url) {
+        (Some(file), _) => flows::plan(file, arguments, |origin, redaction| {
+            without_request(origin, &arguments.load, redaction)
+        })?,
+        (None, Some(url)) if !arguments.targets.is_given() => of_url(url)?,
+        (None, url) => targets::plan(
             url.as_deref(),
             &arguments.targets,
             &arguments.load,
@@ -68,6 +72,11 @@ fn expectations(rules: &[String]) -> Result<Vec<Expect>, String> {
 
 /// The plan but for when and for how long: that of [`Plan::new`], and not checked as a whole.
 pub(crate) fn base(url: &str, arguments: &Load, redaction: Redaction) -> Result<Plan, String> {
+    if hurl::is_one(url) {
+        return Err(format!(
+            "{url}: only `ringside run` loads flows of users so far; give a URL"
+        ));
+    }
     let mut plan = without_request(url, arguments, redaction)?;
     request(arguments, &mut plan)?;
     Ok(plan)

@@ -41,9 +41,17 @@ impl Watching {
         self.all.show(what, now, before);
     }
 
-    /// The run failed: tells those who look on why.
-    pub(super) fn failed(mut self, why: Failure, stop: &Stop) -> Result<Exit, Failure> {
+    /// The run at `origin` failed: tells those who look on why.
+    pub(super) fn failed(
+        mut self,
+        origin: String,
+        why: Failure,
+        stop: &Stop,
+    ) -> Result<Exit, Failure> {
         let (_, onlookers) = self.all.finish();
+        if let Some(exported) = self.exported {
+            exported.finish(self.all.given(), Outcome::failed("run", origin, &why));
+        }
         onlookers.leave_failed("run", why, stop)
     }
 

@@ -18,6 +18,7 @@ mod explain;
 mod fault_proxy;
 mod faulted;
 mod faults;
+mod flows;
 mod follow;
 mod foreign;
 mod formats;

@@ -369,6 +369,28 @@ fn sums_are_exact_quantiles_within_a_bucket_and_the_span_says_what_came_of_it() 
 }
 
 #[test]
+fn a_run_and_a_hold_that_fail_are_spans_too_and_say_why() {
+    if !is_there() {
+        return;
+    }
+    let folder = Folder::new();
+    let collector = Collector::start(&folder, free_port(), "");
+    let nobody = format!("http://127.0.0.1:{}/", free_port());
+    for verb in ["run", "hold"] {
+        let mut failing = command(&[verb, "-d1s", "-c1", "--otlp", &collector.url(), &nobody]);
+        assert_ne!(start(&mut failing).end().code, Some(0), "{verb}");
+    }
+    let spans = collector.spans(2);
+    for (span, name) in spans.iter().zip(["ringside run", "ringside hold"]) {
+        assert_eq!(
+            (&span["name"], &span["status"]["code"]),
+            (&name.into(), &2.into())
+        );
+        assert_ne!(attributes(span)["ringside.exit_code"], "0", "{span}");
+    }
+}
+
+#[test]
 fn rounds_are_spans_under_that_of_their_comparison() {
     if !is_there() {
         return;

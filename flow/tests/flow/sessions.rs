@@ -1,6 +1,8 @@
 //! Whole sessions.
 
-use flow::{FaultKind, Given, Now, Outcome, Request, Session, Step};
+use std::time::Duration;
+
+use flow::{Answer, FaultKind, Fields, Given, Now, Outcome, Request, Session, Step, Version};
 use measure::time::Time;
 
 use crate::support::{BEGAN_MS, flow, given, go, json, status, through};
@@ -384,12 +386,17 @@ fn users_have_rows_and_seeds_of_their_own() {
 #[test]
 fn a_flow_says_where_it_goes_as_far_as_that_is_known() {
     let text = "GET {{base}}/a\nGET {{base}}/b\nHTTP 200\n[Captures]\nx: body\n\n\
-                GET {{x}}/c\nGET https://g:8443/d\nGET http://h:80/e\n";
+                GET {{x}}/c\nGET https://g:8443/d\nGET http://h:80/e\n\
+                GET http://i:81/{{x}}/f\nGET http://j{{x}}/g\n";
     let flow = flow(text, &given(&[("base", "http://h")], &[]));
     let origins = flow.origins();
     let urls: Vec<&str> = origins.iter().map(|url| url.as_str()).collect();
-    assert_eq!(urls, ["http://h/a", "https://g:8443/d"]);
-    assert_eq!((flow.len(), flow.entry(1)), (5, Some(("GET", 2))));
+    assert_eq!(urls, ["http://h/a", "https://g:8443/d", "http://i:81/"]);
+    assert_eq!((flow.len(), flow.entry(1)), (7, Some(("GET", 2))));
+    let paths: Vec<String> = (0..7).filter_map(|at| flow.path(at)).collect();
+    assert_eq!(paths, ["/a", "/b", "/c", "/d", "/e", "/{{x}}/f", "/g"]);
+    assert!(flow.expects(1) && !flow.expects(0));
+    assert_eq!(flow.lines()[1..4], [(1, 2), (1, 3), (1, 5)]);
 }
 
 #[test]
@@ -521,4 +528,44 @@ fn messages_are_short_and_on_one_line() {
         wrong.len() < 400 && !wrong.contains(['\n', '\u{1b}']),
         "{wrong}"
     );
+}
+
+#[test]
+fn nothing_looks_into_a_body_that_was_cut() {
+    let cases = [
+        ("", None),
+        ("[Asserts]\nheader \"a\" not exists\n", None),
+        ("`xx`\n", Some(3)),
+        ("[Captures]\na: jsonpath \"$.a\"\n", Some(4)),
+        ("[Asserts]\nbody contains \"x\"\n", Some(4)),
+        ("[Asserts]\nbytes count == 2\n", Some(4)),
+        ("[Asserts]\nsha256 == hex,00;\n", Some(4)),
+    ];
+    for (expected, line) in cases {
+        let flow = flow(
+            &format!("GET http://h/\nHTTP 200\n{expected}"),
+            &Given::default(),
+        );
+        let mut session = Session::new(&flow, &[], 7);
+        let now = Now {
+            at: Time(1),
+            unix_ms: BEGAN_MS,
+        };
+        assert_eq!(session.next(now, &mut Request::new()), Step::Send);
+        let fields = Fields::new();
+        let answer = Answer {
+            version: Version::Http11,
+            status: 200,
+            fields: &fields,
+            body: b"xx",
+            is_cut: true,
+            took: Duration::from_millis(1),
+        };
+        session.answer(now, &answer);
+        let fault = session.fault();
+        assert_eq!(fault.map(|fault| fault.line), line, "{expected}: {fault:?}");
+        if let Some(fault) = fault {
+            assert!(fault.what.contains("the body is too long"), "{fault}");
+        }
+    }
 }

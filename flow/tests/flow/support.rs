@@ -190,6 +190,7 @@ fn told(session: &mut Session, now: Now, said: &Said) -> Heard {
         status: said.status,
         fields: &fields,
         body: &said.body,
+        is_cut: false,
         took: Duration::from_millis(1),
     };
     session.answer(now, &answer)

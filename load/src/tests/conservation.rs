@@ -48,18 +48,18 @@ struct Case {
 }
 
 /// Draws what a case is made of.
-struct Draw(Random);
+pub(super) struct Draw(pub(super) Random);
 
 impl Draw {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.0.below(bound)
     }
 
-    fn one_of<T: Clone>(&mut self, of: &[T]) -> T {
+    pub(super) fn one_of<T: Clone>(&mut self, of: &[T]) -> T {
         of[self.below(of.len() as u64) as usize].clone()
     }
 
-    fn coin(&mut self) -> bool {
+    pub(super) fn coin(&mut self) -> bool {
         self.below(2) == 0
     }
 
@@ -71,7 +71,7 @@ impl Draw {
         }
     }
 
-    fn troubles(&mut self) -> Troubles {
+    pub(super) fn troubles(&mut self) -> Troubles {
         Troubles {
             delay_ns: self.one_of(&[MS, 5 * MS, 40 * MS]),
             never: self.share(0.1),
@@ -89,7 +89,7 @@ impl Draw {
         }
     }
 
-    fn faults(&mut self) -> Faults {
+    pub(super) fn faults(&mut self) -> Faults {
         let calm = match self.coin() {
             true => Faults::none(),
             false => Faults::rough(),

@@ -7,12 +7,15 @@
 use engine::sim::{Connection, Faults, Peer, Replies};
 use measure::time::Time;
 
-use super::{ANSWER, MS, plan, run};
+use super::{ANSWER, MS, intervals, plan, run};
+use plan::Plan;
 use plan::protocol::{Http2, Protocol};
 use plan::schedule::Schedule;
 
 /// How many exchanges a load has, where the caller does not say.
 const EXCHANGES: u64 = 2_000;
+/// Exchanges a second of what has a rate.
+const RATE: f64 = 10_000.0;
 const HEAD_END: &[u8] = b"\r\n\r\n";
 
 /// Answers each head at once; a client that sends whole requests is all it knows.
@@ -42,6 +45,11 @@ fn closed(connections: u32, pipeline: u32) {
     assert_eq!(outcome.recorder.tally.failed, 0);
 }
 
+fn at_a_rate() -> Plan {
+    let seconds = exchanges() as f64 / RATE;
+    plan(Schedule::Constant { rate: RATE }, 64, seconds)
+}
+
 #[test]
 fn closed_loop() {
     closed(64, 1);
@@ -54,11 +62,18 @@ fn pipelined() {
 
 #[test]
 fn open_loop() {
-    let rate = 10_000.0;
-    let seconds = exchanges() as f64 / rate;
-    let plan = plan(Schedule::Constant { rate }, 64, seconds);
-    let outcome = run(&plan, 1, Faults::none(), Answers { delay_ns: MS });
+    let outcome = run(&at_a_rate(), 1, Faults::none(), Answers { delay_ns: MS });
     assert_eq!(outcome.recorder.tally.completed, exchanges());
+}
+
+/// The load above while a control thread takes what each second counted. What that costs a worker
+/// is the difference times [`RATE`]; what the control thread does is the world's.
+#[test]
+fn watched() {
+    let looks_each = 1_000;
+    let (_, seen) = intervals::watched(&at_a_rate(), 1, Faults::none(), looks_each, |_, _| MS);
+    let completed: u64 = seen.iter().map(|one| one.counted.completed).sum();
+    assert_eq!(completed, exchanges());
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::run::collector;
 
 /// One worker's run against `law`, that hands over what it counts to a control thread which looks
 /// at one of so many exchanges.
-fn watched(
+pub(super) fn watched(
     plan: &Plan,
     seed: u64,
     faults: Faults,

@@ -9,6 +9,7 @@ use measure::time::Time;
 use super::{Assignment, Phase, Worker};
 use crate::back_off::BackOff;
 use crate::connection::{Attempt, Dialling, Retries, State, error_kind};
+use crate::requests::Requests;
 
 /// Connections of one worker that are being opened at once before the load begins; more would only
 /// overflow the backlog.
@@ -294,6 +295,7 @@ impl<D: Driver> Worker<'_, D> {
     fn fail_all(&mut self, index: usize, kind: ErrorKind, is_away: bool, now: Time) {
         let session = &mut self.core.sessions[index];
         let (ring, taken) = (&mut session.own.ring, session.own.taken);
+        let is_user = ring.unanswered() > 0 && matches!(self.maker, Some(Requests::Users(_)));
         self.flights.drain(index, ring, |exchange| {
             if exchange.sent == Time::NEVER {
                 let recorder = &mut self.recorder;
@@ -302,6 +304,9 @@ impl<D: Driver> Worker<'_, D> {
             self.recorder.failed(&exchange, kind, now);
         });
         self.recorder.streams_cut(index, Some(kind), now);
+        if is_user {
+            self.user_lost(index, kind, now);
+        }
     }
 
     /// A connection stands, and is of no use now.
@@ -335,7 +340,8 @@ impl<D: Driver> Worker<'_, D> {
             Phase::Connecting { .. } | Phase::Loading => true,
             Phase::Draining { .. } => {
                 let parked = self.pools.as_ref().map_or(0, |pools| pools.parked());
-                self.due.is_some() || !self.again.is_empty() || parked > 0
+                let users = self.users_under_way();
+                self.due.is_some() || !self.again.is_empty() || parked > 0 || users > 0
             }
             Phase::Done => false,
         }

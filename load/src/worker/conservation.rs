@@ -19,7 +19,7 @@
 //! the simulator fail at once.
 
 use engine::Driver;
-use measure::tally::{Counted, Tally};
+use measure::tally::{Counted, StepTally, Tally};
 
 use super::{Outcome, Session, Worker};
 use crate::connection::State;
@@ -35,7 +35,8 @@ thread_local! {
 /// What is known of a worker's exchanges.
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
-    /// Handed out by the schedule of an open loop; none where answers make exchanges due.
+    /// Handed out by the schedule of an open loop, or by users who go on in it; none where answers
+    /// make exchanges due.
     due: Option<u64>,
     begun: u64,
     /// The next one of the schedule.
@@ -179,14 +180,15 @@ impl Outcome {
         if let Some(earlier) = earlier {
             self.recorder.tally.take_back(earlier);
         }
-        let broken = uneven(&self.recorder.tally);
+        let broken = uneven(&self.recorder.tally, self.recorder.exchange_steps());
         let broken = broken.or_else(|| self.recorder.check_waits());
         self.breach = self.breach.take().or(broken);
     }
 }
 
 /// What the tally of a run that is over says of its window, if it does not add up.
-fn uneven(tally: &Tally) -> Option<String> {
+/// `steps`: those of it that are exchanges.
+fn uneven(tally: &Tally, steps: &[StepTally]) -> Option<String> {
     let Counted {
         intended,
         completed,
@@ -200,7 +202,6 @@ fn uneven(tally: &Tally) -> Option<String> {
              failed and {unfinished} were unfinished"
         ));
     }
-    let steps = &tally.steps;
     let strange = steps.iter().find(|step| step.intended != step.ended());
     if let Some(step) = strange {
         let (due, ended) = (step.intended, step.ended());
@@ -249,19 +250,19 @@ mod tests {
     fn a_tally_that_does_not_add_up_is_told() {
         let mut tally = Tally::new(measure::tally::Loop::Open);
         (tally.intended, tally.unfinished) = (3, 3);
-        assert_eq!(uneven(&tally), None);
+        assert_eq!(uneven(&tally, &tally.steps), None);
         tally.completed = 1;
-        assert!(uneven(&tally).is_some());
+        assert!(uneven(&tally, &tally.steps).is_some());
         tally.completed = 0;
         tally.steps.resize_with(2, Default::default);
         assert!(
-            uneven(&tally)
+            uneven(&tally, &tally.steps)
                 .unwrap()
                 .contains("by the count of their steps")
         );
         (tally.steps[1].intended, tally.steps[1].unfinished) = (3, 2);
-        assert!(uneven(&tally).unwrap().contains("of a step"));
+        assert!(uneven(&tally, &tally.steps).unwrap().contains("of a step"));
         tally.steps[1].unfinished = 3;
-        assert_eq!(uneven(&tally), None);
+        assert_eq!(uneven(&tally, &tally.steps), None);
     }
 }

@@ -9,10 +9,9 @@ use proto::Violation;
 
 use super::{BACKLOG_ENTRIES_MAX, Phase, Session, Worker};
 use crate::connection::State;
-use crate::recorder::Recorder;
 use crate::requests::Requests;
 use session::wire::{BURST_BYTES_MAX, Wire};
-use session::{Exchange, Flights, Happening, Memory, Ring};
+use session::{Exchange, Flights, Happening, Memory, Recorder, Ring};
 
 /// How often an exchange is sent again that a peer has refused.
 const REFUSALS_MAX: u32 = 5;
@@ -36,6 +35,8 @@ struct Took {
     answered: u32,
     ended: u32,
     ready: bool,
+    /// A user has its answer, which is yet to be judged, and isn't among the answered.
+    whole: bool,
     upgrade_refused: Option<u16>,
 }
 
@@ -74,6 +75,7 @@ impl Taking<'_> {
                     self.took.answered += 1;
                 }
             }
+            Happening::Whole => self.took.whole = true,
             Happening::Message => self.recorder.heard(self.now),
             Happening::Followed { place } => {
                 if let Some(exchange) = self.flights.at(self.index, *self.ring, place) {
@@ -162,6 +164,7 @@ impl<D: Driver> Worker<'_, D> {
             ended,
             ready,
             upgrade_refused,
+            ..
         } = took;
         self.core.appended(index);
         let session = &self.core.sessions[index];
@@ -229,10 +232,16 @@ impl<D: Driver> Worker<'_, D> {
         };
         let (wire, memory, out) = (&mut session.wire, &mut self.memory, &mut session.out);
         let read = read(wire, memory, out, &mut taking);
-        let took = taking.took;
+        let mut took = taking.took;
         if took.answered > 0 {
             session.failures = 0;
             session.own.has_served = true;
+        } else if took.whole {
+            // Answers of users come one at a time, so nobody else's have to ask for them.
+            session.failures = 0;
+            session.own.has_served = true;
+            took.answered = 1;
+            self.user_answered(index, now);
         }
         (read, took)
     }
@@ -284,6 +293,9 @@ impl<D: Driver> Worker<'_, D> {
         if self.assignment.marks.is_none() {
             return self.refill(index, now);
         }
+        if self.has_users() {
+            return self.user_goes_on(index, None, now);
+        }
         if self.free.is_empty() {
             // Whatever fell due since the last turn did so while every connection was busy.
             self.blocked_at = now;
@@ -293,7 +305,7 @@ impl<D: Driver> Worker<'_, D> {
 
     /// How many exchanges a connection that stands can take at once.
     #[inline]
-    fn room(&self, session: &Session) -> u32 {
+    pub(super) fn room(&self, session: &Session) -> u32 {
         if session.is_sending() || session.out.len() >= BURST_BYTES_MAX {
             return 0;
         }
@@ -338,6 +350,9 @@ impl<D: Driver> Worker<'_, D> {
     fn refill_differing(&mut self, index: usize, count: u32, now: Time) {
         if self.pools.is_some() {
             return self.offer(index);
+        }
+        if self.has_users() {
+            return self.user_goes_on(index, None, now);
         }
         let count = self.ready(index, count, now);
         if count == 0 {
@@ -439,7 +454,9 @@ impl<D: Driver> Worker<'_, D> {
             if !self.is_usable(index) {
                 continue;
             }
-            if self.core.sessions[index].state() == State::Open {
+            if self.has_users() {
+                self.begin_due(index, now);
+            } else if self.core.sessions[index].state() == State::Open {
                 self.send_due(index, now);
                 self.offer(index);
             } else if let Some(exchange) = self.next_due(now) {
@@ -771,6 +788,10 @@ impl<D: Driver> Worker<'_, D> {
             self.recorder.fell_due(intended);
             let exchange = self.unsent(intended);
             self.left(&exchange, now);
+            if self.has_users() {
+                self.recorder.flow_due(intended, now, true);
+                self.recorder.flow_unfinished(intended, None, now);
+            }
             entered += 1;
             if entered == BACKLOG_ENTRIES_MAX {
                 self.backlog_cut = true;

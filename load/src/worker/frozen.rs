@@ -6,7 +6,7 @@ use measure::random::Random;
 use super::Assignment;
 use crate::connection::Route;
 use crate::requests::Requests;
-use session::Memory;
+use session::{Memory, Recorder};
 
 /// Requests that lie with the driver, one behind the other.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,9 @@ pub(super) struct Frozen {
 /// come with isn't quoted, since it may repeat one, also one that has been replaced since; nor is
 /// what may repeat a secret that a template made.
 pub(super) fn remember(route: &Route, maker: Option<&Requests>) -> Memory {
+    if let Some(Requests::Users(_)) = maker {
+        return Memory::asking().listening(route.listens);
+    }
     let hears = maker.is_some_and(Requests::hears);
     let habits = route.habits.as_ref();
     let quotes = route.quotes && !habits.is_some_and(|habits| habits.keeps_cookies());
@@ -50,4 +53,15 @@ pub(super) fn freeze<D: Driver>(
         starts: requests.starts,
     };
     Ok((requests.burst, requests.quiet, Some(frozen)))
+}
+
+/// What is counted besides the whole: by step, and by rule.
+pub(super) fn by_kind(recorder: Recorder, route: &Route, maker: Option<&Requests>) -> Recorder {
+    let figures = maker.map_or(&[][..], Requests::figures);
+    let rules = route.rules.as_ref().map_or(0, |rules| rules.count());
+    let (has_users, own) = match maker {
+        Some(users @ Requests::Users(_)) => (true, users.rules()),
+        _ => (false, 0),
+    };
+    recorder.by_kind(figures, has_users, rules + own)
 }

@@ -17,6 +17,7 @@ mod pings;
 pub(crate) mod pools;
 mod scripted;
 mod sleep;
+mod users;
 mod window;
 
 use std::collections::VecDeque;
@@ -26,24 +27,24 @@ use engine::{Broken, Close, Completions, Driver, EngineCounters, Event, Until};
 use measure::counters::ErrorKind;
 use measure::interval::Feed;
 use measure::process::ThreadTime;
+use measure::record::Unmet;
 use measure::tally::Loop;
 use measure::time::Time;
 use proto::Violation;
 use script::Needs;
 
-use self::frozen::{Frozen, freeze, remember};
+use self::frozen::{Frozen, by_kind, freeze, remember};
 use self::pings::Pings;
 use self::pools::Pools;
 use crate::connection::{self, Core, Route, State};
 use crate::crew::INTERRUPT_DRAIN_NS;
 use crate::gate::Gate;
-use crate::recorder::Recorder;
 use crate::requests::{Made, Requests};
 use crate::stalls::Stall;
 use measure::random::Random;
 use measure::waits::{Doing, Watch};
 use plan::schedule::Marks;
-use session::{Exchange, Flights, Memory, Ring};
+use session::{Exchange, Flights, Memory, Recorder, Ring};
 
 /// After a send or an answer a worker of an open loop spins this long for the next one, because
 /// waking up from sleep would be measured as the subject's time.
@@ -142,6 +143,8 @@ pub(crate) struct Outcome {
     pub unreadable: Option<String>,
     /// What was counted of each origin, where there are several.
     pub origins: Vec<pools::Counted>,
+    /// What users have found wrong, by line.
+    pub faults: Vec<Unmet>,
     /// What a script wanted of the run, and how long it ran in the window, in nanoseconds.
     pub script: Option<(Needs, u64)>,
     /// How an exchange was lost, or counted twice: a bug of ours.
@@ -329,7 +332,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             gate,
             stop,
             flights: Flights::new(sessions, assignment.depth, assignment.route.speech.order()),
-            recorder: recorder.by_kind(maker.as_ref(), assignment.route.rules.as_deref()),
+            recorder: by_kind(recorder, &assignment.route, maker.as_ref()),
             memory: remember(&assignment.route, maker.as_ref()),
             frozen,
             waiting: waiting.collect(),
@@ -512,7 +515,8 @@ impl<'a, D: Driver> Worker<'a, D> {
                 }
             }
             Phase::Draining { until } => {
-                let idle = self.under_way() == 0 && self.due.is_none();
+                let under_way = self.under_way() + self.users_under_way();
+                let idle = under_way == 0 && self.due.is_none();
                 if idle || now >= until && self.core.stalls.may_expire(now) {
                     self.phase = Phase::Done;
                 } else if let Some(signal) = self.stop.requested() {
@@ -608,6 +612,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             Some(Requests::Script(script)) if script.is_over() || self.gate.is_over() => {
                 EndedBy::Script
             }
+            Some(Requests::Users(users)) if users.is_counted_out() => EndedBy::Count,
             Some(rows) if rows.is_over() || self.gate.is_over() => EndedBy::Rows,
             _ => EndedBy::Count,
         }
@@ -656,6 +661,7 @@ impl<'a, D: Driver> Worker<'a, D> {
         }
         self.check_places();
         self.enter_unanswered(now);
+        self.enter_passages(now);
         self.enter_parked(now);
         self.enter_backlog(now);
         self.check_end();
@@ -683,6 +689,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             Some(Requests::Script(script)) => Some((script.needs(), script.spent_ns())),
             _ => None,
         };
+        let faults = self.faults();
         let is_whole = self.assignment.feed.is_none();
         let mut outcome = Outcome {
             start,
@@ -702,6 +709,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             depth_allowed: self.depth_allowed,
             unreadable: unreadable.map(str::to_owned),
             origins: self.pools.map_or(Vec::new(), |pools| pools.counted()),
+            faults,
             script,
             breach: self.breach,
             recorder: self.recorder,

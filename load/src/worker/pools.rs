@@ -17,11 +17,10 @@ use std::collections::VecDeque;
 use engine::Driver;
 use measure::counters::ErrorKind;
 use measure::time::Time;
-use session::Exchange;
+use session::{Exchange, Recorder};
 
 use super::{Assignment, GIVE_UP_S, Phase, Worker};
 use crate::connection::{Core, State};
-use crate::recorder::Recorder;
 use crate::requests::{Made, Requests};
 use measure::waits::{Doing, Watch};
 

@@ -83,7 +83,7 @@ impl<D: Driver> Worker<'_, D> {
     /// Whether every connection that stands rests, as its script or its flow wants: then nothing is
     /// to be answered.
     fn rests(&self) -> bool {
-        let Some(Requests::Flow(_) | Requests::Script(_)) = self.maker else {
+        let Some(Requests::Flow(_) | Requests::Users(_) | Requests::Script(_)) = self.maker else {
             return false;
         };
         let stand = self.core.sessions.iter();
@@ -101,8 +101,10 @@ impl<D: Driver> Worker<'_, D> {
         self.begun_before = self.begun;
         self.recorder.open();
         self.cpu_at_start = own_time();
-        if let Some(Requests::Script(script)) = &mut self.maker {
-            script.begin_window();
+        match &mut self.maker {
+            Some(Requests::Script(script)) => script.begin_window(),
+            Some(Requests::Users(users)) => users.open_window(),
+            _ => {}
         }
         self.counters_at_start = self.core.driver.counters();
         self.counters_at_start.bytes_received -= unread;

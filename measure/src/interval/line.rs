@@ -36,7 +36,7 @@ pub struct Line {
     /// The length of the interval in seconds.
     pub seconds: f64,
     /// Exchanges that fell due in it by the schedule, whether they were sent or not; null in a
-    /// closed loop.
+    /// closed loop, and where users go through flows.
     pub offered: Option<u64>,
     /// Exchanges that were completed in it.
     pub completed: u64,

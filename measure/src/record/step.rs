@@ -10,7 +10,7 @@ use super::{Moved, rate};
 use crate::tally::StepTally;
 
 /// What became of the window's exchanges of one step, or of several that share a name. The steps
-/// add up to `exchanges`.
+/// add up to `exchanges`, but for `(flow)`: that is users' whole flows, which are no exchanges.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
     /// What the workload calls it; `(others)` for all beyond the first 64 names.

@@ -53,6 +53,7 @@ impl Brought {
             Happening::Answered { outcome, .. } => self.answer(Answer::Outcome(outcome)),
             // A hold expects nothing that rules say, and goes nowhere.
             Happening::Followed { .. }
+            | Happening::Whole
             | Happening::MessageJudged { .. }
             | Happening::Message
             | Happening::Streamed { .. } => {}

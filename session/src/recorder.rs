@@ -7,14 +7,15 @@ use measure::counters::ErrorKind;
 use measure::histogram::Histogram;
 use measure::tally::{Counted, Loop, StepTally, Tally};
 use measure::time::Time;
+use measure::waits::Watch;
 use proto::grpc::Status;
 
-use crate::requests::Requests;
-use measure::waits::Watch;
-use session::{Clocks, Exchange, Outcome, Rules, Sign, Verdict, streams};
+use super::{Clocks, Exchange, Outcome, Sign, Verdict, streams};
 
+/// See the module.
 #[derive(Debug)]
-pub(crate) struct Recorder {
+pub struct Recorder {
+    /// What was counted.
     pub tally: Tally,
     /// Lateness of the exchanges that found a free connection: the generator's own.
     pub own_lateness: Histogram,
@@ -40,22 +41,34 @@ pub(crate) struct Recorder {
     deadline_ns: Option<u64>,
     /// For each step, where its figures are; empty where all exchanges are alike.
     figures: Vec<u16>,
+    /// The last of these are whole flows, and no exchanges.
+    has_flows: bool,
     /// Exchanges that failed because their answers didn't meet a rule, by rule.
     pub unmet: Vec<u64>,
     /// When what came of answers, where events are looked for in them.
     pub clocks: Option<Box<Clocks>>,
 }
 
-/// A buffer for all that is counted of such requests.
-pub(crate) fn empty(maker: Option<&Requests>) -> Counted {
+/// A whole flow of a user: when it was due, when the user began, and when the last answer came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// When the schedule wanted it begun; in a closed loop, when the one before was over.
+    pub due: Time,
+    /// When it was begun.
+    pub began: Time,
+    /// When the last answer came, or it was given up.
+    pub done: Time,
+}
+
+/// A buffer for all that is counted of steps with such `figures`.
+pub fn empty(figures: &[u16]) -> Counted {
     let mut empty = Counted::new();
-    empty.steps.resize_with(steps(maker), StepTally::default);
+    empty.steps.resize_with(steps(figures), StepTally::default);
     empty
 }
 
 /// How many steps are counted apart.
-fn steps(maker: Option<&Requests>) -> usize {
-    let figures = maker.map_or(&[][..], Requests::figures);
+fn steps(figures: &[u16]) -> usize {
     figures
         .iter()
         .max()
@@ -63,7 +76,8 @@ fn steps(maker: Option<&Requests>) -> usize {
 }
 
 impl Recorder {
-    pub(crate) fn new(kind: Loop, deadline_ns: Option<u64>, watch: Watch) -> Recorder {
+    /// One that has recorded nothing. `deadline_ns`: how long a gRPC call may take.
+    pub fn new(kind: Loop, deadline_ns: Option<u64>, watch: Watch) -> Recorder {
         Recorder {
             tally: Tally::new(kind),
             own_lateness: Histogram::new(),
@@ -79,24 +93,28 @@ impl Recorder {
             ended: 0,
             deadline_ns,
             figures: Vec::new(),
+            has_flows: false,
             unmet: Vec::new(),
             clocks: None,
         }
     }
 
-    /// Counts by the steps of what is sent as well, and by the rules that answers have to meet, if
-    /// there are any.
-    pub(crate) fn by_kind(mut self, maker: Option<&Requests>, rules: Option<&Rules>) -> Recorder {
-        self.figures = maker.map_or(Vec::new(), |maker| maker.figures().to_vec());
+    /// Counts by the steps of what is sent as well, whose `figures` these are, and by so many
+    /// `rules` that answers have to meet. The last of the figures are those of flows, if it
+    /// `has_flows`.
+    #[must_use]
+    pub fn by_kind(mut self, figures: &[u16], has_flows: bool, rules: usize) -> Recorder {
+        self.figures = figures.to_vec();
+        self.has_flows = has_flows;
         self.tally
             .steps
-            .resize_with(steps(maker), StepTally::default);
-        self.unmet = vec![0; rules.map_or(0, Rules::count)];
+            .resize_with(steps(figures), StepTally::default);
+        self.unmet = vec![0; rules];
         self
     }
 
     /// The measured window is from `start` to `end`; [`Time::NEVER`] where a count ends it.
-    pub(crate) fn set_window(&mut self, start: Time, end: Time) {
+    pub fn set_window(&mut self, start: Time, end: Time) {
         (self.start, self.end) = (start, end);
         self.set_alike();
         self.last_end = start;
@@ -104,18 +122,18 @@ impl Recorder {
     }
 
     /// The window opens: what happens from now on happens inside it.
-    pub(crate) fn open(&mut self) {
+    pub fn open(&mut self) {
         (self.is_open, self.was_open) = (true, true);
     }
 
     /// The window ended at `end`: what happens from now on is of the drain.
-    pub(crate) fn close(&mut self, end: Time) {
+    pub fn close(&mut self, end: Time) {
         self.is_open = false;
         self.tally.finish(end);
     }
 
     /// The window ends sooner than planned.
-    pub(crate) fn cut(&mut self, end: Time) {
+    pub fn cut(&mut self, end: Time) {
         self.end = self.end.min(end);
         self.set_alike();
     }
@@ -127,7 +145,8 @@ impl Recorder {
     }
 
     /// The measured window.
-    pub(crate) fn window(&self) -> (Time, Time) {
+    #[inline]
+    pub fn window(&self) -> (Time, Time) {
         (self.start, self.end)
     }
 
@@ -143,19 +162,19 @@ impl Recorder {
 
     /// An exchange was handed to the driver, or to a connection that is being opened for it.
     #[inline]
-    pub(crate) fn begun(&mut self, exchange: &Exchange) {
+    pub fn begun(&mut self, exchange: &Exchange) {
         self.tally.intended += u64::from(self.measured(exchange));
     }
 
     /// Whether exchanges are counted by step as well.
     #[inline]
-    pub(crate) fn counts_steps(&self) -> bool {
+    pub fn counts_steps(&self) -> bool {
         !self.figures.is_empty()
     }
 
     /// The same as [`Recorder::begun`] where steps are counted, which is kept apart from the path
     /// of all others.
-    pub(crate) fn step_begun(&mut self, exchange: &Exchange) {
+    pub fn step_begun(&mut self, exchange: &Exchange) {
         self.begun(exchange);
         let measured = u64::from(self.measured(exchange));
         if let Some(step) = self.step_of(exchange) {
@@ -171,7 +190,7 @@ impl Recorder {
 
     /// An exchange of an open loop was due at `intended`, and is sent only now, or never.
     #[inline]
-    pub(crate) fn fell_due(&mut self, intended: Time) {
+    pub fn fell_due(&mut self, intended: Time) {
         if self.in_window(intended) {
             self.tally.due.add(intended);
         }
@@ -179,7 +198,7 @@ impl Recorder {
 
     /// `count` messages of an exchange were sent.
     #[inline]
-    pub(crate) fn sent_messages(&mut self, exchange: &Exchange, count: u64) {
+    pub fn sent_messages(&mut self, exchange: &Exchange, count: u64) {
         if self.measured(exchange) {
             self.tally.messages_sent += count;
         }
@@ -187,7 +206,7 @@ impl Recorder {
 
     /// An exchange of an open loop was sent at once, or only after a connection became free.
     #[inline(always)]
-    pub(crate) fn dispatched(&mut self, exchange: &Exchange, now: Time, was_blocked: bool) {
+    pub fn dispatched(&mut self, exchange: &Exchange, now: Time, was_blocked: bool) {
         if !self.measured(exchange) {
             return;
         }
@@ -205,8 +224,9 @@ impl Recorder {
         }
     }
 
+    /// An exchange has its whole answer.
     #[inline(always)]
-    pub(crate) fn answered(&mut self, exchange: &Exchange, done: Time, outcome: Outcome) {
+    pub fn answered(&mut self, exchange: &Exchange, done: Time, outcome: Outcome) {
         self.ended += 1;
         let (start, end) = self.alike;
         let Exchange { intended, sent, .. } = *exchange;
@@ -289,12 +309,7 @@ impl Recorder {
     /// The same as [`Recorder::answered`] where answers have to meet rules, which is kept apart
     /// from the path of all others.
     #[inline(never)]
-    pub(crate) fn judged(
-        &mut self,
-        exchange: &Exchange,
-        done: Time,
-        (status, verdict): (u16, Verdict),
-    ) {
+    pub fn judged(&mut self, exchange: &Exchange, done: Time, (status, verdict): (u16, Verdict)) {
         self.ended += 1;
         if !self.measured(exchange) {
             if self.is_open {
@@ -338,7 +353,7 @@ impl Recorder {
 
     /// The same of the message that answers one of a flow.
     #[inline(never)]
-    pub(crate) fn message_judged(&mut self, exchange: &Exchange, done: Time, verdict: Verdict) {
+    pub fn message_judged(&mut self, exchange: &Exchange, done: Time, verdict: Verdict) {
         let Verdict::Unmet(rule) = verdict else {
             return self.answered(exchange, done, Outcome::Message);
         };
@@ -363,14 +378,14 @@ impl Recorder {
     }
 
     /// A message came that ends no exchange.
-    pub(crate) fn heard(&mut self, now: Time) {
+    pub fn heard(&mut self, now: Time) {
         self.tally.messages_received += u64::from(self.in_window(now));
     }
 
     /// The peer reset the stream of a gRPC call, which stands for `status`. After its deadline a
     /// cancelled call is one that was too late: some servers send no status then. How long it
     /// would have taken is not known, so it enters as a censored sample.
-    pub(crate) fn call_reset(&mut self, exchange: &Exchange, status: Status, now: Time) {
+    pub fn call_reset(&mut self, exchange: &Exchange, status: Status, now: Time) {
         self.ended += 1;
         if !self.measured(exchange) {
             return;
@@ -395,7 +410,7 @@ impl Recorder {
     }
 
     /// An exchange was due and never taken up, until `now`.
-    pub(crate) fn left(&mut self, exchange: &Exchange, now: Time) {
+    pub fn left(&mut self, exchange: &Exchange, now: Time) {
         if self.measured(exchange) {
             let waits = &mut self.tally.waits;
             let before = waits.counts.unreachable;
@@ -408,7 +423,7 @@ impl Recorder {
     /// An exchange has waited from `taken` on for the connection that was opened for it, which can
     /// be used now or came to nothing. If the server `is_away`, the exchange has
     /// failed: it counts as such, and not as one that waited.
-    pub(crate) fn connection_awaited(
+    pub fn connection_awaited(
         &mut self,
         exchange: &Exchange,
         taken: Time,
@@ -429,13 +444,13 @@ impl Recorder {
 
     /// The server was away until `now`: a connection was tried in vain, or has ended again without
     /// an answer.
-    pub(crate) fn away(&mut self, was_tried: bool, now: Time) {
+    pub fn away(&mut self, was_tried: bool, now: Time) {
         self.tally.attempts_in_vain += u64::from(was_tried);
         self.watch.in_vain(now);
     }
 
     /// The peer refused an exchange, which waits from when it was sent.
-    pub(crate) fn refused(&mut self, exchange: &Exchange) {
+    pub fn refused(&mut self, exchange: &Exchange) {
         if self.measured(exchange) {
             let waits = &mut self.tally.waits;
             waits.refused_ns = waits.refused_ns.wrapping_sub(exchange.sent.0);
@@ -444,7 +459,7 @@ impl Recorder {
     }
 
     /// The wait of a refused exchange is over: it is taken up again, or given up.
-    pub(crate) fn taken_again(&mut self, exchange: &Exchange, now: Time) {
+    pub fn taken_again(&mut self, exchange: &Exchange, now: Time) {
         if self.measured(exchange) {
             let refused_ns = &mut self.tally.waits.refused_ns;
             *refused_ns = refused_ns.wrapping_add(now.0);
@@ -453,7 +468,7 @@ impl Recorder {
 
     /// Every wait has an owner, and no more than one: at the end the parts sum to the whole, or it
     /// says how not.
-    pub(crate) fn check_waits(&self) -> Option<String> {
+    pub fn check_waits(&self) -> Option<String> {
         let waited_ns = self.tally.lateness.sum() + u128::from(self.unsampled_ns);
         let owned_ns = u128::from(self.tally.waits.total_ns());
         (self.tally.kind() == Loop::Open && owned_ns != waited_ns).then(|| {
@@ -474,18 +489,12 @@ impl Recorder {
     }
 
     /// An exchange was redirected, and goes on.
-    pub(crate) fn followed(&mut self, exchange: &Exchange) {
+    pub fn followed(&mut self, exchange: &Exchange) {
         self.tally.redirects += u64::from(self.measured(exchange));
     }
 
     /// Something came of the answer to an exchange, in which events are looked for.
-    pub(crate) fn streamed(
-        &mut self,
-        at: (usize, u32),
-        exchange: &mut Exchange,
-        sign: Sign,
-        now: Time,
-    ) {
+    pub fn streamed(&mut self, at: (usize, u32), exchange: &mut Exchange, sign: Sign, now: Time) {
         let window = self.window();
         if let Some(clocks) = &mut self.clocks {
             clocks.sign(at, exchange, (sign, now), window, &mut self.tally.streams);
@@ -493,7 +502,7 @@ impl Recorder {
     }
 
     /// The answers that come on a connection end at `now`: because of `kind`, or with the run.
-    pub(crate) fn streams_cut(&mut self, session: usize, kind: Option<ErrorKind>, now: Time) {
+    pub fn streams_cut(&mut self, session: usize, kind: Option<ErrorKind>, now: Time) {
         let window = self.window();
         if let Some(clocks) = &mut self.clocks {
             clocks.cut(session, kind, now, window, &mut self.tally.streams);
@@ -501,7 +510,7 @@ impl Recorder {
     }
 
     /// The same of one answer, whose exchange is given up alone.
-    pub(crate) fn stream_cut(&mut self, at: (usize, u32), kind: ErrorKind, now: Time) {
+    pub fn stream_cut(&mut self, at: (usize, u32), kind: ErrorKind, now: Time) {
         let window = self.window();
         if let Some(clocks) = &mut self.clocks {
             clocks.cut_one(at, kind, now, window, &mut self.tally.streams);
@@ -509,7 +518,7 @@ impl Recorder {
     }
 
     /// Since when nothing has come of the answer to an exchange.
-    pub(crate) fn silent_since(&self, at: (usize, u32), exchange: &Exchange) -> Time {
+    pub fn silent_since(&self, at: (usize, u32), exchange: &Exchange) -> Time {
         let clocks = self.clocks.as_ref();
         clocks.map_or(exchange.sent, |clocks| {
             clocks.last_event(at).max(exchange.sent)
@@ -517,7 +526,7 @@ impl Recorder {
     }
 
     /// What it is called that a peer has closed a connection on which it owes an answer.
-    pub(crate) fn early_close(&self, session: usize) -> ErrorKind {
+    pub fn early_close(&self, session: usize) -> ErrorKind {
         match &self.clocks {
             Some(clocks) if clocks.is_streaming(session) => ErrorKind::StreamCut,
             _ => ErrorKind::EarlyClose,
@@ -525,14 +534,14 @@ impl Recorder {
     }
 
     /// A ping that was sent at `sent` was answered.
-    pub(crate) fn pong(&mut self, sent: Time, now: Time) {
+    pub fn pong(&mut self, sent: Time, now: Time) {
         if self.in_window(sent) {
             self.tally.ping.record(now.since(sent));
         }
     }
 
     /// An exchange failed at `now`. One that was given up waiting enters as a censored sample.
-    pub(crate) fn failed(&mut self, exchange: &Exchange, kind: ErrorKind, now: Time) {
+    pub fn failed(&mut self, exchange: &Exchange, kind: ErrorKind, now: Time) {
         self.ended += 1;
         if !self.measured(exchange) {
             return;
@@ -550,20 +559,20 @@ impl Recorder {
     }
 
     /// An attempt to connect failed, and no exchange waited for it.
-    pub(crate) fn attempt_failed(&mut self, kind: ErrorKind) {
+    pub fn attempt_failed(&mut self, kind: ErrorKind) {
         self.tally.error(kind);
         self.tally.attempts_failed += u64::from(self.was_open);
     }
 
     /// The peer closed a WebSocket with this code.
-    pub(crate) fn closed(&mut self, code: Option<u16>) {
+    pub fn closed(&mut self, code: Option<u16>) {
         if self.was_open {
             self.tally.closes.add(code);
         }
     }
 
     /// An exchange was neither answered nor failed when the run ended.
-    pub(crate) fn unfinished(&mut self, exchange: &Exchange, now: Time) {
+    pub fn unfinished(&mut self, exchange: &Exchange, now: Time) {
         self.ended += 1;
         if self.measured(exchange) {
             self.last_end = now;
@@ -588,5 +597,65 @@ impl Recorder {
         if let Some(step) = self.step_of(exchange) {
             step.censored(exchange.intended, sent, now);
         }
+    }
+
+    /// A flow was due in an open loop, or is begun in a closed one; `waited`: for a user.
+    pub fn flow_due(&mut self, due: Time, began: Time, waited: bool) {
+        let is_open = self.tally.kind() == Loop::Open;
+        if let Some(flows) = self.flows(due) {
+            flows.intended += 1;
+            if is_open && !waited {
+                flows.own_lateness.record(began.since(due));
+            }
+        }
+    }
+
+    /// A flow has ended: well, or with what went wrong. One that failed has no time to tell, unless
+    /// it was given up waiting.
+    pub fn flow_ended(&mut self, passage: Passage, failed: Option<ErrorKind>) {
+        let Passage { due, began, done } = passage;
+        let late = began >= self.end;
+        let Some(flows) = self.flows(due) else {
+            return;
+        };
+        match failed {
+            None => flows.answered((due, began, done), None, None, late),
+            Some(kind) => {
+                flows.failed(kind);
+                if kind.is_timeout() {
+                    flows.censored(due, Some(began), done);
+                }
+            }
+        }
+    }
+
+    /// A flow had neither passed nor failed when the run ended, or was never begun.
+    pub fn flow_unfinished(&mut self, due: Time, began: Option<Time>, now: Time) {
+        if let Some(flows) = self.flows(due) {
+            flows.unfinished += 1;
+            flows.censored(due, began, now);
+        }
+    }
+
+    /// A user couldn't make a request, as a `rule` says: that is no exchange.
+    pub fn unmade(&mut self, kind: ErrorKind, rule: u32, now: Time) {
+        if self.in_window(now) {
+            self.tally.error(kind);
+            if let Some(count) = self.unmet.get_mut(rule as usize) {
+                *count += 1;
+            }
+        }
+    }
+
+    /// The figures of whole flows, for one that was due in the window.
+    fn flows(&mut self, due: Time) -> Option<&mut StepTally> {
+        let counts = self.has_flows && self.in_window(due);
+        self.tally.steps.last_mut().filter(|_| counts)
+    }
+
+    /// The figures of steps that are exchanges.
+    pub fn exchange_steps(&self) -> &[StepTally] {
+        let steps = &self.tally.steps;
+        &steps[..steps.len().saturating_sub(usize::from(self.has_flows))]
     }
 }

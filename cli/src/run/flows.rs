@@ -1,0 +1,105 @@
+//! A workload whose connections are users, who go through a Hurl file.
+
+use std::path::{Path, PathBuf};
+
+use load::plan::Invalid;
+use load::plan::workload::Data;
+use load::{Plan, Redaction};
+use workload::hurl::pairs::{self, Pairs};
+use workload::hurl::{self, Given};
+
+use crate::args::flows::Flows;
+use crate::args::run::Run;
+use output::terminal;
+
+/// The file of users that is loaded, if it's one and no URL.
+pub(super) fn file(arguments: &Run) -> Result<Option<&Path>, String> {
+    let url = arguments.url.as_deref();
+    if let Some(file) = url.filter(|url| hurl::is_one(url)) {
+        return Ok(Some(Path::new(file)));
+    }
+    match arguments.flows.given() {
+        Some(flag) => Err(format!(
+            "{flag} is for a flow of users: give a FILE.hurl in the place of the URL, or drop \
+             {flag}"
+        )),
+        None => Ok(None),
+    }
+}
+
+/// The plan of a load by users. `base` makes one of a URL, and of the flags that say how it is
+/// loaded.
+pub(super) fn plan(
+    file: &Path,
+    arguments: &Run,
+    base: impl FnOnce(&str, Redaction) -> Result<Plan, String>,
+) -> Result<Plan, String> {
+    let (load, targets) = (&arguments.load, &arguments.targets);
+    let says_what_is_sent = [
+        (load.body.is_some(), "-b"),
+        (load.method.is_some(), "-m"),
+        (load.message.is_some(), "--message"),
+        (targets.template, "--template"),
+        (targets.script.is_some(), "-s"),
+        (arguments.control, "--control"),
+    ];
+    if let Some((_, flag)) = says_what_is_sent.iter().find(|(given, _)| *given) {
+        let file = file.display();
+        return Err(format!("{flag}: {file} says what is sent; drop {flag}"));
+    }
+    if let Some(replay) = &arguments.replay.replay {
+        let (file, replay) = (file.display(), replay.display());
+        return Err(format!(
+            "a run has a flow or a replay, not both: drop --replay, or replay {replay} to a URL in \
+             the place of {file}"
+        ));
+    }
+    let (variables, secrets) = begun_with(&arguments.flows).map_err(|Invalid(why)| why)?;
+    let redaction = load.secrets.hide(Redaction::of_user());
+    for (_, value) in &secrets {
+        redaction.learn_secret(value);
+    }
+    terminal::hide(&redaction);
+    let order = targets.data_order.unwrap_or_default();
+    let read = hurl::read(
+        file,
+        Given {
+            variables,
+            secrets,
+            rows: targets.data.clone().map(|file| Data { file, order }),
+            file_root: arguments.flows.file_root.clone(),
+            follow: load.follow.unwrap_or(0),
+        },
+    );
+    let workload = read.map_err(|invalid| invalid.to_string())?;
+    let first = workload.steps.first().map(|step| step.target.origin());
+    let mut plan = base(&first.unwrap_or_default(), redaction)?;
+    plan.follow = 0;
+    plan.workload = Some(workload);
+    plan.tell_secrets();
+    Ok(plan)
+}
+
+/// What users begin with: variables, and those that are secrets.
+fn begun_with(given: &Flows) -> Result<(Pairs, Pairs), Invalid> {
+    let files = ("--variables-file", &given.variables_files[..]);
+    let flags = ("--variable", &given.variables[..]);
+    let variables = gathered("HURL_VARIABLE_", files, flags)?;
+    let files = ("--secrets-file", &given.secrets_files[..]);
+    let flags = ("--secret", &given.secrets[..]);
+    Ok((variables, gathered("HURL_SECRET_", files, flags)?))
+}
+
+/// As Hurl has it, the environment has the first word, and flags have the last.
+fn gathered(
+    prefix: &str,
+    (file_flag, files): (&str, &[PathBuf]),
+    (flag, flags): (&str, &[String]),
+) -> Result<Pairs, Invalid> {
+    let mut all = pairs::of_environment(prefix, std::env::vars_os())?;
+    for file in files {
+        all.extend(pairs::of_file(file_flag, file)?);
+    }
+    all.extend(pairs::of_flag(flag, flags)?);
+    Ok(all)
+}

@@ -1,5 +1,6 @@
 //! Events in answers that come bit by bit: no bytes of a server make the readers panic, and how
-//! they were cut changes nothing. Server-sent events are what a plain reading of the standard finds.
+//! they were cut changes nothing. Server-sent events are those that a plain reading of the standard
+//! finds.
 //!
 //! The first byte of an input chooses how it is cut, the rest is the body of an answer.
 #![no_main]

@@ -268,7 +268,7 @@ fn late(
     (outcomes, waits): (&[Outcome], Waits),
     disturbance: Disturbance,
 ) -> Option<String> {
-    let own = own_lateness(outcomes);
+    let own = merged(outcomes, |outcome| &outcome.recorder.own_lateness);
     let response = merged(outcomes, |outcome| &outcome.recorder.tally.response);
     let blocked: u64 = outcomes
         .iter()
@@ -297,12 +297,8 @@ fn late(
     None
 }
 
-/// Lateness of the exchanges of all workers that found a free connection.
-pub(crate) fn own_lateness(outcomes: &[Outcome]) -> Histogram {
-    merged(outcomes, |outcome| &outcome.recorder.own_lateness)
-}
-
-fn merged(outcomes: &[Outcome], of: fn(&Outcome) -> &Histogram) -> Histogram {
+/// A distribution of all workers' together.
+pub(crate) fn merged(outcomes: &[Outcome], of: fn(&Outcome) -> &Histogram) -> Histogram {
     outcomes.iter().fold(Histogram::new(), |mut sum, outcome| {
         sum.merge(of(outcome));
         sum
@@ -661,8 +657,7 @@ impl Fate {
             fate.failed += tally.failed;
             fate.never_sent += tally.never_sent;
             fate.away += tally.waits.counts.unreachable_never_sent;
-            let unanswered = tally.unfinished - tally.never_sent;
-            fate.unanswered += unanswered.saturating_sub(tally.streams.cut_off);
+            fate.unanswered += tally.unfinished - tally.never_sent - tally.streams.cut_off;
         }
         fate
     }
@@ -731,8 +726,7 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool, room:
     let completed = fate.completed;
     let mut void = Vec::new();
     if completed + fate.events == 0 {
-        let nothing = "no request succeeded, so there is nothing to measure";
-        void.push(nothing.to_owned());
+        void.push("no request succeeded, so there is nothing to measure".to_owned());
     }
     if open && verdict.limited {
         // Why is the verdict's reason, which the text says one line before.

@@ -499,7 +499,7 @@ pub(crate) fn assemble(
     warnings.extend(stopped(ended_by, &outcomes));
     warnings.extend(origins.iter().filter_map(away));
     warnings.extend(pools::told(outcomes.iter().flat_map(|one| &one.origins)));
-    let own_lateness = limit::own_lateness(&outcomes);
+    let own_lateness = limit::merged(&outcomes, |one| &one.recorder.own_lateness);
     let tally = merged(outcomes);
     warnings.extend(unasked(plan, &tally));
     Record::assemble(

@@ -10,7 +10,7 @@ use measure::time::Time;
 use measure::waits::Watch;
 use proto::grpc::Status;
 
-use super::{Clocks, Exchange, Outcome, Sign, Verdict, streams};
+use super::{Clocks, Exchange, Flights, Outcome, Ring, Sign, Verdict, streams};
 
 /// See the module.
 #[derive(Debug)]
@@ -494,10 +494,17 @@ impl Recorder {
     }
 
     /// Something came of the answer to an exchange, in which events are looked for.
-    pub fn streamed(&mut self, at: (usize, u32), exchange: &mut Exchange, sign: Sign, now: Time) {
-        let window = self.window();
-        if let Some(clocks) = &mut self.clocks {
-            clocks.sign(at, exchange, (sign, now), window, &mut self.tally.streams);
+    pub fn streamed(
+        &mut self,
+        flights: &mut Flights,
+        (session, ring, place): (usize, Ring, u32),
+        sign: Sign,
+        now: Time,
+    ) {
+        let (window, tally) = (self.window(), &mut self.tally.streams);
+        let exchange = flights.answered_mut(session, ring, place);
+        if let (Some(clocks), Some(exchange)) = (&mut self.clocks, exchange) {
+            clocks.sign((session, place), exchange, (sign, now), window, tally);
         }
     }
 
@@ -510,7 +517,7 @@ impl Recorder {
     }
 
     /// The same of one answer, whose exchange is given up alone.
-    pub fn stream_cut(&mut self, at: (usize, u32), kind: ErrorKind, now: Time) {
+    pub fn cut_one(&mut self, at: (usize, u32), kind: ErrorKind, now: Time) {
         let window = self.window();
         if let Some(clocks) = &mut self.clocks {
             clocks.cut_one(at, kind, now, window, &mut self.tally.streams);

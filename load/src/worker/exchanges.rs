@@ -83,10 +83,8 @@ impl Taking<'_> {
                 }
             }
             Happening::Streamed { place, sign } => {
-                let (at, ring) = ((self.index, place), *self.ring);
-                if let Some(exchange) = self.flights.answered_mut(self.index, ring, place) {
-                    self.recorder.streamed(at, exchange, sign, self.now);
-                }
+                let at = (self.index, *self.ring, place);
+                self.recorder.streamed(self.flights, at, sign, self.now);
             }
             Happening::Reset {
                 place,
@@ -124,8 +122,7 @@ impl Taking<'_> {
 
     fn failed(&mut self, place: u32, kind: ErrorKind) {
         if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
-            self.recorder
-                .stream_cut((self.index, place), kind, self.now);
+            self.recorder.cut_one((self.index, place), kind, self.now);
             self.recorder.failed(&exchange, kind, self.now);
             self.took.ended += 1;
         }
@@ -734,7 +731,7 @@ impl<D: Driver> Worker<'_, D> {
             } else if session.wire.cancel(place, &mut session.out) {
                 self.flights.end(index, &mut session.own.ring, place);
                 self.recorder
-                    .stream_cut((index, place), ErrorKind::Timeout, now);
+                    .cut_one((index, place), ErrorKind::Timeout, now);
                 self.recorder.failed(&exchange, ErrorKind::Timeout, now);
                 expired = true;
             } else {

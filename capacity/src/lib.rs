@@ -321,6 +321,13 @@ fn searchable(comparison: &Comparison) -> Result<(), CannotBegin> {
              more `connections` ([sweep])",
         );
     }
+    if comparison.rows.iter().any(|row| row.question.has_users()) {
+        return impossible(
+            "flows of users have a rate of their own, which isn't one of requests, so there's none \
+             to search for: compare them with `ringside compare`, on ever more `connections` \
+             ([sweep])",
+        );
+    }
     Ok(())
 }
 

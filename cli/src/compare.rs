@@ -116,6 +116,9 @@ fn run_with(
     let swept = studies::sweep(options, stop, &mut tell);
     if let Some(swept) = swept? {
         talk.rest();
+        let found = studies::sweep::concluded(&swept.sweep);
+        spans.found(&found);
+        talk.found(&found);
         return tell_sweep(&swept, no_color);
     }
     let outcome = studies::compare(options, stop, &mut tell);
@@ -370,6 +373,9 @@ fn try_often(
     });
     talk.rest();
     let outcome = outcome?;
+    let found = trials::sentences(&outcome.trials);
+    spans.found(&found);
+    talk.found(&found);
     let columns = Paint::for_stdout(true).columns();
     terminal::print(&width::wrapped(&trials::terminal(&outcome.trials), columns))
         .map_err(|error| Failure::running(format!("can't write to standard output: {error}")))?;

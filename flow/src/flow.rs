@@ -30,6 +30,8 @@ pub struct Given {
     pub secrets: Vec<(String, String)>,
     /// The variables whose values each user is given.
     pub columns: Vec<String>,
+    /// Whether a variable of this name holds secrets, wherever it has its values from.
+    pub hides: Option<Arc<dyn Fn(&str) -> bool + Send + Sync>>,
     /// Whether redirects are followed where an entry doesn't say.
     pub follow: bool,
     /// The most redirects that are followed where an entry doesn't say.
@@ -44,6 +46,7 @@ impl Default for Given {
             variables: Vec::new(),
             secrets: Vec::new(),
             columns: Vec::new(),
+            hides: None,
             follow: false,
             redirects_max: REDIRECTS_MAX,
             file_root: None,
@@ -67,12 +70,31 @@ impl fmt::Debug for Given {
 }
 
 /// The requests of a file, and what is expected of their answers.
+#[derive(Clone)]
 pub struct Flow {
-    pub(crate) entries: Box<[Entry]>,
-    pub(crate) variables: Variables,
-    pub(crate) columns: Box<[Slot]>,
+    pub(crate) entries: Arc<[Entry]>,
+    pub(crate) variables: Arc<Variables>,
+    pub(crate) columns: Arc<[Slot]>,
     pub(crate) follow: bool,
     pub(crate) redirects_max: u32,
+    pub(crate) moved: Option<Moved>,
+    files: Arc<[PathBuf]>,
+}
+
+/// What is asked of one server is asked of another one.
+#[derive(Clone)]
+pub(crate) struct Moved {
+    from: Url,
+    to: Url,
+}
+
+impl Moved {
+    /// The same URL on the server that is asked.
+    pub(crate) fn apply(&self, url: &mut Url) {
+        if url.is_same_origin(&self.from) {
+            url.move_to(&self.to);
+        }
+    }
 }
 
 impl fmt::Debug for Flow {
@@ -101,7 +123,15 @@ impl Flow {
         })?;
         let own = path.parent().unwrap_or(Path::new(""));
         let folder = given.file_root.as_deref().unwrap_or(own);
-        Flow::parse(&name, &text, given, &mut |file| read_within(folder, file))
+        let mut files = Vec::new();
+        let flow = Flow::parse(&name, &text, given, &mut |file| {
+            files.push(folder.join(file));
+            read_within(folder, file)
+        })?;
+        Ok(Arc::new(Flow {
+            files: files.into(),
+            ..Flow::clone(&flow)
+        }))
     }
 
     /// The same of a text. `files` reads what it names, or says why that can't be.
@@ -145,17 +175,49 @@ impl Flow {
                 };
             }
         }
+        if let Some(hides) = &given.hides {
+            let named = secrecy.iter_mut().zip(&file.names);
+            let named = named.filter(|(_, name)| hides(name));
+            named.for_each(|(secrecy, _)| *secrecy = Secrecy::Secret);
+        }
         let columns = given.columns.iter().filter_map(|name| slot(name));
         Ok(Arc::new(Flow {
             columns: columns.map(|slot| slot as Slot).collect(),
-            entries: file.entries,
-            variables: Variables {
+            entries: file.entries.into(),
+            variables: Arc::new(Variables {
                 names: file.names,
                 initial: initial.into(),
                 secrecy: secrecy.into(),
-            },
+            }),
             follow: given.follow,
             redirects_max: given.redirects_max,
+            moved: None,
+            files: Arc::default(),
+        }))
+    }
+
+    /// The files that it names.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// It, with what goes to the first server that it names going to `origin` instead, such as
+    /// `http://127.0.0.1:8080`: redirects to the one it names lead there, too.
+    ///
+    /// # Errors
+    /// That isn't a server, or the flow names none.
+    pub fn sent_to(&self, origin: &str) -> Result<Arc<Flow>, &'static str> {
+        let here = Flow {
+            moved: None,
+            ..self.clone()
+        };
+        let from = here.origins().into_iter().next();
+        let from = from.ok_or("it names no server")?;
+        let mut to = Url::default();
+        to.set(origin)?;
+        Ok(Arc::new(Flow {
+            moved: Some(Moved { from, to }),
+            ..here
         }))
     }
 
@@ -204,6 +266,9 @@ impl Flow {
         }
         let mut url = Url::default();
         url.set(&text).ok()?;
+        if let Some(moved) = &self.moved {
+            moved.apply(&mut url);
+        }
         Some(url)
     }
 

@@ -249,7 +249,7 @@ impl User {
         let location = answer.values("location").next();
         let is_redirect = matches!(answer.status, 301 | 302 | 303 | 307 | 308);
         if let Some(location) = location.filter(|_| is_redirect && self.chosen.follow) {
-            return match self.redirect(entry, answer.status, &location) {
+            return match self.redirect(flow, entry, (answer.status, &location)) {
                 Ok(()) => Heard::Redirected,
                 Err(why) => self.fail(flow, now, entry, entry.line, FaultKind::Redirect, &why),
             };
@@ -356,13 +356,21 @@ impl User {
             self.random = drawn;
         }
         written?;
+        if let Some(moved) = &flow.moved {
+            moved.apply(&mut request.url);
+        }
         request.add_cookies(&self.jar, seconds(now));
         self.url.clone_from(&request.url);
         Ok(())
     }
 
     /// Where a redirect leads, and as what (RFC 9110 §15.4; Fetch, *HTTP-redirect fetch*).
-    fn redirect(&mut self, entry: &Entry, status: u16, location: &str) -> Result<(), String> {
+    fn redirect(
+        &mut self,
+        flow: &Flow,
+        entry: &Entry,
+        (status, location): (u16, &str),
+    ) -> Result<(), String> {
         if self.redirected >= self.chosen.redirects_max {
             let most = self.chosen.redirects_max;
             return Err(format!(
@@ -372,6 +380,9 @@ impl User {
         let mut to = Url::default();
         if let Err(why) = to.resolve(&self.url, location) {
             return Err(format!("a redirect leads to {location}: {why}"));
+        }
+        if let Some(moved) = &flow.moved {
+            moved.apply(&mut to);
         }
         self.redirected += 1;
         self.is_elsewhere |= !to.is_same_origin(&self.url);

@@ -83,6 +83,16 @@ impl Url {
             && self.host().eq_ignore_ascii_case(other.host())
     }
 
+    /// The same path and query on the server of another one.
+    pub(crate) fn move_to(&mut self, other: &Url) {
+        let target = self.text.split_off(self.authority.1 as usize);
+        let end = other.authority.1 as usize;
+        self.text.clear();
+        self.text.push_str(&other.text[..end]);
+        self.text.push_str(&target);
+        self.authority = other.authority;
+    }
+
     /// Becomes what is written; on an error it's left as it comes.
     pub(crate) fn set(&mut self, written: &str) -> Result<(), &'static str> {
         self.text.clear();

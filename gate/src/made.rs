@@ -129,9 +129,12 @@ fn equal_rate(file: &GateFile) -> Option<String> {
     }
 }
 
-/// Whether the waits between the messages of a WebSocket say when the next one is sent.
+/// Whether the waits between the messages of a WebSocket say when the next one is sent, or users
+/// of a flow do.
 fn has_flow(file: &GateFile) -> bool {
-    file.workload.protocol == Protocol::WebSocket && file.workload.targets.is_some()
+    let is_websocket = file.workload.protocol == Protocol::WebSocket;
+    let targets = file.workload.targets.as_ref();
+    targets.is_some_and(|file| is_websocket || file.extension() == Some("hurl".as_ref()))
 }
 
 /// How many rounds there are, and on how many starts.

@@ -427,8 +427,16 @@ impl Reader<'_> {
         }
     }
 
-    /// The messages of a WebSocket have no rate, in no phase.
+    /// The messages of a WebSocket have no rate, in no phase, and neither have flows of users.
     fn check_rates(&self, question: &Question) -> Result<(), BadFile> {
+        if question.has_users() {
+            let is_equal = self.judging.equal_rate.is_some();
+            let is_rated = is_equal || self.phases.iter().any(|phase| phase.rate.is_some());
+            return match is_rated {
+                true => Err(self.document.fault(None, supervisor::WITHOUT_RATE)),
+                false => Ok(()),
+            };
+        }
         if !question.has_flow() {
             return Ok(());
         }

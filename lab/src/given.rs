@@ -324,9 +324,19 @@ fn comparison(given: &Given, wanted: &[Wanted], answers: &[Declared<'_>]) -> Str
         // The times at a rate that all can serve are the servers' own as well.
         false => "[\"rate\", \"p50\", \"p99\"]",
     };
+    // Users of a flow have no rate.
+    let is_flow = given
+        .targets
+        .as_ref()
+        .is_some_and(|file| file.ends_with(".hurl"));
+    let equal_rate = if is_flow {
+        ""
+    } else {
+        "equal_rate = \"auto\"\n"
+    };
     let _ = writeln!(
         text,
-        "name = {}\nrounds = {}\n\n[judge]\nfigures = {figures}\nequal_rate = \"auto\"\n\n\
+        "name = {}\nrounds = {}\n\n[judge]\nfigures = {figures}\n{equal_rate}\n\
          [workload]\n{}\nsettle = \"100ms\"\nwindow = \"350ms\"",
         quoted(&names.join("-")),
         rounds(names.len()),

@@ -93,7 +93,7 @@ pub(crate) fn judge(
     };
     let open = plan.schedule.is_open();
     let owed = open.then(|| Owed::of(outcomes));
-    let room = Room::here(plan.threads).on(&plan.cpus);
+    let room = Room::here(plan.workers().len() as u32).on(&plan.cpus);
     let mut signs = Vec::new();
     if let Some(owed) = &owed {
         let waits = owed.waits;
@@ -576,7 +576,7 @@ fn backed_off(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<Stri
 /// What connections waited for nothing that was asked of them, as a share of their time, where it's
 /// too much.
 fn waited_in_vain(plan: &Plan, duration_s: f64, waited_ns: u64) -> Option<String> {
-    let connections = f64::from(plan.connections) * plan.origins() as f64;
+    let connections = f64::from(plan.own_connections()) * plan.origins() as f64;
     let share = waited_ns as f64 / 1e9 / (duration_s * connections);
     (duration_s > 0.0 && share > IN_VAIN_SHARE_MAX).then(|| format!("{:.1} %", share * 100.0))
 }
@@ -609,7 +609,7 @@ fn littles_law_gap(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option
         answered += response.count();
         spent_ns += response.sum() as f64;
     }
-    let places = f64::from(plan.connections) * f64::from(depth_allowed(plan, outcomes));
+    let places = f64::from(plan.own_connections()) * f64::from(depth_allowed(plan, outcomes));
     (answered > 0 && duration_s > 0.0)
         .then(|| (1.0 - spent_ns / 1e9 / duration_s / places).max(0.0))
 }

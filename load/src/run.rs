@@ -116,7 +116,7 @@ pub fn run_watched(
         Some(prepared) => scripted(plan, prepared, &ground.addresses)?,
         None => {
             let job = |worker| assign(plan, worker, &ground.addresses, workload.clone());
-            let jobs = (0..plan.threads).map(job).collect::<Result<Vec<_>, _>>()?;
+            let jobs = plan.workers().map(job).collect::<Result<Vec<_>, _>>()?;
             (None, Cow::Borrowed(plan), jobs)
         }
     };
@@ -203,7 +203,7 @@ pub(crate) fn collector(plan: &Plan, jobs: &mut [Assignment]) -> Collector {
 fn with_sources<'a>(plan: &'a Plan, ground: &Ground) -> Result<Cow<'a, Plan>, LoadError> {
     let addresses = ground.addresses.concat();
     let given = &plan.source_addresses;
-    let sources = ports::sources(plan.connections, given, &addresses, &Host::read())?;
+    let sources = ports::sources(plan.own_connections(), given, &addresses, &Host::read())?;
     if sources == *given {
         return Ok(Cow::Borrowed(plan));
     }
@@ -255,7 +255,7 @@ fn generator(ground: &Ground, plan: &Plan) -> Generator {
         version: env!("CARGO_PKG_VERSION").into(),
         engine: ground.kind.name().into(),
         engine_reason: ground.engine_reason.clone(),
-        threads: plan.threads,
+        threads: plan.workers().len() as u32,
         ..Generator::default()
     }
 }
@@ -346,6 +346,7 @@ fn scripted<'a>(
 /// When the measured window opens and closes, counted from the beginning of the load.
 fn window(plan: &Plan) -> Window {
     Window {
+        begins: plan.begins(),
         warm_up_s: plan.warm_up_s,
         length_s: plan.duration_s.or(plan.schedule.length_s()),
         may_end_sooner: plan.count.is_some() || plan.is_dealt_once() || plan.script.is_some(),
@@ -442,7 +443,7 @@ fn check_limits(plan: &Plan, kind: Kind) -> Result<(), LoadError> {
     let Some(limit) = Host::read().descriptor_limit else {
         return Ok(());
     };
-    let connections = u64::from(plan.connections) * plan.origins() as u64;
+    let connections = u64::from(plan.own_connections()) * plan.origins() as u64;
     // Registered descriptors are limited for each ring; ordinary ones for the process.
     let wanted = connections + DESCRIPTORS_SPARE;
     if kind == Kind::Uring || wanted <= limit {
@@ -470,7 +471,7 @@ pub(crate) fn assemble(
         version: env!("CARGO_PKG_VERSION").into(),
         engine: kind.name().into(),
         engine_reason,
-        threads: plan.threads,
+        threads: plan.workers().len() as u32,
         cpu_seconds: outcomes
             .iter()
             .map(|outcome| outcome.cpu.map(|cpu| cpu.run_ns as f64 / 1e9))
@@ -668,7 +669,7 @@ fn origins(plan: &Plan, outcomes: &[Outcome]) -> Vec<Origin> {
     };
     let origins = firsts.into_iter().enumerate().map(|(index, step)| Origin {
         origin: plan.redaction.scrub(&step.target.origin()).into_owned(),
-        asked: plan.connections.into(),
+        asked: plan.own_connections().into(),
         opened: counted(index).map(|counted| counted.opened).sum(),
         failed_attempts: counted(index).map(|counted| counted.failed_attempts).sum(),
     });
@@ -676,7 +677,7 @@ fn origins(plan: &Plan, outcomes: &[Outcome]) -> Vec<Origin> {
 }
 
 /// The calls by the names of their statuses.
-fn grpc_status(counts: [u64; Status::ALL.len()]) -> BTreeMap<String, u64> {
+pub fn grpc_status(counts: [u64; Status::ALL.len()]) -> BTreeMap<String, u64> {
     let counts = Status::ALL.into_iter().zip(counts);
     counts
         .filter(|(_, count)| *count > 0)

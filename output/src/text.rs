@@ -423,11 +423,13 @@ pub(super) fn generator_line(generator: &Generator, exchange: &str, paint: Paint
         true => String::new(), // Nothing was measured.
         false => format!("{verdict} {}\n", generator.limited_reason),
     };
+    let facts = match facts.is_empty() {
+        true => String::new(), // It was on several machines.
+        false => format!("; {}", facts.join(", ")),
+    };
     format!(
-        "Generator: {} ({}); {}\n{verdict}",
-        generator.engine,
-        generator.engine_reason,
-        facts.join(", "),
+        "Generator: {} ({}){facts}\n{verdict}",
+        generator.engine, generator.engine_reason,
     ) + &generator.script.as_ref().map_or(String::new(), script_line)
 }
 

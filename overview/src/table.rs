@@ -39,6 +39,10 @@ pub(crate) struct Table {
     is_old: bool,
     /// How much of it is over.
     share: Option<f64>,
+    /// Which one of several comparisons this is, from 0, and how many there are.
+    part: Option<(u32, u32)>,
+    /// What sets this point of a sweep apart from the others.
+    point: String,
     /// Nothing more is measured.
     is_over: bool,
 }
@@ -69,9 +73,21 @@ impl Table {
             Event::Begun { folder, .. } => {
                 *self = Table {
                     folder: Some(folder.to_path_buf()),
+                    part: self.part,
+                    point: std::mem::take(&mut self.point),
                     ..Table::default()
                 };
             }
+            Event::Point {
+                key,
+                value,
+                number,
+                points,
+            } => {
+                self.part = Some((number.saturating_sub(1), *points));
+                self.point = format!("{key} {value}");
+            }
+            Event::Tried { number, trials, .. } => self.part = Some((*number, *trials)),
             Event::Starting { subject }
             | Event::Joining { subject }
             | Event::WarmingUp { subject } => self.begin(subject),
@@ -80,7 +96,9 @@ impl Table {
                 round,
                 rounds,
             } => {
-                self.share = Some(f64::from(round.saturating_sub(1)) / f64::from((*rounds).max(1)));
+                let (part, parts) = self.part.unwrap_or((0, 1));
+                let here = f64::from(round.saturating_sub(1)) / f64::from((*rounds).max(1));
+                self.share = Some((f64::from(part) + here) / f64::from(parts.max(1)));
                 self.begin(subject);
             }
             Event::Measured { .. } => (self.is_old, self.current) = (true, None),
@@ -135,6 +153,9 @@ impl Table {
         let dim = Style::new().add_modifier(Modifier::DIM);
         let width = usize::from(area.width);
         let mut lines = vec![Line::styled(cut(&self.head(metric, is_wide), width), dim)];
+        if !self.point.is_empty() {
+            lines.insert(0, Line::styled(cut(&self.point, width), dim));
+        }
         for row in &self.rows {
             let is_current = self.current.as_ref() == Some(&row.name);
             let style = match is_current {
@@ -223,12 +244,12 @@ impl Row {
         match is_wide {
             true => format!(
                 "{:<24}{rounds:>8}  {figure:<22}{interval:<24}{:>9}",
-                cut(&self.name, 23),
+                shortened(&self.name, 23),
                 self.generator_busy.map_or("-".to_owned(), percent)
             ),
             false => format!(
                 "{:<14}{rounds:>6} {figure:<9}{interval}",
-                cut(&self.name, 13)
+                shortened(&self.name, 13)
             ),
         }
     }
@@ -262,6 +283,20 @@ impl Row {
             (None, void, _) => Some(format!("{name}: {void} rounds count for nothing")),
         }
     }
+}
+
+/// A name without its middle, where it's too long: what tells rows apart is often at the end.
+fn shortened(name: &str, most: usize) -> String {
+    let all = name.chars().count();
+    if all <= most {
+        return name.to_owned();
+    }
+    let end = most / 2;
+    let begin = name.chars().take(most - end - 1);
+    begin
+        .chain(['…'])
+        .chain(name.chars().skip(all - end))
+        .collect()
 }
 
 fn cut(text: &str, most: usize) -> String {
@@ -354,6 +389,42 @@ mod tests {
         let page = table.markup().into_string();
         assert!(page.contains("What can be said"), "{page}");
         assert!(!page.contains("Preliminary"), "{page}");
+    }
+
+    #[test]
+    fn names_that_differ_at_their_ends_differ_in_narrow_columns_too() {
+        let (one, other) = ("a-program-of-many-letters", "a-program-of-many-letters-2");
+        assert_eq!(shortened(other, 13), "a-prog…ters-2");
+        assert_ne!(shortened(one, 13), shortened(other, 13));
+        assert_eq!(shortened("ours", 13), "ours");
+    }
+
+    #[test]
+    fn a_point_of_a_sweep_is_named_and_is_a_part_of_the_whole() {
+        let mut table = table();
+        let (key, value) = ("connections", 64.0);
+        let (number, points) = (3, 4);
+        table.take(&Event::Point {
+            key,
+            value,
+            number,
+            points,
+        });
+        let folder = std::path::Path::new("/nowhere");
+        let seconds = 1.0;
+        table.take(&Event::Begun { folder, seconds });
+        let (subject, round, rounds) = ("ours", 6, 10);
+        table.take(&Event::Measuring {
+            subject,
+            round,
+            rounds,
+        });
+        assert_eq!(table.share(), Some(0.625));
+        (table.metric, table.rounds) = (Some(Metric::RequestsPerSecond), 10);
+        let shown = text(&table.lines(Rect::new(0, 0, 80, 30)));
+        assert!(shown.starts_with("connections 64\n"), "{shown}");
+        let page = table.markup().into_string();
+        assert!(page.contains("connections 64"), "{page}");
     }
 
     #[test]

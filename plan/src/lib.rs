@@ -10,12 +10,14 @@
 
 mod bytes;
 mod contact;
+mod digest;
 pub mod expect;
 mod family;
 pub mod hold;
 mod interface;
 mod invalid;
 pub mod method;
+mod part;
 pub mod protocol;
 mod proxy;
 pub mod redaction;
@@ -28,9 +30,11 @@ mod target;
 pub mod workload;
 
 pub use contact::{Contact, metadata_value};
+pub use digest::digest;
 pub use expect::Expect;
 pub use family::Family;
 pub use invalid::Invalid;
+pub use part::{Part, Permits};
 pub use proxy::Proxy;
 pub use redaction::Redaction;
 pub use request::{Request, accept_compressed, authenticate};

@@ -7,7 +7,9 @@
 mod users;
 
 use std::net::IpAddr;
+use std::ops::Range;
 
+use measure::time::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,12 +17,14 @@ use crate::contact::Contact;
 use crate::expect::{self, Expect};
 use crate::family::Family;
 use crate::invalid::{Invalid, positive, spread, within};
+use crate::part::{self, Part};
 use crate::protocol::{Protocol, Tls};
 use crate::proxy::{self, Proxy};
 use crate::redaction::Redaction;
 use crate::request::Request;
 use crate::schedule::Schedule;
 use crate::script::Script;
+use crate::share::share;
 use crate::target::Target;
 use crate::workload::{self, Flow, Workload};
 
@@ -124,6 +128,9 @@ pub struct Plan {
     /// What is hidden when it is written or printed.
     #[serde(skip)]
     pub redaction: Redaction,
+    /// What of it this process carries out; none: all.
+    #[serde(skip)]
+    pub part: Option<Part>,
 }
 
 /// A plan as a record holds it: without its secrets.
@@ -211,6 +218,7 @@ impl Plan {
             engine: "auto".into(),
             seed: 1,
             redaction: Redaction::default(),
+            part: None,
         })
     }
 
@@ -248,6 +256,7 @@ impl Plan {
             engine,
             seed,
             redaction,
+            part: _,
         } = self;
         Recorded(Plan {
             target: target.shown(redaction),
@@ -281,6 +290,7 @@ impl Plan {
             engine: engine.clone(),
             seed: *seed,
             redaction: redaction.clone(),
+            part: None,
         })
     }
 
@@ -309,7 +319,8 @@ impl Plan {
     /// Checks that the parts fit together, and says what to change if they don't.
     pub fn validate(&self) -> Result<(), Invalid> {
         within("-c/--connections", self.connections, CONNECTIONS_MAX)?;
-        within("-t/--threads", self.threads, THREADS_MAX)?;
+        within("-t/--threads", self.workers().len() as u32, THREADS_MAX)?;
+        part::validate(&self.workers(), self.threads)?;
         within("--pipeline", self.pipeline, PIPELINE_MAX)?;
         self.contact().validate()?;
         self.validate_workload()?;
@@ -592,6 +603,24 @@ impl Plan {
         workload.is_some_and(|workload| workload.makes_secrets(&self.redaction))
     }
 
+    /// The numbers of this process's workers among the threads: all of them, unless it has a part.
+    pub fn workers(&self) -> Range<u32> {
+        part::workers(self.part.as_ref(), self.threads)
+    }
+
+    /// The connections of this process to each origin.
+    pub fn own_connections(&self) -> u32 {
+        let all = u64::from(self.connections);
+        let workers = self.workers();
+        let own = workers.map(|worker| share(all, worker, self.threads));
+        own.sum::<u64>() as u32
+    }
+
+    /// When the load begins, if it's ready by then.
+    pub fn begins(&self) -> Time {
+        self.part.as_ref().map_or(Time(0), |part| part.begins)
+    }
+
     /// How many origins its requests go to.
     pub fn origins(&self) -> usize {
         let workload = self.workload.as_ref();
@@ -635,6 +664,11 @@ impl Plan {
             engine: self.engine.clone(),
             seed: self.seed,
             redaction: self.redaction.clone(),
+            permits: self
+                .part
+                .as_ref()
+                .map(|part| part.permits.clone())
+                .unwrap_or_default(),
         }
     }
 

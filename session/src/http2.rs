@@ -481,7 +481,11 @@ impl Answers {
                 answer.outcome(*many)
             }
             Answers::Looks(looks) => {
-                return judged(place, memory.see_end(&mut looks[place as usize].1));
+                let seen = memory.see_end(&mut looks[place as usize].1);
+                return match memory.asks() {
+                    true => Happening::Whole,
+                    false => judged(place, seen),
+                };
             }
             Answers::Visits(visits) => return visits.end(place, memory),
         };

@@ -27,7 +27,7 @@ use supervisor::document;
 use supervisor::document::indented;
 
 pub use pipelines::{junit, measures};
-pub use text::{csv, html, markdown, terminal};
+pub use text::{csv, html, markdown, sentences, terminal};
 pub(crate) use text::{question, said};
 
 /// The version of `trials.json`.

@@ -43,4 +43,5 @@ pub mod watch;
 pub mod ways;
 pub mod workload;
 
+pub use ::workload::hurl::compared::RATED as WITHOUT_RATE;
 pub use mix::Mix;

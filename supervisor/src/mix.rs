@@ -3,17 +3,16 @@
 //! Where the requests of a file of targets go is the row's server, wherever they say that they go.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use load::grpc::{self, Source};
 use load::plan::workload::{Data, Order, Pick};
-use load::plan::{Invalid, Request, Step, Target};
+use load::plan::{Invalid, Request, Step, Target, digest};
 use load::protocol::{Call, Http2, Protocol as Spoken};
 use load::{Answer, Plan, Redaction};
 use sha2::{Digest, Sha256};
 use workload::formats::{self, Defaults, Format};
+use workload::hurl;
 
 use crate::flow;
 use crate::spoken::Protocol;
@@ -46,6 +45,11 @@ pub(crate) struct Wanted<'a> {
     pub proto: Option<PathBuf>,
     /// Messages of a WebSocket are binary.
     pub binary: bool,
+    /// What users of a flow begin with, the most redirects that they follow, and what learns their
+    /// secrets.
+    pub variables: &'a BTreeMap<String, String>,
+    pub follow: u32,
+    pub redaction: &'a Redaction,
 }
 
 /// Requests that differ, and what of them is told.
@@ -73,7 +77,20 @@ impl Mix {
             body: wanted.message.map(|text| text.as_bytes().to_vec()),
             method: wanted.method.map(str::to_owned),
         };
+        let rows = wanted.data.map(|file| Data {
+            file: folder.join(file),
+            order: wanted.data_order.unwrap_or_default(),
+        });
         let (mut made, notes) = match wanted.targets {
+            Some(file) if hurl::is_one(&file.to_string_lossy()) => {
+                let (file, known) = (folder.join(file), wanted.variables);
+                let how = (wanted.follow, wanted.redaction);
+                let read = hurl::compared::of_file(&file, known, rows.clone(), how);
+                let (flow, secrets) = read.map_err(|bad| bad.to_string())?;
+                let learn = |secret: &String| wanted.redaction.learn_secret(secret);
+                secrets.iter().for_each(learn);
+                (flow, Vec::new())
+            }
             Some(file) => of_file(&folder.join(file), &defaults)?,
             None => {
                 let scheme = match wanted.protocol {
@@ -94,10 +111,7 @@ impl Mix {
         };
         let pick = wanted.pick.filter(|_| made.flow.is_none());
         made.pick = pick.unwrap_or(made.pick);
-        made.data = wanted.data.map(|file| Data {
-            file: folder.join(file),
-            order: wanted.data_order.unwrap_or_default(),
-        });
+        made.data = rows;
         alike(&made, wanted)?;
         sendable(&mut made, wanted)?;
         let contents = contents(&made)?;
@@ -119,6 +133,7 @@ impl Mix {
                 ..target.clone()
             };
         }
+        workload.users = workload.users.map(|users| users.sent_to(&target.origin()));
         workload
     }
 
@@ -129,7 +144,14 @@ impl Mix {
         let workload = self.sent_to(&plan.target);
         // Each connection of a WebSocket is upgraded with the fields of the file's request.
         let first = workload.steps.first().filter(|_| workload.flow.is_some());
-        let headers = first.map(|first| first.request.headers.clone());
+        let headers = match workload.users {
+            Some(_) => Some(std::mem::take(&mut plan.request.headers)),
+            None => first.map(|first| first.request.headers.clone()),
+        };
+        if workload.users.is_some() {
+            // What it follows is in the flow.
+            plan.follow = 0;
+        }
         plan.request = Request {
             method: "GET".to_owned(),
             headers: headers.unwrap_or_default(),
@@ -144,6 +166,7 @@ impl Mix {
         let which = match &self.targets {
             Some(file) => {
                 let pick = match self.workload.pick {
+                    _ if self.workload.users.is_some() => ", by each user",
                     _ if self.workload.steps.len() == 1 => "",
                     Pick::InTurn => " in turn",
                     Pick::Weighted => " by weight",
@@ -211,6 +234,9 @@ impl Mix {
         ask: impl Fn(&Plan) -> Result<Answer, String>,
         lasting: impl Fn(&str, &[u8]) -> Vec<u8>,
     ) -> Result<Answer, String> {
+        if self.workload.users.is_some() {
+            return load::try_flow(plan).map(|()| Answer::default());
+        }
         if self.workload.flow.is_some() {
             return flow::answer(plan, &self.workload, ask);
         }
@@ -382,7 +408,7 @@ fn messages(plan: &mut Plan, is_binary: bool) {
 /// A hash of the steps, with what is in the files that they name, and of the rows.
 fn contents(made: &load::plan::Workload) -> Result<Vec<u8>, String> {
     let load::plan::Workload {
-        file: _,
+        file,
         steps,
         left_out: _,
         pick,
@@ -390,8 +416,7 @@ fn contents(made: &load::plan::Workload) -> Result<Vec<u8>, String> {
         // A hash of what describes them is among those of the files that are named.
         methods: _,
         flow,
-        // Comparisons have none.
-        users: _,
+        users,
     } = made;
     let mut hash = Sha256::new();
     for step in steps {
@@ -420,24 +445,12 @@ fn contents(made: &load::plan::Workload) -> Result<Vec<u8>, String> {
     }
     if let Some(data) = data {
         hash.update(format!("{:?}", data.order));
-        hash.update(of_contents(&data.file)?);
+        hash.update(digest(&data.file)?);
+    }
+    if let (Some(users), Some(file)) = (users, file) {
+        hash.update(users.contents(file)?);
     }
     Ok(hash.finalize().to_vec())
-}
-
-/// The hash of what is in a file.
-pub(crate) fn of_contents(file: &Path) -> Result<Vec<u8>, String> {
-    let read = || -> io::Result<Vec<u8>> {
-        let (mut file, mut hash) = (File::open(file)?, Sha256::new());
-        let mut block = vec![0; 1 << 16];
-        loop {
-            match file.read(&mut block)? {
-                0 => return Ok(hash.finalize().to_vec()),
-                count => hash.update(&block[..count]),
-            }
-        }
-    };
-    read().map_err(|error| format!("{}: {error}", file.display()))
 }
 
 #[cfg(test)]
@@ -463,6 +476,56 @@ mod tests {
                        ### item\nGET https://elsewhere:9/items/{{id}}\nX-A: own\n";
     const ROWS: &str = "id\n7\n";
     const BOTH: &str = "targets = 'mix.http'\ndata = 'ids.csv'\n";
+
+    #[test]
+    fn a_flow_of_users_goes_to_the_rows_server_and_says_all_that_is_sent() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "GET {{base}}/a\nX: {{x}}\nHTTP 200\n\nGET {{base}}/b\n";
+        fs::write(folder.path().join("shop.hurl"), text).unwrap();
+        let asked = |more: &str| {
+            let words = format!("targets = 'shop.hurl'\nvariables = {{ x = '1' }}\n{more}");
+            let workload: crate::workload::Workload = toml::from_str(&words).unwrap();
+            let asked = workload.question(folder.path());
+            asked.map_err(|what| what.replace(&folder.path().display().to_string(), "DIR"))
+        };
+        let question = asked("headers = { A = 'b' }\nfollow = 3\n").unwrap();
+        let words = question.words();
+        assert!(
+            words.starts_with("2 requests of shop.hurl, by each user over http1"),
+            "{words}"
+        );
+        let at = crate::workload::At {
+            port: 8081,
+            ..crate::workload::At::default()
+        };
+        let plan = question.plan(at).unwrap();
+        plan.validate().unwrap();
+        let users = plan
+            .workload
+            .as_ref()
+            .and_then(|workload| workload.users.as_ref());
+        let flow = users.unwrap().journey.0.clone().unwrap();
+        assert_eq!(flow.origins()[0].port(), 8081);
+        let own = plan.request.headers.iter();
+        assert!(own.clone().any(|(name, value)| name == "A" && value == "b"));
+        for (more, part) in [
+            ("rate = '10/s'", "drop `rate`"),
+            ("expect = ['status=200']", "write [Asserts]"),
+            ("pipeline = 2", "add `connections`"),
+            ("protocol = 'websocket'", "over HTTP/1.1 or HTTP/2"),
+            ("method = 'PUT'", "a flow says what is sent"),
+            ("data_order = 'once'", "`data_order` is about `data`"),
+        ] {
+            let what = asked(more).unwrap_err();
+            assert!(what.contains(part), "{more}: {what}");
+        }
+        fs::write(folder.path().join("shop.hurl"), "GET {{base}}/{{y}}\n").unwrap();
+        let what = asked("").unwrap_err();
+        assert!(
+            what.contains("shop.hurl:1:14: the variable y isn't"),
+            "{what}"
+        );
+    }
 
     #[test]
     fn the_requests_go_to_the_rows_server_wherever_they_say() {

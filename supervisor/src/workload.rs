@@ -9,18 +9,19 @@ use std::time::Duration;
 
 use load::grpc::{Method, Source};
 use load::plan::workload::{Order, Pick};
-use load::plan::{Expect, Invalid, Proxy, Script, authenticate};
+use load::plan::{Expect, Invalid, Proxy, Script, authenticate, digest};
 use load::protocol::{Http2, Protocol as Spoken};
 use load::{Plan, Redaction};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use sha2::{Digest as _, Sha256};
 use toml::Spanned;
+use workload::hurl;
 
 pub use crate::at::At;
 use crate::document;
 use crate::flow;
-use crate::mix::{Mix, Wanted, of_contents};
+use crate::mix::{Mix, Wanted};
 pub use crate::spoken::Protocol;
 pub(crate) use crate::url_path::PAYLOAD;
 pub use crate::url_path::UrlPath;
@@ -112,6 +113,12 @@ impl Question {
     pub fn has_flow(&self) -> bool {
         let mix = self.mix.as_ref();
         mix.is_some_and(|mix| mix.workload.flow.is_some())
+    }
+
+    /// Whether each connection is a user, who goes through a flow.
+    pub fn has_users(&self) -> bool {
+        let mix = self.mix.as_ref();
+        mix.is_some_and(|mix| mix.workload.users.is_some())
     }
 
     /// Whether its requests may differ.
@@ -283,6 +290,9 @@ pub struct Workload {
     /// A file of requests that differ, beside the comparison.
     #[serde(default)]
     pub targets: Option<PathBuf>,
+    /// What users of a flow (`targets = "FILE.hurl"`) begin with.
+    #[serde(default)]
+    pub variables: BTreeMap<String, String>,
     /// Which of them is next; without it by weight where there are weights, else in turn.
     #[serde(default)]
     pub pick: Option<Pick>,
@@ -382,6 +392,7 @@ pub struct Difference {
     repeat: Option<NonZeroU32>,
     proto: Option<PathBuf>,
     targets: Option<PathBuf>,
+    variables: Option<BTreeMap<String, String>>,
     pick: Option<Pick>,
     template: Option<bool>,
     data: Option<PathBuf>,
@@ -434,6 +445,7 @@ impl Workload {
             repeat: one(),
             proto: None,
             targets: None,
+            variables: BTreeMap::new(),
             pick: None,
             template: false,
             data: None,
@@ -475,6 +487,7 @@ impl Workload {
             repeat: difference.repeat.unwrap_or(base.repeat),
             proto: difference.proto.or(base.proto),
             targets: difference.targets.or(base.targets),
+            variables: difference.variables.unwrap_or(base.variables),
             pick: difference.pick.or(base.pick),
             template: difference.template.unwrap_or(base.template),
             data: difference.data.or(base.data),
@@ -530,6 +543,9 @@ impl Workload {
             protocol: self.protocol,
             proto: self.proto.as_ref().map(|file| folder.join(file)),
             binary: self.binary,
+            variables: &self.variables,
+            follow: self.follow,
+            redaction: &redaction,
         };
         let mix = self.is_mixed().then(|| Mix::read(&wanted, folder));
         let mix = mix.transpose()?;
@@ -553,6 +569,9 @@ impl Workload {
         };
         if question.has_flow() {
             self.check_flow(&question)?;
+        }
+        if question.has_users() {
+            question.plan(At::default())?.validate().map_err(as_key)?;
         }
         Ok(question)
     }
@@ -605,7 +624,14 @@ impl Workload {
 
     /// Whether what is said of requests that differ goes together.
     fn check_mix(&self) -> Result<(), String> {
-        let what = if self.targets.is_none() && self.pick.is_some() {
+        let is_of_users = self.targets.as_ref();
+        let is_of_users = is_of_users.is_some_and(|file| hurl::is_one(&file.to_string_lossy()));
+        if is_of_users {
+            self.beside_flow().check()?;
+        }
+        let what = if !is_of_users && !self.variables.is_empty() {
+            "`variables` are those of a flow: add `targets = \"FILE.hurl\"`, or drop them"
+        } else if self.targets.is_none() && self.pick.is_some() {
             "`pick` is about `targets`: add them, or drop it"
         } else if self.data.is_none() && self.data_order.is_some() {
             "`data_order` is about `data`: add it, or drop it"
@@ -641,6 +667,21 @@ impl Workload {
         Err(what.to_owned())
     }
 
+    /// What has no meaning beside a flow of users.
+    fn beside_flow(&self) -> hurl::compared::Beside {
+        hurl::compared::Beside {
+            says_what_is_sent: self.method.is_some() || self.message.is_some() || self.template,
+            pick: self.pick.is_some(),
+            protocol: !matches!(self.protocol, Protocol::Http1 | Protocol::Http2),
+            expect: !self.expect.is_empty(),
+            cookies: self.cookies,
+            compressed: self.compressed,
+            pipeline: self.pipeline.max(self.streams) > NonZeroU32::MIN,
+            closes: !self.keep_alive,
+            rate: self.rate.is_some(),
+        }
+    }
+
     /// Whether requests may differ.
     fn is_mixed(&self) -> bool {
         self.targets.is_some() || self.template || self.data.is_some()
@@ -660,11 +701,11 @@ impl Workload {
             named.extend(Sha256::digest(message));
         }
         if let Some(file) = &self.script {
-            named.extend(of_contents(&folder.join(file))?);
+            named.extend(digest(&folder.join(file))?);
         }
         if let Some(file) = &self.proto {
             // One that can't be read is told of where it is needed.
-            named.extend(of_contents(&folder.join(file)).unwrap_or_default());
+            named.extend(digest(&folder.join(file)).unwrap_or_default());
         }
         Ok(named)
     }

@@ -1,15 +1,17 @@
 //! Flows of users, written as Hurl files: from a file to a workload whose connections are users.
 //!
 //! What is read here is what can be known before a load: the requests as steps, and the one server
-//! that they go to. [`pairs`] has what users are given.
+//! that they go to. [`pairs`] has what users are given, and [`compared`] flows in a comparison.
 
+pub mod compared;
 pub mod pairs;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use flow::{Flow, Url};
 use plan::workload::{Data as Rows, Journey};
-use plan::{Invalid, Request, Step, Target, Users, Workload};
+use plan::{Invalid, Redaction, Request, Step, Target, Users, Workload};
 
 use crate::data::Data;
 
@@ -26,6 +28,8 @@ pub struct Given {
     pub file_root: Option<PathBuf>,
     /// The most redirects that are followed where a request doesn't say; 0: none.
     pub follow: u32,
+    /// What knows by their names which variables hold secrets.
+    pub redaction: Redaction,
 }
 
 impl std::fmt::Debug for Given {
@@ -51,10 +55,12 @@ pub fn is_one(name: &str) -> bool {
 pub fn read(file: &Path, given: Given) -> Result<Workload, Invalid> {
     let columns = given.rows.as_ref().map(columns).transpose()?;
     let follows = given.follow > 0;
+    let redaction = given.redaction.clone();
     let mut with = flow::Given {
         variables: given.variables.clone(),
         secrets: given.secrets.clone(),
         columns: columns.unwrap_or_default(),
+        hides: Some(Arc::new(move |name| redaction.is_secret(name))),
         follow: follows,
         file_root: given.file_root.clone(),
         ..flow::Given::default()

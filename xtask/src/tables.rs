@@ -382,6 +382,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &["gateway"],
     },
     Crate {
+        name: "agents",
+        holds: "agents and coordinators of a fleet, over NATS: the program `ringside-fleet`",
+        imports: &["cli", "engine", "fleet", "load", "measure", "output"],
+        test_imports: &["testserver"],
+    },
+    Crate {
         name: "xtask",
         holds: "what CI checks: imports, sizes, generated documents; packages",
         imports: &["cli", "engine", "measure"],
@@ -390,7 +396,8 @@ pub(crate) const CRATES: &[Crate] = &[
 ];
 
 /// Packages of others that only one crate may name, and packages that none may.
-pub(crate) const CONFINED: [(&str, &[&str]); 11] = [
+pub(crate) const CONFINED: [(&str, &[&str]); 12] = [
+    ("async-nats", &["agents"]),
     ("clap", &["cli"]),
     ("io-uring", &["engine"]),
     ("libc", &["engine"]),
@@ -400,7 +407,7 @@ pub(crate) const CONFINED: [(&str, &[&str]); 11] = [
     ("rustls", &["tls"]),
     ("rustls-native-certs", &["tls"]),
     ("syn", &["xtask"]),
-    ("tokio", &["server", "users"]),
+    ("tokio", &["agents", "server", "users"]),
     ("async-std", &[]),
 ];
 

@@ -1,14 +1,16 @@
 //! The requests of a comparison without a file, looked through before anything is started or asked.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use load::Plan;
 use load::plan::workload::{Data, Order};
 use load::plan::{Invalid, Target, Workload};
+use load::{Plan, Redaction};
 use workload::Source;
 use workload::data::Kind;
 use workload::formats::{self, Defaults, Format};
+use workload::hurl;
 
 use crate::args::wrong::needs_file;
 use crate::exit::Failure;
@@ -29,6 +31,9 @@ pub(super) struct Requests {
 /// What can't be sent, in the words of these flags, and what only a file can say.
 pub(super) fn read(targets: &Path, data: Option<&Path>, by_url: bool) -> Result<Requests, Failure> {
     let shown = targets.display();
+    if hurl::is_one(&shown.to_string()) {
+        return of_users(targets, data);
+    }
     let format = Format::of_file(targets).ok_or_else(|| {
         Failure::usage(format!(
             "--targets {shown}: its name doesn't say which format it has; call it .http, .txt for \
@@ -58,6 +63,20 @@ pub(super) fn read(targets: &Path, data: Option<&Path>, by_url: bool) -> Result<
     sendable(read.steps, data.clone()).map_err(Failure::usage)?;
     Ok(Requests {
         targets: whole_targets,
+        data: data.map(|file| whole("--data", &file)).transpose()?,
+    })
+}
+
+/// The same of a flow of users.
+fn of_users(flow: &Path, data: Option<&Path>) -> Result<Requests, Failure> {
+    let whole_flow = whole("--targets", flow)?;
+    let data = data.map(known).transpose()?;
+    let order = Order::default();
+    let rows = data.clone().map(|file| Data { file, order });
+    let how = (0, &Redaction::of_user());
+    hurl::compared::of_file(flow, &BTreeMap::new(), rows, how).map_err(Failure::usage)?;
+    Ok(Requests {
+        targets: whole_flow,
         data: data.map(|file| whole("--data", &file)).transpose()?,
     })
 }

@@ -6,11 +6,12 @@ use load::protocol::{Http2, Protocol};
 
 use crate::args::hold::Hold;
 use crate::args::values;
-use crate::run::{addresses, route};
+use crate::run::{addresses, flows, route};
 use output::terminal;
 
 /// The plan that the arguments ask for.
 pub(super) fn plan(arguments: &Hold) -> Result<Plan, String> {
+    flows::is_url(&arguments.url)?;
     let mut plan = Plan::new(&arguments.url).map_err(|invalid| invalid.to_string())?;
     plan.redaction = arguments.secrets.hide(Redaction::of_user());
     if arguments.http2 {

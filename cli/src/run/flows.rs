@@ -27,6 +27,17 @@ pub(super) fn file(arguments: &Run) -> Result<Option<&Path>, String> {
     }
 }
 
+/// Refuses a file of users in the place of a URL.
+pub(crate) fn is_url(url: &str) -> Result<(), String> {
+    match hurl::is_one(url) {
+        false => Ok(()),
+        true => Err(format!(
+            "{url}: a flow of users is loaded by `ringside run`, and by `ringside compare` with \
+             --targets; give a URL here"
+        )),
+    }
+}
+
 /// The plan of a load by users. `base` makes one of a URL, and of the flags that say how it is
 /// loaded.
 pub(super) fn plan(
@@ -69,6 +80,7 @@ pub(super) fn plan(
             rows: targets.data.clone().map(|file| Data { file, order }),
             file_root: arguments.flows.file_root.clone(),
             follow: load.follow.unwrap_or(0),
+            redaction: redaction.clone(),
         },
     );
     let workload = read.map_err(|invalid| invalid.to_string())?;
@@ -84,10 +96,10 @@ pub(super) fn plan(
 fn begun_with(given: &Flows) -> Result<(Pairs, Pairs), Invalid> {
     let files = ("--variables-file", &given.variables_files[..]);
     let flags = ("--variable", &given.variables[..]);
-    let variables = gathered("HURL_VARIABLE_", files, flags)?;
+    let variables = gathered(pairs::VARIABLES, files, flags)?;
     let files = ("--secrets-file", &given.secrets_files[..]);
     let flags = ("--secret", &given.secrets[..]);
-    Ok((variables, gathered("HURL_SECRET_", files, flags)?))
+    Ok((variables, gathered(pairs::SECRETS, files, flags)?))
 }
 
 /// As Hurl has it, the environment has the first word, and flags have the last.

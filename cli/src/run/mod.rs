@@ -2,7 +2,8 @@
 
 pub(crate) mod addresses;
 mod control;
-mod flows;
+pub(crate) mod fleet;
+pub(crate) mod flows;
 mod given;
 mod http2;
 mod message;

@@ -18,7 +18,6 @@ use crate::args::run::{Arrivals, Run};
 use crate::args::values;
 use crate::exit::Failure;
 use output::terminal;
-use workload::hurl;
 
 /// The plan that the arguments ask for.
 pub(crate) fn plan(arguments: &Run) -> Result<Plan, String> {
@@ -72,11 +71,6 @@ fn expectations(rules: &[String]) -> Result<Vec<Expect>, String> {
 
 /// The plan but for when and for how long: that of [`Plan::new`], and not checked as a whole.
 pub(crate) fn base(url: &str, arguments: &Load, redaction: Redaction) -> Result<Plan, String> {
-    if hurl::is_one(url) {
-        return Err(format!(
-            "{url}: only `ringside run` loads flows of users so far; give a URL"
-        ));
-    }
     let mut plan = without_request(url, arguments, redaction)?;
     request(arguments, &mut plan)?;
     Ok(plan)
@@ -88,6 +82,7 @@ pub(crate) fn without_request(
     arguments: &Load,
     redaction: Redaction,
 ) -> Result<Plan, String> {
+    flows::is_url(url)?;
     let mut plan = Plan::new(url).map_err(|invalid| invalid.to_string())?;
     plan.redaction = arguments.secrets.hide(redaction);
     plan.timeout_s = arguments.timeout.as_secs_f64();

@@ -190,12 +190,12 @@ fn a_report_names_the_line_that_was_not_met_and_no_secret() {
 }
 
 #[test]
-fn our_own_server_answers_flows_over_tls_and_on_either_engine() {
+fn our_own_server_answers_flows_over_tls_on_either_engine_and_over_http2() {
     let folder = Folder::new();
     let text = r#"
 POST {{base}}/echo
 {"id": "{{newUuid}}"}
-HTTP 200
+HTTP/VERSION 200
 [Captures]
 id: jsonpath "$.id"
 
@@ -205,23 +205,17 @@ HTTP 200
 [Asserts]
 body == {{id}}
 "#;
-    let file = folder.write("echo.hurl", text);
     let server = Server::start(&["--tls"]);
     let base = format!("base={}", server.url);
-    for engine in ["uring", "epoll"] {
-        let ended = ringside(&[
-            "run",
-            &file,
-            "--insecure",
-            "--engine",
-            engine,
-            "-c3",
-            "-n30",
-            "--variable",
-            &base,
-            "--format",
-            "json",
-        ]);
+    let words = ["--insecure", "-c3", "-n30", "--format", "json"];
+    for (more, version) in [
+        (&["--engine", "uring"][..], "1.1"),
+        (&["--engine", "epoll"], "1.1"),
+        (&["--http2"], "2"),
+    ] {
+        let file = folder.write("echo.hurl", &text.replace("VERSION", version));
+        let file = ["run", &file, "--variable", &base];
+        let ended = ringside(&[&file[..], &words, more].concat());
         assert_eq!(ended.code, Some(0), "{ended:?}");
         let record: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
         assert_eq!(step(&record, "(flow)")["completed"], 30);
@@ -231,6 +225,24 @@ body == {{id}}
             record["plan"]["workload"]["users"]["variables"]["base"],
             server.url
         );
+    }
+}
+
+#[test]
+fn what_rows_hold_under_the_name_of_a_secret_is_in_no_output() {
+    let folder = Folder::new();
+    let rows = folder.write("users.csv", "user,password\nbob,canary-1\nann,canary-2\n");
+    let text = "POST {{base}}/echo\n{\"user\": \"{{user}}\", \"was\": \"{{password}}\"}\n\
+                HTTP 200\n[Asserts]\njsonpath \"$.was\" == \"x\"\n";
+    let file = folder.write("echo.hurl", text);
+    let server = Server::start(&[]);
+    let base = format!("base={}", server.url);
+    let words = ["run", &file, "-n6", "-c2", "--variable", &base, "--data"];
+    for format in ["text", "json"] {
+        let ended = ringside(&[&words[..], &[&rows, "--format", format]].concat());
+        let said = format!("{}{}", ended.stdout, ended.stderr);
+        assert_says(&said, "***");
+        assert!(!said.contains("canary"), "{said}");
     }
 }
 
@@ -275,7 +287,10 @@ fn flags_that_a_flow_has_no_use_for_are_refused_with_a_way_out() {
     let good = folder.write("good.hurl", "GET http://127.0.0.1:1/\n");
     let with = |flag: &str| vec![good.clone(), flag.to_owned()];
     refused(vec![
-        (with("--http2"), "over HTTP/1.1"),
+        (
+            vec![good.clone(), "--http2".to_owned(), "-S2".to_owned()],
+            "-S must be 1",
+        ),
         (with("--no-keepalive"), "drop --no-keepalive"),
         (with("--cookies"), "drop --cookies"),
         (with("--expect=status=200"), "drop --expect"),
@@ -302,6 +317,15 @@ fn flags_that_a_flow_has_no_use_for_are_refused_with_a_way_out() {
             "--variable is for a flow of users",
         ),
     ]);
+}
+
+#[test]
+fn verbs_that_take_no_flow_say_which_do() {
+    let folder = Folder::new();
+    let file = folder.write("good.hurl", "GET http://127.0.0.1:1/\n");
+    let ended = ringside(&["hold", &file]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert_says(&ended.stderr, "a flow of users is loaded by `ringside run`");
 }
 
 #[test]

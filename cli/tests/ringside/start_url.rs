@@ -143,6 +143,43 @@ fn servers_without_a_file_are_sent_the_requests_of_one() {
 }
 
 #[test]
+fn servers_without_a_file_are_compared_by_a_flow_of_users() {
+    let folder = Folder::new();
+    let (one, two) = (serve(), serve());
+    let flow = "POST {{base}}/echo\n{\"id\": \"{{newUuid}}\"}\nHTTP 200\n[Captures]\n\
+                id: jsonpath \"$.id\"\n\nPOST {{base}}/echo\n`{{id}}`\nHTTP 200\n[Asserts]\n\
+                body == {{id}}\n";
+    folder.write("echo.hurl", flow);
+    let urls = ["--url", &one.url, "--url", &two.url];
+    let words = [&urls[..], &["--targets", "echo.hurl"], &SHORT].concat();
+    let ended = compare(&folder, &words);
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    assert_says(&ended.stdout, "(flow)");
+    for url in [&one.url, &two.url] {
+        let round = read(&folder, &format!("out/rounds/{}/002.json", row(url)));
+        let steps = round["record"]["steps"].as_array().expect("steps").iter();
+        let names: Vec<&Value> = steps.clone().map(|step| &step["name"]).collect();
+        assert_eq!(names, ["POST /echo", "POST /echo (line 7)", "(flow)"]);
+        for step in steps {
+            assert!(step["completed"].as_u64() > Some(0), "{step}");
+            assert_eq!(step["failed"], 0, "{step}");
+        }
+        let port = url.rsplit(':').next();
+        let target = &round["record"]["plan"]["workload"]["steps"][0]["target"];
+        assert_eq!(target["port"].to_string().as_str(), port.unwrap());
+    }
+    // What a user can't get through isn't measured.
+    folder.write("wrong.hurl", "GET {{base}}/json\nHTTP 201\n");
+    let words = [&urls[..], &["--targets", "wrong.hurl"], &SHORT[..6]].concat();
+    let ended = compare(&folder, &words);
+    assert_ne!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    assert_says(
+        &ended.stderr,
+        "wrong.hurl:2: expected the status 201, and got 200",
+    );
+}
+
+#[test]
 fn requests_of_servers_without_a_file_have_rows_and_expectations() {
     let folder = Folder::new();
     let (one, two) = (serve(), serve());

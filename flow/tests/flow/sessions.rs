@@ -569,3 +569,49 @@ fn nothing_looks_into_a_body_that_was_cut() {
         }
     }
 }
+
+#[test]
+fn a_flow_that_is_sent_to_another_server_stays_there() {
+    let text = "
+GET {{base}}/a?b
+[Options]
+location: true
+HTTP 200
+
+GET http://h:81/c
+";
+    let given = given(&[("base", "http://h:81")], &[]);
+    let moved = flow(text, &given)
+        .sent_to("https://127.0.0.1:8443")
+        .unwrap();
+    let origins: Vec<String> = moved
+        .origins()
+        .iter()
+        .map(|url| url.as_str().to_owned())
+        .collect();
+    assert_eq!(origins, ["https://127.0.0.1:8443/"]);
+    // Whether a redirect names the one or the other.
+    let mut answers = vec![
+        status(302)
+            .with("location", "http://H:81/d")
+            .with("set-cookie", "a=b"),
+        status(302).with("location", "https://127.0.0.1:8443/e"),
+        status(200),
+        status(200),
+    ]
+    .into_iter();
+    let mut session = Session::new(&moved, &[], 7);
+    let gone = through(&mut session, &mut |_| answers.next());
+    assert_eq!(
+        gone.well(),
+        [
+            "GET https://127.0.0.1:8443/a?b",
+            "GET https://127.0.0.1:8443/d | Cookie: a=b",
+            "GET https://127.0.0.1:8443/e | Cookie: a=b",
+            "GET https://127.0.0.1:8443/c | Cookie: a=b",
+        ]
+    );
+    let again = moved.sent_to("http://i").unwrap();
+    assert_eq!(again.origins()[0].as_str(), "http://i/");
+    assert!(moved.sent_to("nonsense").is_err());
+}

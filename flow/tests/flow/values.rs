@@ -1,6 +1,8 @@
 //! Queries, filters and predicates against one answer.
 
-use crate::support::{Said, given, go, json, status};
+use flow::{Given, Session};
+
+use crate::support::{Said, flow, given, go, json, status, through};
 
 const BODY: &str = r#"{"n":12,"f":1.5,"s":"a,b","t":true,"z":null,"l":[1,2,3],"o":{"k":"v"},
 "e":[],"es":"","big":18446744073709551615,"d":"2026-11-21T20:12:54Z","ip":"::1","u":"x y",
@@ -306,5 +308,34 @@ variable "l" nth -1 == 3
         did[1],
         "POST http://h/12 | Content-Type: application/json | {\"n\": 12, \"l\": [1,2,3], \
          \"big\": 18446744073709551615, \"t\": \"[1,2,3]\", \"first\": \"a\"}"
+    );
+}
+
+#[test]
+fn what_has_the_name_of_a_secret_is_in_no_message_wherever_it_comes_from() {
+    let text = "
+POST http://h/
+[Form]
+password: {{password}}
+HTTP 200
+[Captures]
+pin: jsonpath \"$.pin\"
+[Asserts]
+jsonpath \"$.said\" == \"nothing\"
+";
+    let hides = |name: &str| matches!(name, "password" | "pin");
+    let given = Given {
+        columns: vec!["password".to_owned()],
+        hides: Some(std::sync::Arc::new(hides)),
+        ..Given::default()
+    };
+    let flow = flow(text, &given);
+    let mut session = Session::new(&flow, &["canary"], 7);
+    let said = r#"{"pin": "1234", "said": "canary has 1234"}"#;
+    let gone = through(&mut session, &mut |_| Some(json(said)));
+    let why = gone.wrong();
+    assert!(
+        why.ends_with("expected nothing, and got *** has ***"),
+        "{why}"
     );
 }

@@ -16,6 +16,7 @@ use super::{MS, Server, plan, recorded, run};
 use crate::Record;
 use measure::random::Random;
 use plan::Plan;
+use plan::protocol::{Http2, Protocol};
 use plan::schedule::Schedule;
 use plan::workload::Data;
 
@@ -115,12 +116,24 @@ impl Sessions {
     }
 }
 
+/// The same over HTTP/2.
+fn over_http2(mut plan: Plan) -> Plan {
+    let http2 = Http2::default();
+    plan.protocol = Protocol::Http2 { http2 };
+    plan
+}
+
 #[test]
 fn each_user_has_its_own_token_and_cookies_and_all_figures_add_up() {
+    let plan = counted(LOGIN, 7, 50);
+    add_up(&plan);
+    add_up(&over_http2(plan));
+}
+
+fn add_up(plan: &Plan) {
     let sessions = Rc::new(RefCell::new(Sessions::default()));
     let asked = Rc::clone(&sessions);
-    let plan = counted(LOGIN, 7, 50);
-    let (record, _) = visited(&plan, move |one| asked.borrow_mut().answer(one));
+    let (record, _) = visited(plan, move |one| asked.borrow_mut().answer(one));
     let sessions = sessions.borrow();
     assert_eq!((sessions.begun, sessions.wrong), (50, 0));
     assert!(sessions.open.is_empty(), "each has logged out");
@@ -514,13 +527,17 @@ repeat: 2
             Schedule::Poisson { rate: 200.0 },
         ]);
         let mut plan = users(text, schedule, 1 + draw.below(5) as u32, 0.3);
+        let spoken = draw.one_of(&[Spoken::Http1, Spoken::Http2]);
+        if spoken == Spoken::Http2 {
+            plan = over_http2(plan);
+        }
         if draw.coin() {
             (plan.duration_s, plan.count) = (None, Some(1 + draw.below(20)));
         }
         plan.warm_up_s = draw.one_of(&[0.0, 0.1]);
         plan.timeout_s = draw.one_of(&[0.03, 0.1, 0.3]);
         let (troubles, faults) = (draw.troubles(), draw.faults());
-        let rogue = Rogue::new(Spoken::Http1, false, troubles, seed);
+        let rogue = Rogue::new(spoken, false, troubles, seed);
         let count = plan.count;
         let outcome = run(&plan, seed, faults, rogue);
         let flows = outcome.recorder.tally.steps.last().unwrap();

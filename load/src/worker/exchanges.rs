@@ -37,6 +37,8 @@ struct Took {
     ready: bool,
     /// A user has its answer, which is yet to be judged, and isn't among the answered.
     whole: bool,
+    /// Why the last of those that ended otherwise did.
+    failed: Option<ErrorKind>,
     upgrade_refused: Option<u16>,
 }
 
@@ -125,6 +127,7 @@ impl Taking<'_> {
             self.recorder.cut_one((self.index, place), kind, self.now);
             self.recorder.failed(&exchange, kind, self.now);
             self.took.ended += 1;
+            self.took.failed = Some(kind);
         }
     }
 }
@@ -239,6 +242,8 @@ impl<D: Driver> Worker<'_, D> {
             session.own.has_served = true;
             took.answered = 1;
             self.user_answered(index, now);
+        } else if took.ended > 0 && self.has_users() {
+            self.user_refused(index, took.failed, now);
         }
         (read, took)
     }
@@ -742,6 +747,9 @@ impl<D: Driver> Worker<'_, D> {
             self.core.set_timer(index, oldest.plus(timeout_ns));
         } else if session.is_sending() && self.expire_send(index, now) {
             return;
+        }
+        if expired && self.has_users() {
+            self.user_lost(index, ErrorKind::Timeout, now);
         }
         let session = &self.core.sessions[index];
         if expired && session.wire.is_over(session.own.ring.unanswered()) {

@@ -171,6 +171,21 @@ impl<D: Driver> Worker<'_, D> {
         }
     }
 
+    /// The exchange of a connection's user ended without an answer, and the connection stands. One
+    /// that the peer refused isn't sent again: a user has one request, and goes on from there.
+    pub(super) fn user_refused(&mut self, index: usize, failed: Option<ErrorKind>, now: Time) {
+        let kind = match (failed, self.again.pop_back()) {
+            (_, Some(refused)) => {
+                self.recorder.taken_again(&refused, now);
+                self.recorder
+                    .failed(&refused, ErrorKind::StreamGivenUp, now);
+                ErrorKind::StreamGivenUp
+            }
+            (failed, None) => failed.unwrap_or(ErrorKind::StreamReset),
+        };
+        self.user_lost(index, kind, now);
+    }
+
     /// Counts the flow of a connection, if that is over: its next user may come much later.
     fn settle(&mut self, index: usize, now: Time) {
         if let Some(users) = self.users()

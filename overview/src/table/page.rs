@@ -27,6 +27,7 @@ impl Table {
         let rows: Vec<Vec<Cell>> = rows.map(|(at, row)| self.cells(at, row, metric)).collect();
         let trouble: Vec<String> = self.rows.iter().filter_map(Row::trouble).collect();
         html! {
+            @if !self.point.is_empty() { p.lead { "At " (self.point) "." } }
             (table("", &headings, &rows))
             (self.says())
             @if !trouble.is_empty() {

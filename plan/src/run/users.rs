@@ -11,8 +11,12 @@ impl Plan {
         let is_forwarded = self.proxy.is_some() && !self.target.is_secure();
         let table = [
             (
-                self.protocol != Protocol::Http1,
-                "flows are sent over HTTP/1.1 so far: drop --http2",
+                !matches!(self.protocol, Protocol::Http1 | Protocol::Http2 { .. }),
+                "a flow is sent over HTTP/1.1 or HTTP/2",
+            ),
+            (
+                self.protocol.http2().is_some() && self.depth() > 1,
+                "a user waits for each answer, so -S must be 1: add users (-c)",
             ),
             (
                 self.pipeline > 1,

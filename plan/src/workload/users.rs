@@ -1,12 +1,14 @@
 //! Users who go through the steps of a workload, each by itself, as a Hurl file says.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
+use crate::digest::digest;
 use crate::redaction::Redaction;
 
 /// What the figures of whole flows are listed under: no name of a request looks so.
@@ -51,6 +53,41 @@ impl Users {
         for (_, value) in secrets.filter(|(name, _)| redaction.is_secret(name)) {
             redaction.learn_secret(value);
         }
+    }
+
+    /// The same, with what goes to the server of their flow going to `origin` instead.
+    #[must_use]
+    pub fn sent_to(&self, origin: &str) -> Users {
+        let moved = self.journey.0.as_ref().map(|flow| flow.sent_to(origin));
+        let moved = moved.and_then(Result::ok);
+        Users {
+            // Every flow that was read names a server.
+            journey: Journey(moved.or_else(|| self.journey.0.clone())),
+            ..self.clone()
+        }
+    }
+
+    /// A hash of what they go through, which stands in `file`, and of what they begin with, but for
+    /// secrets.
+    ///
+    /// # Errors
+    /// A file that can't be read.
+    pub fn contents(&self, file: &Path) -> Result<Vec<u8>, String> {
+        let Users {
+            variables,
+            secrets,
+            file_root: _,
+            follow,
+            journey,
+        } = self;
+        let mut hash = Sha256::new();
+        hash.update(format!("{variables:?} {secrets:?} {follow}"));
+        hash.update(digest(file)?);
+        let flow = journey.0.as_ref();
+        for named in flow.map_or(&[][..], |flow| flow.files()) {
+            hash.update(digest(named)?);
+        }
+        Ok(hash.finalize().to_vec())
     }
 
     /// Them without secrets, and without what they do.

@@ -15,7 +15,7 @@ pub(crate) use page::said;
 pub use pipelines::{junit, measures};
 pub use record::{Law, PointFound, RowFound, StepFound, Sweep};
 pub use run::{Swept, sweep};
-pub use text::{csv, markdown, terminal};
+pub use text::{concluded, csv, markdown, terminal};
 
 pub use lab::points::{Key, Point};
 

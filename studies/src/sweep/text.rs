@@ -51,7 +51,8 @@ pub fn markdown(sweep: &Sweep) -> String {
     text
 }
 
-fn concluded(sweep: &Sweep) -> Vec<String> {
+/// What can be concluded from all points together, in sentences.
+pub fn concluded(sweep: &Sweep) -> Vec<String> {
     let concluded = sweep.concluded().into_iter();
     concluded.map(|(_, says)| says).collect()
 }

@@ -10,6 +10,10 @@ use plan::Invalid;
 /// Variables and their values; of two with one name the later one counts.
 pub type Pairs = Vec<(String, String)>;
 
+/// With what names of variables begin in the environment…
+pub const VARIABLES: &str = "HURL_VARIABLE_";
+/// …and those of secrets.
+pub const SECRETS: &str = "HURL_SECRET_";
 /// The most bytes of a file of variables.
 const BYTES_MAX: u64 = 1 << 20;
 

@@ -19,6 +19,7 @@ use measure::record::Unmet;
 use measure::time::{Time, unix_nanoseconds};
 use plan::{Invalid, Plan, Redaction, Workload};
 use proto::http1::client::Answer as Answering;
+use proto::http2::hpack::block as hpack;
 
 use super::{Maker, Said, Source};
 use crate::recipe::Values;
@@ -28,6 +29,14 @@ const STREAMS: u64 = 5 << 32;
 /// A user whose flow sent nothing at all begins the next one so much later: it would do nothing
 /// else.
 const IDLE_NS: u64 = 1_000_000_000;
+/// Fields that are about a connection of HTTP/1.1.
+const OF_CONNECTIONS: [&str; 5] = [
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "transfer-encoding",
+    "upgrade",
+];
 /// Of so many lines it is told that answers weren't as they should be.
 const TOLD_MAX: usize = 64;
 
@@ -36,6 +45,8 @@ pub(super) struct Going {
     flow: Arc<Flow>,
     /// Where all requests go.
     origin: Url,
+    /// How the requests are sent.
+    is_http2: bool,
     /// Fields that every request has which doesn't have them itself.
     headers: Vec<(String, String)>,
     /// The file, as messages name it.
@@ -182,6 +193,7 @@ impl Going {
             lines: flow.lines(),
             flow: Arc::clone(flow),
             origin,
+            is_http2: plan.protocol.http2().is_some(),
             headers: plan.request.headers.clone(),
             file,
             names: workload.steps.iter().map(|it| it.name.clone()).collect(),
@@ -327,6 +339,10 @@ impl Users {
             match session.next(both_clocks(now), &mut self.request) {
                 Step::Send if self.request.url().is_same_origin(&self.going.origin) => {
                     passage.has_sent = true;
+                    let write = match self.going.is_http2 {
+                        true => write_block,
+                        false => write,
+                    };
                     write(&self.request, &self.going.headers, &mut self.bytes);
                     return Does::Send;
                 }
@@ -406,7 +422,14 @@ impl Users {
 
     /// What is sent next, on the connection that was asked about last.
     pub fn say(&self) -> Said<'_> {
-        Said::Http1(&self.bytes, Answering::to(self.request.method()))
+        match self.going.is_http2 {
+            true => Said::Http2Block {
+                block: &self.bytes,
+                body: self.request.body(),
+                is_head: self.request.method() == "HEAD",
+            },
+            false => Said::Http1(&self.bytes, Answering::to(self.request.method())),
+        }
     }
 
     /// The answer to what the user of a connection has sent `took_ns` before.
@@ -427,9 +450,10 @@ impl Users {
         };
         passage.last = now;
         let answer = Answer {
-            version: match came.is_old {
-                true => Version::Http10,
-                false => Version::Http11,
+            version: match (self.going.is_http2, came.is_old) {
+                (true, _) => Version::Http2,
+                (false, true) => Version::Http10,
+                (false, false) => Version::Http11,
             },
             status: came.status,
             fields: &self.fields,
@@ -555,4 +579,45 @@ fn write(request: &Request, headers: &[(String, String)], bytes: &mut Vec<u8>) {
     }
     bytes.extend_from_slice(b"\r\n");
     bytes.extend_from_slice(request.body());
+}
+
+/// Writes the fields of a request for HTTP/2 (RFC 9113 §8.3.1); its body stands for itself. What is
+/// said of a connection of HTTP/1.1 isn't sent (§8.2.2).
+fn write_block(request: &Request, headers: &[(String, String)], block: &mut Vec<u8>) {
+    block.clear();
+    let is_host = |name: &str| name.eq_ignore_ascii_case("host");
+    let given = headers.iter().find(|(name, _)| is_host(name));
+    let authority = request.header("host");
+    let authority = authority.or(given.map(|(_, value)| &**value));
+    let scheme = if request.url().is_secure() {
+        "https"
+    } else {
+        "http"
+    };
+    for (name, value) in [
+        (":method", request.method()),
+        (":scheme", scheme),
+        (":authority", authority.unwrap_or(request.url().authority())),
+        (":path", request.url().target()),
+    ] {
+        hpack::field(name.as_bytes(), value.as_bytes(), block);
+    }
+    let own = headers.iter().map(|(name, value)| (&**name, &**value));
+    let own = own.filter(|(name, _)| request.header(name).is_none());
+    for (name, value) in request.headers().chain(own) {
+        let name = name.to_ascii_lowercase();
+        let is_left_out = match &*name {
+            "host" | "content-length" => true,
+            "te" => !value.eq_ignore_ascii_case("trailers"),
+            name => OF_CONNECTIONS.contains(&name),
+        };
+        if !is_left_out {
+            hpack::field(name.as_bytes(), value.as_bytes(), block);
+        }
+    }
+    let has_body = matches!(request.method(), "POST" | "PUT" | "PATCH");
+    if has_body || !request.body().is_empty() {
+        let length = request.body().len().to_string();
+        hpack::field(b"content-length", length.as_bytes(), block);
+    }
 }

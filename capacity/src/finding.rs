@@ -6,6 +6,7 @@ use lab::sample::Sample;
 use load::Record;
 use measure::host::Host;
 use measure::time::utc_stamp;
+use netns::Network;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statistics::Spread;
@@ -13,7 +14,6 @@ use statistics::format::per_second;
 use statistics::knee::{self, Course};
 use statistics::quantile::exchanges_min;
 use supervisor::document::{self, indented};
-use supervisor::network::Network;
 
 mod reach;
 mod steps;

@@ -59,7 +59,7 @@ use statistics::usl::POINTS_MIN;
 use supervisor::cache::Cache;
 use supervisor::cores::{Moved, Placement};
 use supervisor::setting::Setting;
-use supervisor::{network, workload};
+use supervisor::workload;
 
 use course::{Course, Seeker};
 use search::{Limits, PRECISION_MAX, PRECISION_MIN};
@@ -358,7 +358,7 @@ fn of_rows(
     let of_the_host = cautions(&found.host, placement.caution.clone(), pressure_before());
     found.cautions.extend(of_the_host);
     found.cautions.extend(comparison.notes());
-    found.network = network::here();
+    found.network = netns::here();
     found.question = Some(comparison.question.clone());
     found.asked = question(comparison);
     found.load = workload.words();

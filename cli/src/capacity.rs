@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use capacity::{Options, Outcome, Reach, Whose};
 use engine::signal::Stop;
 use lab::Event;
-use lab::network::wants_host;
 use load::plan::workload::Order;
 use load::{Plan, Redaction};
+use netns::wants_host;
 
 use crate::args::capacity::Capacity;
 use crate::compare::{Talk, keep, look};

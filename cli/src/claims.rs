@@ -8,7 +8,7 @@ use std::time::Duration;
 use engine::signal::Stop;
 use lab::Event;
 use lab::Source;
-use lab::network::wants_host;
+use netns::wants_host;
 use report::pack::{self, Records};
 use report::pages::Page;
 use studies::claims::page::{self, Entry, Ledger};

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use engine::signal::Stop;
 use lab::given::{self, Given, Made, Server};
-use lab::network::wants_host;
 use lab::resume::began_in_host;
 use lab::scaffold::Refused;
 use lab::{Event, Options, check};
 use live::page::Page;
 use load::Redaction;
 use load::protocol::Tls;
+use netns::wants_host;
 use report::Look;
 use studies::{Swept, trials};
 

@@ -2,7 +2,7 @@
 //! What is found is the crate `doctor`'s; this prints it.
 
 use doctor::{Asked, Report, State};
-use supervisor::network::namespace::Refused;
+use netns::namespace::Refused;
 
 use crate::args::doctor::{Doctor, Format};
 use crate::exit::{Exit, Failure};

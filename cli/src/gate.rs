@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use engine::signal::Stop;
 use gate::{Asked, Found, GateFile, Gated, Verdict, Wanted, formats, is_directory, subject_folder};
 use lab::Event;
-use lab::network::wants_host;
 use lab::scaffold::Refused;
 use load::Redaction;
+use netns::wants_host;
 
 use crate::args::gate::{Format, Gate};
 use crate::compare::{Talk, look, say_unwritten};

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lab::comparison::{Cores, ROUNDS_MAX};
-use lab::network;
 use measure::words::nearest;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
@@ -143,7 +142,7 @@ struct Glance {
     #[serde(default, rename = "cores")]
     _cores: Cores,
     #[serde(default, rename = "network")]
-    _network: network::Wanted,
+    _network: netns::Wanted,
 }
 
 /// `[judge]` of a comparison.

@@ -17,7 +17,7 @@ use supervisor::row::Row;
 use supervisor::running::Running;
 use supervisor::setting::{Setting, find_program};
 use supervisor::subject::companion::{Companion, Side};
-use supervisor::{network, subject, watch, workload};
+use supervisor::{subject, watch, workload};
 
 use crate::comparison::{self, Comparison};
 use crate::event::{Event, Observer};
@@ -263,7 +263,7 @@ fn new_manifest(
         cautions,
         host,
         pressure_before,
-        network: network::here(),
+        network: netns::here(),
         file_hash: Some(comparison.hash(file)),
         asked: Asked {
             rounds: options.rounds,
@@ -381,7 +381,7 @@ pub fn cautions(
     pressure_before: Option<f64>,
 ) -> Vec<String> {
     let mut cautions: Vec<String> = of_cores.into_iter().collect();
-    cautions.extend(network::here().and_then(|network| network.caution()));
+    cautions.extend(netns::here().and_then(|network| network.caution()));
     let own = validity::host(host, pressure_before).into_iter();
     cautions.extend(own.filter_map(|(_, looked)| match looked {
         Looked::Found(_, sentence) => Some(as_sentence(&sentence)),

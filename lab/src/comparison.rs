@@ -25,7 +25,6 @@ use toml::Spanned;
 use crate::arrivals;
 use crate::given::Made;
 use crate::judging::{self, Judging};
-use crate::network;
 use crate::phase::{self, Phase};
 use crate::places::{Places, meant};
 use crate::points::{self, Key, Point};
@@ -89,7 +88,7 @@ pub struct Comparison {
     /// Where subjects and generator run.
     pub cores: Cores,
     /// In which network.
-    pub network: network::Wanted,
+    pub network: netns::Wanted,
     /// The generator's engine: `auto`, `uring` or `epoll`.
     pub engine: String,
     /// What must hold where the rows' capacities are searched.
@@ -186,7 +185,7 @@ struct Written {
     #[serde(default)]
     cores: Cores,
     #[serde(default)]
-    network: network::Wanted,
+    network: netns::Wanted,
     engine: Option<Spanned<String>>,
     capacity: Option<Capacity>,
     #[serde(rename = "gate")] // Is for `ringside gate`, which reads it by itself.

@@ -28,7 +28,6 @@ pub mod judging;
 pub mod manifest;
 mod named;
 mod naming;
-pub mod network;
 mod places;
 pub mod points;
 pub mod profile;

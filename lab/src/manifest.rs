@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use measure::host::Host;
+use netns::Network;
 use serde::{Deserialize, Serialize};
 use statistics::sequential::Looks;
 use supervisor::binaries::Binary;
 use supervisor::document;
-use supervisor::network::Network;
 use supervisor::watch::calls::Calls;
 
 use crate::verdict::Metric;

@@ -10,8 +10,8 @@ use std::path::Path;
 use load::redaction::KEY_FILE;
 use measure::host::Host;
 use measure::time::{unix_seconds, utc_stamp};
+use netns::Network;
 use supervisor::binaries::Binary;
-use supervisor::network::Network;
 
 use crate::comparison::Comparison;
 use crate::manifest::{Manifest, Outcome, RowFacts, Setup};

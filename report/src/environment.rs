@@ -3,9 +3,9 @@
 use lab::manifest::Asked;
 use lab::verdict::Metric;
 use measure::host::Host;
+use netns::Network;
 use statistics::format::{bytes, digits};
 use supervisor::cores::List;
-use supervisor::network::Network;
 
 use super::Setup;
 

@@ -72,9 +72,9 @@ use lab::round::Round;
 use lab::sample::{Sample, lost_in_words};
 use lab::validity::{self, Line};
 use lab::verdict::{self, Judgement, Kind, Metric, Verdict};
+use netns::Network;
 use statistics::format::{digits, per_second};
 use statistics::{Ratio, Spread};
-use supervisor::network::Network;
 use supervisor::watch::scrape::Change;
 
 use plot::confidence;

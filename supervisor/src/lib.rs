@@ -26,7 +26,6 @@ pub mod live;
 pub mod loading;
 mod log;
 mod mix;
-pub mod network;
 pub mod outside;
 pub mod process;
 pub mod proxy;

@@ -20,8 +20,8 @@ use measure::time::{Time, sleep_until};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::network::namespace::Refused;
 use crate::process::{GRACE, LOOK_AGAIN, Launch, Process, ending};
+use netns::namespace::Refused;
 
 /// What the process inside says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

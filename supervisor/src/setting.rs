@@ -19,11 +19,11 @@ use measure::time::{Time, sleep_until};
 use statistics::Random;
 
 use crate::cores::{List, Placement};
-use crate::network::hint;
 use crate::process::{LOOK_AGAIN, Process};
 use crate::subject::{Subject, Values};
 use crate::ways::Ways;
 use crate::workload::{At, Protocol, Question, UrlPath};
+use netns::hint;
 
 /// How long one question may take before the lab asks again.
 pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(2);

@@ -1,6 +1,8 @@
 //! What is asked of a subject, how often, and for how long: from the words of a file to the plan of
 //! a run. Asks nothing itself.
 
+mod values;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroU32;
@@ -9,11 +11,10 @@ use std::time::Duration;
 
 use load::grpc::{Method, Source};
 use load::plan::workload::{Order, Pick};
-use load::plan::{Expect, Invalid, Proxy, Script, authenticate, digest};
+use load::plan::{Expect, Proxy, Script, authenticate, digest};
 use load::protocol::{Http2, Protocol as Spoken};
 use load::{Plan, Redaction};
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _};
 use sha2::{Digest as _, Sha256};
 use toml::Spanned;
 use workload::hurl;
@@ -26,6 +27,12 @@ pub use crate::spoken::Protocol;
 pub(crate) use crate::url_path::PAYLOAD;
 pub use crate::url_path::UrlPath;
 use crate::ways::{Beside, Ways};
+
+pub use values::parse_payload;
+use values::{
+    as_key, deadline, expect, one, one_second, order, payload, root, settle, ten, timeout, warm_up,
+    window, yes,
+};
 
 /// The largest payload: a message is kept whole, several times.
 pub(crate) const PAYLOAD_MAX: u64 = 16 << 20;
@@ -746,92 +753,4 @@ pub(crate) fn with_payload(text: &str, bytes: u64) -> String {
         }
         false => text.to_owned(),
     }
-}
-
-fn payload<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    let text = String::deserialize(from)?;
-    parse_payload(&text).map(Some).map_err(D::Error::custom)
-}
-
-/// What is said of a flag, of the key of the same name.
-fn as_key(invalid: Invalid) -> String {
-    let text = invalid.to_string();
-    match text
-        .strip_prefix("--")
-        .and_then(|text| text.split_once(": "))
-    {
-        Some((key, what)) => format!("`{key}`: {what}"),
-        None => text,
-    }
-}
-
-fn deadline<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
-    document::some_duration(from).map(Some)
-}
-
-fn order<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Order>, D::Error> {
-    let text = String::deserialize(from)?;
-    text.parse().map(Some).map_err(D::Error::custom)
-}
-
-/// Rules of what answers must be.
-fn expect<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Expect>, D::Error> {
-    let rules = Vec::<String>::deserialize(from)?;
-    let rules = rules
-        .iter()
-        .map(|text| text.parse().map_err(D::Error::custom));
-    rules.collect()
-}
-
-/// Reads the size of a payload: `"64"`, `"1K"`.
-pub fn parse_payload(text: &str) -> Result<u64, String> {
-    let bytes = measure::units::parse_size(text).map_err(|error| error.to_string())?;
-    match bytes <= PAYLOAD_MAX {
-        true => Ok(bytes),
-        false => Err(format!(
-            "{text} is too large for a payload; the limit is {} MiB",
-            PAYLOAD_MAX >> 20
-        )),
-    }
-}
-
-fn one_second() -> Duration {
-    Duration::from_secs(1)
-}
-
-fn root() -> Spanned<UrlPath> {
-    Spanned::new(0..0, UrlPath::root())
-}
-
-/// As many as `ringside run` opens.
-fn ten() -> NonZeroU32 {
-    const { NonZeroU32::new(10).unwrap() }
-}
-
-fn one() -> NonZeroU32 {
-    NonZeroU32::MIN
-}
-
-fn yes() -> bool {
-    true
-}
-
-fn window<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-    let window = document::duration(from)?;
-    if window < WINDOW_MIN {
-        return Err(D::Error::custom(WINDOW_TOO_SHORT));
-    }
-    Ok(window)
-}
-
-fn settle() -> Duration {
-    Duration::from_millis(200)
-}
-
-fn warm_up() -> Duration {
-    Duration::from_secs(1)
-}
-
-fn timeout() -> Duration {
-    Duration::from_secs(2)
 }

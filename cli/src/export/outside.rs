@@ -10,7 +10,6 @@ use std::process::ExitCode;
 use engine::signal::Stop;
 use otlp::Receiver;
 use output::terminal;
-use supervisor::network;
 use supervisor::outside::{Command, Ended};
 
 use crate::exit::Exit;
@@ -23,7 +22,7 @@ const CERTIFICATES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /// Sends a message with spans. What didn't arrive, in sentences.
 pub(super) fn send(receiver: Receiver, message: Vec<u8>) -> Vec<String> {
-    match network::here().is_some_and(|here| here.is_private()) {
+    match netns::here().is_some_and(|here| here.is_private()) {
         true => from_inside(&receiver, &message).unwrap_or_else(|why| {
             let url = receiver.url();
             vec![format!("--otlp: the spans didn't reach {url}: {why}")]

@@ -13,9 +13,9 @@ use std::sync::PoisonError;
 
 use engine::signal::Stop;
 use engine::{Listening, inherited};
+use netns::Network;
+use netns::namespace::{self, Refused};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
-use supervisor::network::namespace::{self, Refused};
-use supervisor::network::{self, Network};
 use supervisor::outside::{self, Inside};
 
 use super::{signals, wrong};
@@ -161,7 +161,7 @@ fn go(socket: UnixStream, page: Option<RawFd>) -> io::Result<()> {
         *handed = Some(listening);
     }
     rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
-    network::settle(Network::Private);
+    netns::settle(Network::Private);
     let stop = Stop::on_signals()?;
     // The one outside has blocked them, which all that is started from here on would inherit.
     signals::unblock();

@@ -18,8 +18,8 @@ use std::sync::{Mutex, PoisonError};
 
 use engine::Listening;
 use engine::signal::Stop;
-use supervisor::network::namespace::Refused;
-use supervisor::network::{self, Network};
+use netns::Network;
+use netns::namespace::Refused;
 
 use crate::exit::{Exit, Failure};
 
@@ -41,12 +41,12 @@ pub(crate) fn privately(
     host: Option<&str>,
     page: Option<SocketAddr>,
 ) -> Result<Option<Exit>, Failure> {
-    if network::here().is_some_and(|here| here.is_private()) {
+    if netns::here().is_some_and(|here| here.is_private()) {
         return Ok(None);
     }
     if let Some(why) = host {
         let why = why.to_owned();
-        network::settle(Network::Host { why });
+        netns::settle(Network::Host { why });
         return Ok(None);
     }
     let page = page.map(live::page::listen).transpose();
@@ -54,7 +54,7 @@ pub(crate) fn privately(
     match outer::run(page) {
         outer::Ran::Done(exit) => Ok(Some(exit)),
         outer::Ran::Refused(Refused(why), asked) => {
-            network::settle(Network::Refused { why });
+            netns::settle(Network::Refused { why });
             let stop = Stop::on_signals().map_err(Failure::signals)?;
             signals::unblock();
             if let Some(signal) = asked {

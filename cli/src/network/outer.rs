@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use engine::Listening;
 use engine::signal::{Signal, Stop};
+use netns::namespace::Refused;
 use nix::sys::signal;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, getpid, pidfd_open, setrlimit};
 use supervisor::cache::Cache;
-use supervisor::network::namespace::Refused;
 use supervisor::outside::{self, Ended, Inside, Outside, Running};
 
 use super::inner::{ITSELF, Origin, Stage, mark};

@@ -14,10 +14,10 @@ use lab::verdict::{Metric, Side, noise_floor};
 use load::redaction::without_hashes;
 use load::{Record, Stop};
 use measure::host::Host;
+use netns::Network;
 use report::pack::{Records, is_pack};
 use serde::Deserialize;
 use serde_json::Value;
-use supervisor::network::Network;
 
 /// A difference that is called one where nobody says otherwise.
 const SMALLEST: f64 = 0.02;

@@ -7,8 +7,8 @@ use lab::manifest::{Cold, Manifest, Outcome, Role, RowFacts};
 use lab::round::{Round, Watched};
 use lab::sample::Sample;
 use lab::store::Store;
+use netns::Network;
 use supervisor::binaries::Binary;
-use supervisor::network::Network;
 use tempfile::TempDir;
 
 use super::*;

@@ -66,7 +66,7 @@ impl Beside {
             ),
             (
                 self.pipeline,
-                "a user waits for each answer: drop `pipeline` and `streams`, and add `connections`",
+                "a user waits for each answer: drop `pipeline` and `streams`, add `connections`",
             ),
             (
                 self.closes,

@@ -1,5 +1,5 @@
 //! Which network a comparison wants to be measured in. In which one it is measured is decided
-//! before anything else, by whoever starts the program, and is known to [`supervisor::network`].
+//! before anything else, by whoever starts the program, and is known to [`crate::here`].
 
 use std::fs;
 use std::path::Path;

@@ -3,8 +3,12 @@
 //!
 //! A network belongs to a whole process, as the machine does, so what is known of it is kept for
 //! the process ([`here`]). Entering a private one is [`namespace::enter`].
+#![forbid(unsafe_code)]
 
 pub mod namespace;
+mod wanted;
+
+pub use wanted::{Wanted, wants_host};
 
 use std::sync::OnceLock;
 

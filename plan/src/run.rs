@@ -4,6 +4,7 @@
 //! are hidden. (Of the types here serde makes functions, by `remote`, and no implementations; they
 //! are called in one place.)
 
+mod answers;
 mod users;
 
 use std::net::IpAddr;
@@ -14,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::contact::Contact;
-use crate::expect::{self, Expect};
+use crate::expect::Expect;
 use crate::family::Family;
 use crate::invalid::{Invalid, positive, spread, within};
 use crate::part::{self, Part};
@@ -510,91 +511,6 @@ impl Plan {
                     .into(),
             )),
         }
-    }
-
-    fn validate_expect(&self) -> Result<(), Invalid> {
-        if self.expect.is_empty() {
-            return Ok(());
-        }
-        let spoken = match &self.protocol {
-            Protocol::Http1 | Protocol::Http2 { .. } => {
-                return expect::validate(&self.expect, "--expect: ");
-            }
-            Protocol::Grpc { .. } => "a gRPC call is judged by its own status",
-            Protocol::WebSocket { .. } if self.has_flow() => {
-                expect::validate(&self.expect, "--expect: ")?;
-                return workload::of_messages(&self.expect, "--expect: ");
-            }
-            Protocol::WebSocket { .. } => {
-                "a WebSocket's messages are looked into only where a file says them (--targets)"
-            }
-        };
-        Err(Invalid(format!(
-            "--expect applies to HTTP/1.1 and HTTP/2, and {spoken}: drop it"
-        )))
-    }
-
-    fn validate_follow(&self) -> Result<(), Invalid> {
-        if self.follow == 0 {
-            return Ok(());
-        }
-        within("--follow", self.follow, FOLLOW_MAX)?;
-        self.only_of_http("--follow", "redirected")?;
-        if !self.keep_alive {
-            return Err(Invalid(
-                "--follow sends the next request on the same connection, and --no-keepalive asks \
-                 the server to close it: drop one of them"
-                    .into(),
-            ));
-        }
-        if self.pipeline > 1 {
-            return Err(Invalid(
-                "--follow needs the answer before it knows the next request, so --pipeline must \
-                 be 1: use more connections (-c), or --http2 with -S"
-                    .into(),
-            ));
-        }
-        if self.proxy.is_some() && !self.target.is_secure() && self.protocol == Protocol::Http1 {
-            return Err(Invalid(
-                "--follow and --proxy can't be combined for http:// URLs: drop one of them".into(),
-            ));
-        }
-        Ok(())
-    }
-
-    fn validate_cookies(&self) -> Result<(), Invalid> {
-        if !self.cookies {
-            return Ok(());
-        }
-        self.only_of_http("--cookies", "given any")?;
-        if !self.keep_alive {
-            return Err(Invalid(
-                "--cookies keeps the cookies of each connection, and --no-keepalive opens one for \
-                 each request, which would send none: drop one of them"
-                    .into(),
-            ));
-        }
-        if self.pipeline > 1 {
-            return Err(Invalid(
-                "--cookies needs the answer before it knows the next request, so --pipeline must \
-                 be 1: use more connections (-c), or --http2 with -S"
-                    .into(),
-            ));
-        }
-        Ok(())
-    }
-
-    /// Refuses a flag where something else than HTTP/1.1 or HTTP/2 is spoken. `done`: what happens
-    /// to no call and no message.
-    fn only_of_http(&self, flag: &str, done: &str) -> Result<(), Invalid> {
-        let spoken = match &self.protocol {
-            Protocol::Http1 | Protocol::Http2 { .. } => return Ok(()),
-            Protocol::Grpc { .. } => "gRPC calls aren't",
-            Protocol::WebSocket { .. } => "the messages of a WebSocket aren't",
-        };
-        Err(Invalid(format!(
-            "{flag} applies to HTTP/1.1 and HTTP/2, and {spoken} {done}: drop it"
-        )))
     }
 
     /// Whether templates make secrets, which nobody knows before they are sent.

@@ -11,6 +11,7 @@
 mod connections;
 pub(crate) mod conservation;
 mod exchanges;
+mod expiry;
 mod flows;
 mod frozen;
 mod pings;

@@ -334,6 +334,12 @@ mod tests {
         assert_eq!(rate.ceiling, Some(true));
         let open = read("[workload]\nrate = \"1k\"\n");
         assert_eq!(open.ceiling, Some(false));
+        // Users of a flow have no rate.
+        let folder = tempfile::tempdir().expect("a folder");
+        let shop = folder.path().join("shop.hurl");
+        std::fs::write(&shop, "GET {{base}}/x\n").expect("a file");
+        let flow = read(&format!("[workload]\ntargets = \"{}\"\n", shop.display()));
+        assert!(flow.judging.equal_rate.is_none() && flow.rows[0].question.has_users());
     }
 
     #[test]

@@ -9,10 +9,11 @@ use engine::choice::Kind;
 use engine::signal::{Signal, Stop};
 use engine::{Address, Broken, Config, Driver, SocketOptions};
 use measure::foreign::screened;
+use measure::histogram::Histogram;
 use measure::host::Host;
 use measure::interval::{Collector, Due, Interval};
 use measure::process;
-use measure::record::{EndedBy as Ended, Facts, Generator, Origin, StepFacts, Unmet};
+use measure::record::{EndedBy as Ended, Facts, Generator, Origin, StepFacts, StreamFacts, Unmet};
 use measure::tally::{Counted, Loop, Tally};
 use measure::time::unix_seconds;
 use proto::grpc::Status;
@@ -391,6 +392,7 @@ pub(crate) fn assign(
     route.rules = Rules::of(plan)?;
     route.habits = Habits::of(plan, unix_seconds())?;
     route.quotes = !plan.makes_secrets();
+    route.listens = plan.events;
     if plan.has_flow() {
         route.speech = route.speech.in_flow();
     }
@@ -498,6 +500,7 @@ pub(crate) fn assemble(
     warnings.extend(stopped(ended_by, &outcomes));
     warnings.extend(origins.iter().filter_map(away));
     warnings.extend(pools::told(outcomes.iter().flat_map(|one| &one.origins)));
+    let own_lateness = limit::merged(&outcomes, |one| &one.recorder.own_lateness);
     let tally = merged(outcomes);
     warnings.extend(unasked(plan, &tally));
     Record::assemble(
@@ -509,6 +512,7 @@ pub(crate) fn assemble(
             duration_s,
             offered_rate,
             steps: steps(plan, &tally),
+            streams: plan.events.then(|| streams(&tally, &own_lateness)),
             origins,
             grpc_status: grpc_status(tally.grpc_statuses),
             unfollowed_redirects: led,
@@ -599,9 +603,24 @@ fn steps(plan: &Plan, tally: &Tally) -> Vec<StepFacts> {
     facts.collect()
 }
 
+/// Which figures of the time to the first event lateness moved.
+fn streams(tally: &Tally, own_lateness: &Histogram) -> StreamFacts {
+    let times = (
+        &tally.streams.first_event,
+        &tally.streams.first_event_service,
+    );
+    StreamFacts {
+        void: Seen::new(times, own_lateness, tally.waits).moved(),
+    }
+}
+
 /// The warning about a WebSocket server that says more than is waited for. (One that greets each
-/// connection doesn't say much more.)
+/// connection doesn't say much more.) Or about one that streams nothing where streams are looked
+/// into.
 fn unasked(plan: &Plan, tally: &Tally) -> Option<String> {
+    if plan.events {
+        return session::streams::told(&tally.streams, tally.inside().answered);
+    }
     let Protocol::WebSocket { .. } = plan.protocol else {
         return None;
     };

@@ -67,6 +67,9 @@ pub struct Plan {
     /// Compressed bodies are decompressed where rules look into them. (Their headers ask for them.)
     #[serde(default)]
     pub compressed: bool,
+    /// Events are looked for in answers (server-sent events, lines of JSON), and timed.
+    #[serde(default)]
+    pub events: bool,
     /// What is spoken.
     #[serde(default, with = "Protocol")]
     pub protocol: Protocol,
@@ -89,7 +92,8 @@ pub struct Plan {
     pub count: Option<u64>,
     /// Seconds of load before the measured phase.
     pub warm_up_s: f64,
-    /// Seconds after which an unanswered exchange times out, counted from when it was sent.
+    /// Seconds after which an unanswered exchange times out, counted from when it was sent; where
+    /// `events` are looked for, from the last event of its answer.
     pub timeout_s: f64,
     /// Seconds from when it was due within which a completed exchange counts towards the goodput;
     /// null: no goodput is counted.
@@ -191,6 +195,7 @@ impl Plan {
             follow: 0,
             cookies: false,
             compressed: false,
+            events: false,
             schedule: Schedule::Closed,
             connections: 10,
             threads: 1,
@@ -226,6 +231,7 @@ impl Plan {
             follow,
             cookies,
             compressed,
+            events,
             protocol,
             tls,
             schedule,
@@ -259,6 +265,7 @@ impl Plan {
             follow: *follow,
             cookies: *cookies,
             compressed: *compressed,
+            events: *events,
             protocol: protocol.shown(redaction),
             tls: tls.clone(),
             schedule: schedule.clone(),
@@ -319,6 +326,9 @@ impl Plan {
         self.validate_expect()?;
         self.validate_follow()?;
         self.validate_cookies()?;
+        if self.events {
+            self.only_of_http("--events", "searched for events")?;
+        }
         if self.compressed {
             self.only_of_http("--compressed", "asked for compressed answers")?;
         }

@@ -69,6 +69,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "stream",
+        holds: "answers that come bit by bit: which events are in them; no I/O, no clock",
+        imports: &[],
+        test_imports: &["measure"],
+    },
+    Crate {
         name: "check",
         holds: "what a record holds by itself: thresholds, figures that lateness moved",
         imports: &["measure", "plan"],
@@ -107,7 +113,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "session",
         holds: "what is said on one connection and answered, and what becomes of exchanges",
-        imports: &["engine", "measure", "plan", "proto", "workload"],
+        imports: &["engine", "measure", "plan", "proto", "stream", "workload"],
         test_imports: &[],
     },
     Crate {

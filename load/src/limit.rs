@@ -738,10 +738,8 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool, room:
         let what = "the generator was the limit, so the times aren't the server's alone";
         void.push(format!("{what}. {help}"));
     }
-    if outcomes
-        .iter()
-        .any(|outcome| outcome.counters.overflows > 0)
-    {
+    let has_overflowed = |outcome: &Outcome| outcome.counters.overflows > 0;
+    if outcomes.iter().any(has_overflowed) {
         void.push(format!(
             "the completion queue overflowed; use fewer connections (-c), or {}",
             room.more_threads()

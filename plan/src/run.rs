@@ -5,12 +5,11 @@
 //! are called in one place.)
 
 mod answers;
+mod own;
 mod users;
 
 use std::net::IpAddr;
-use std::ops::Range;
 
-use measure::time::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +24,6 @@ use crate::redaction::Redaction;
 use crate::request::Request;
 use crate::schedule::Schedule;
 use crate::script::Script;
-use crate::share::share;
 use crate::target::Target;
 use crate::workload::{self, Flow, Workload};
 
@@ -517,24 +515,6 @@ impl Plan {
     pub fn makes_secrets(&self) -> bool {
         let workload = self.workload.as_ref();
         workload.is_some_and(|workload| workload.makes_secrets(&self.redaction))
-    }
-
-    /// The numbers of this process's workers among the threads: all of them, unless it has a part.
-    pub fn workers(&self) -> Range<u32> {
-        part::workers(self.part.as_ref(), self.threads)
-    }
-
-    /// The connections of this process to each origin.
-    pub fn own_connections(&self) -> u32 {
-        let all = u64::from(self.connections);
-        let workers = self.workers();
-        let own = workers.map(|worker| share(all, worker, self.threads));
-        own.sum::<u64>() as u32
-    }
-
-    /// When the load begins, if it's ready by then.
-    pub fn begins(&self) -> Time {
-        self.part.as_ref().map_or(Time(0), |part| part.begins)
     }
 
     /// How many origins its requests go to.

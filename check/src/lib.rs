@@ -8,23 +8,27 @@ use std::fmt;
 use std::str::FromStr;
 
 use measure::histogram::{Histogram, samples_for};
-use measure::record::{EndedBy, Exchanges, Generator, Judged, Met, Moved, Stall, Times};
+use measure::record::{EndedBy, Exchanges, Generator, Judged, Met, Moved, Stall};
 use measure::units;
 use serde::{Deserialize, Serialize};
 
 use plan::Invalid;
 
-use crate::lateness::{figure_above, schedule_was_missed};
+use crate::lateness::schedule_was_missed;
 use crate::room::Room;
+use crate::stream::{NOT_LOOKED_FOR, OfStream};
 
 pub mod hold;
 pub mod lateness;
 mod limits;
 pub mod room;
 mod step;
+mod stream;
+mod times;
 
 pub use limits::{count, length_ns, percent, print_share, unknown};
 pub use step::OfRun;
+pub use times::OfTimes;
 
 /// The record of a run.
 pub type Record = measure::record::Record<plan::Recorded>;
@@ -138,19 +142,10 @@ enum RunFigure {
     Availability,
     /// Completed exchanges per second.
     Rate,
-}
-
-/// A figure of a distribution of times.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum OfTimes {
-    /// The time below which this share of the exchanges took.
-    Quantile(f64),
-    /// The arithmetic mean.
-    Mean,
-    /// The shortest.
-    Min,
-    /// The longest.
-    Max,
+    /// Nanoseconds of what was seen inside answers.
+    Stream { of: OfStream, what: OfTimes },
+    /// Events per second.
+    EventRate,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,7 +231,7 @@ impl Comparison {
 impl Figure for OfWhole {
     type Record = Record;
     const EXAMPLES: &'static str = "'p99<5ms', 'service:p99.9<2ms', 'mean<1ms', 'errors<0.1%', \
-                                    'availability>=99.9%' or 'rate>50k'";
+                                    'availability>=99.9%', 'rate>50k' or 'first_event_p99<200ms'";
 
     fn read(name: &str, limit: &str) -> Result<(OfWhole, Option<f64>), String> {
         let (figure, limit) = match name {
@@ -249,17 +244,8 @@ impl Figure for OfWhole {
                 (RunFigure::Availability, share)
             }
             "rate" | "rps" => (RunFigure::Rate, units::parse_rate(limit).ok()),
-            name => {
-                let (service, what) = match name.split_once(':') {
-                    Some(("service", what)) => (true, what),
-                    Some(("response", what)) => (false, what),
-                    Some(_) => return Err(unknown(name)),
-                    None => (false, name),
-                };
-                let what = OfTimes::read(what).ok_or_else(|| unknown(name))?;
-                let limit = length_ns(name, limit)?;
-                (RunFigure::Time { service, what }, Some(limit))
-            }
+            "event_rate" => (RunFigure::EventRate, units::parse_rate(limit).ok()),
+            name => (RunFigure::time(name)?, Some(length_ns(name, limit)?)),
         };
         Ok((OfWhole(figure), limit))
     }
@@ -274,6 +260,8 @@ impl Figure for OfWhole {
             RunFigure::ErrorShare => record.lost().share(),
             RunFigure::Availability => Some(record.availability.as_ref()?.share),
             RunFigure::Rate => Some(record.achieved_rate),
+            RunFigure::EventRate => Some(record.streams.as_ref()?.events_per_second),
+            RunFigure::Stream { of, what } => of.measure_ns(what, record),
             RunFigure::Time { service, what } => {
                 let (times, text) = if service {
                     (&record.service_time_us, &record.histograms.service_time)
@@ -290,6 +278,9 @@ impl Figure for OfWhole {
     }
 
     fn void(&self, record: &Record) -> Option<String> {
+        if self.0.is_of_streams() {
+            return self.void_of_streams(record);
+        }
         if record.exchanges.completed == 0 {
             return self.void_of_failures(record);
         }
@@ -311,14 +302,17 @@ impl Figure for OfWhole {
         else {
             return None;
         };
-        let moved = what.moved(&record.void)?;
-        Some(format!(
-            "the generator's lateness could have moved it by {}",
-            units::wrk_time_us(moved.by_us)
-        ))
+        what.moved(&record.void).map(told_moved)
     }
 
     fn bound(&self, record: &Record) -> Option<String> {
+        if let RunFigure::Stream { of, what } = self.0 {
+            let (censored, all) = of.censored(record.streams.as_ref()?);
+            let waits = "waits for an event";
+            return what
+                .is_bound(censored, all)
+                .then(|| told_bound(censored, all, waits));
+        }
         let RunFigure::Time { what, .. } = self.0 else {
             return None;
         };
@@ -330,12 +324,8 @@ impl Figure for OfWhole {
             ..
         } = record.exchanges;
         let all = completed + failed + unfinished;
-        let reaches = match what {
-            OfTimes::Min => false,
-            OfTimes::Mean | OfTimes::Max => censored > 0,
-            OfTimes::Quantile(q) => censored as f64 > (1.0 - q) * all as f64,
-        };
-        reaches.then(|| format!("{censored} of {all} requests were given up, so it may be longer"))
+        let is_bound = what.is_bound(censored, all);
+        is_bound.then(|| told_bound(censored, all, "requests"))
     }
 
     fn at_least(&self, record: &Record, measured: f64) -> Option<f64> {
@@ -366,17 +356,19 @@ impl Figure for OfWhole {
     fn range(&self, record: &Record, measured: f64) -> Option<Range> {
         match self.0 {
             RunFigure::Availability => without_lateness(record, measured),
-            RunFigure::Time { .. } if was_the_limit(record) => Some(Range {
-                least: 0.0,
-                most: measured,
-                why: limited(record, "an upper bound"),
-            }),
-            RunFigure::Rate if was_the_limit(record) => Some(Range {
+            RunFigure::Time { .. } | RunFigure::Stream { .. } if was_the_limit(record) => {
+                Some(Range {
+                    least: 0.0,
+                    most: measured,
+                    why: limited(record, "an upper bound"),
+                })
+            }
+            RunFigure::Rate | RunFigure::EventRate if was_the_limit(record) => Some(Range {
                 least: measured,
                 most: f64::INFINITY,
                 why: limited(record, "a lower bound"),
             }),
-            RunFigure::Time { what, .. } => {
+            RunFigure::Time { what, .. } | RunFigure::Stream { what, .. } => {
                 let stall = told_stall(&record.generator)?;
                 let least = what.without(stall, record, measured, &self.times(record)?)?;
                 Some(Range {
@@ -385,7 +377,7 @@ impl Figure for OfWhole {
                     why: stood_still(stall),
                 })
             }
-            RunFigure::Rate => {
+            RunFigure::Rate | RunFigure::EventRate => {
                 let stall = told_stall(&record.generator)?;
                 let ran_s = record.duration_s - within(stall, record.duration_s);
                 Some(Range {
@@ -402,11 +394,7 @@ impl Figure for OfWhole {
     }
 
     fn tail(&self, record: &Record) -> Option<(f64, Histogram)> {
-        let RunFigure::Time {
-            what: OfTimes::Quantile(q),
-            ..
-        } = self.0
-        else {
+        let Some(OfTimes::Quantile(q)) = self.0.of_times() else {
             return None;
         };
         Some((q, self.times(record)?))
@@ -414,15 +402,66 @@ impl Figure for OfWhole {
 
     fn print(&self, value: f64) -> String {
         match self.0 {
-            RunFigure::Time { .. } => units::wrk_time_us(value / 1000.0),
+            RunFigure::Time { .. } | RunFigure::Stream { .. } => units::wrk_time_us(value / 1000.0),
             RunFigure::ErrorShare | RunFigure::Availability => print_share(value),
             RunFigure::ErrorCount => format!("{value:.0}"),
-            RunFigure::Rate => format!("{value:.2}/s"),
+            RunFigure::Rate | RunFigure::EventRate => format!("{value:.2}/s"),
         }
     }
 }
 
+impl RunFigure {
+    /// A figure of times.
+    fn time(name: &str) -> Result<RunFigure, String> {
+        if let Some((of, what)) = OfStream::read(name) {
+            return Ok(RunFigure::Stream { of, what });
+        }
+        let (service, what) = match name.split_once(':') {
+            Some(("service", what)) => (true, what),
+            Some(("response", what)) => (false, what),
+            Some(_) => return Err(unknown(name)),
+            None => (false, name),
+        };
+        let what = OfTimes::read(what).ok_or_else(|| unknown(name))?;
+        Ok(RunFigure::Time { service, what })
+    }
+
+    /// Of a distribution of times: which figure of it.
+    fn of_times(self) -> Option<OfTimes> {
+        match self {
+            RunFigure::Time { what, .. } | RunFigure::Stream { what, .. } => Some(what),
+            RunFigure::ErrorShare
+            | RunFigure::ErrorCount
+            | RunFigure::Availability
+            | RunFigure::Rate
+            | RunFigure::EventRate => None,
+        }
+    }
+
+    /// Whether it is about what was seen inside answers.
+    fn is_of_streams(self) -> bool {
+        matches!(self, RunFigure::Stream { .. } | RunFigure::EventRate)
+    }
+}
+
 impl OfWhole {
+    /// Why a figure of streams does not mean what it says. Of a stream without end no exchange is
+    /// ever completed, and its events are as good as any.
+    fn void_of_streams(&self, record: &Record) -> Option<String> {
+        let Some(streams) = &record.streams else {
+            return Some(NOT_LOOKED_FOR.to_owned());
+        };
+        if !record.valid {
+            return Some("the figures are void".to_owned());
+        }
+        match self.0 {
+            RunFigure::Stream { of, what } if of.is_from_due() => {
+                what.moved(&streams.void).map(told_moved)
+            }
+            _ => None,
+        }
+    }
+
     /// Why nothing can be said where no exchange was completed; none where that itself crosses the
     /// condition: requests were sent, and not one came to a good end.
     fn void_of_failures(&self, record: &Record) -> Option<String> {
@@ -448,10 +487,24 @@ impl OfWhole {
         let text = match self.0 {
             RunFigure::Time { service: true, .. } => &record.histograms.service_time,
             RunFigure::Time { service: false, .. } => &record.histograms.response_time,
+            RunFigure::Stream { of, .. } => return of.histogram(record),
             _ => return None,
         };
         Histogram::from_hdr_v2_base64(text).ok()
     }
+}
+
+/// How far lateness could have moved a figure.
+fn told_moved(moved: &Moved) -> String {
+    format!(
+        "the generator's lateness could have moved it by {}",
+        units::wrk_time_us(moved.by_us)
+    )
+}
+
+/// That so many of all samples are lower bounds.
+fn told_bound(censored: u64, all: u64, what: &str) -> String {
+    format!("{censored} of {all} {what} were given up, so it may be longer")
 }
 
 /// Whether a closed loop was as fast as the generator, so that its figures are bounds of what the
@@ -518,81 +571,6 @@ fn without_lateness(record: &Record, share: f64) -> Option<Range> {
             units::wrk_time_us(late_us)
         ),
     })
-}
-
-impl OfTimes {
-    /// What it is at least without a stall of ours. That delays no more than what was under way
-    /// and, in an open loop, what fell due meanwhile; each of it by the stall's length at most.
-    fn without(
-        self,
-        stall: &Stall,
-        record: &Record,
-        measured: f64,
-        times: &Histogram,
-    ) -> Option<f64> {
-        let plan = &record.plan;
-        let count = times.count() as f64;
-        let due = record.offered_rate.unwrap_or(0.0) * within(stall, record.duration_s);
-        let under_way = f64::from(plan.connections) * f64::from(plan.depth());
-        let under_way = under_way.min(left_at(stall, record));
-        let share = ((under_way + due) / count).min(1.0);
-        let stall_ns = stall.length_us * 1000.0;
-        let q = match self {
-            _ if count == 0.0 => return None,
-            OfTimes::Min => return None,
-            OfTimes::Mean => return Some((measured - stall_ns * share).max(0.0)),
-            OfTimes::Max => 1.0,
-            OfTimes::Quantile(q) => q,
-        };
-        // All that it may have delayed lies above what it has not.
-        let rest = times.quantile(q * (1.0 - share)) as f64;
-        Some((measured - stall_ns).max(rest).min(measured))
-    }
-
-    /// `p99.9`, `mean`, `min`, `max` or `median`.
-    pub fn read(name: &str) -> Option<OfTimes> {
-        Some(match name {
-            "mean" | "avg" => OfTimes::Mean,
-            "min" => OfTimes::Min,
-            "max" => OfTimes::Max,
-            "med" | "median" => OfTimes::Quantile(0.5),
-            _ => {
-                let percent: f64 = name.strip_prefix('p')?.parse().ok()?;
-                if !(0.0..=100.0).contains(&percent) {
-                    return None;
-                }
-                OfTimes::Quantile(percent / 100.0)
-            }
-        })
-    }
-
-    /// Whether it does not mean what it says where the figure of that name doesn't.
-    fn is_spoiled_by(self, name: &str) -> bool {
-        match self {
-            OfTimes::Mean => name == "mean",
-            OfTimes::Min => false,
-            OfTimes::Max => name == "max",
-            OfTimes::Quantile(q) => name == figure_above(q),
-        }
-    }
-
-    /// How lateness moved it, if it did by more than it is precise.
-    fn moved(self, void: &[Moved]) -> Option<&Moved> {
-        void.iter().find(|one| self.is_spoiled_by(&one.figure))
-    }
-
-    /// Its value in nanoseconds, from the summary or from the whole `histogram`.
-    pub fn measure_ns(self, times: &Times, histogram: &str) -> Option<f64> {
-        match self {
-            OfTimes::Mean => Some(times.mean? * 1000.0),
-            OfTimes::Min => Some(times.min? * 1000.0),
-            OfTimes::Max => Some(times.max? * 1000.0),
-            OfTimes::Quantile(q) => {
-                let histogram = Histogram::from_hdr_v2_base64(histogram).ok()?;
-                (!histogram.is_empty()).then(|| histogram.quantile(q) as f64)
-            }
-        }
-    }
 }
 
 impl<F: Figure> Threshold<F> {
@@ -670,12 +648,10 @@ impl Threshold {
     /// 0.999 of `errors<0.1%`; none of a mean, an end of the distribution or a count. The larger it
     /// is, the more exchanges it takes to judge.
     pub fn quantile(&self) -> Option<f64> {
-        let quantile = match self.figure.whole.0 {
-            RunFigure::ErrorShare => 1.0 - self.limit,
-            RunFigure::Time {
-                what: OfTimes::Quantile(quantile),
-                ..
-            } => quantile,
+        let figure = self.figure.whole.0;
+        let quantile = match (figure, figure.of_times()) {
+            (RunFigure::ErrorShare, _) => 1.0 - self.limit,
+            (_, Some(OfTimes::Quantile(quantile))) => quantile,
             _ => return None,
         };
         (quantile > 0.0 && quantile < 1.0).then_some(quantile)
@@ -684,10 +660,8 @@ impl Threshold {
     /// The share of exchanges that have to be slow to break a condition on times: next to none for
     /// a maximum, all for a mean or a minimum.
     pub fn share_that_breaks(&self) -> f64 {
-        match self.figure.whole.0 {
-            RunFigure::Time {
-                what: OfTimes::Max, ..
-            } => 0.0,
+        match self.figure.whole.0.of_times() {
+            Some(OfTimes::Max) => 0.0,
             _ => 1.0 - self.quantile().unwrap_or(0.0),
         }
     }
@@ -724,7 +698,12 @@ impl Threshold {
 
     /// Whether it is a condition on times, which a late generator would be part of.
     pub fn is_about_times(&self) -> bool {
-        matches!(self.figure.whole.0, RunFigure::Time { .. })
+        self.figure.whole.0.of_times().is_some()
+    }
+
+    /// Whether it is about what is seen inside answers, for which somebody has to look into them.
+    pub fn is_about_streams(&self) -> bool {
+        self.figure.whole.0.is_of_streams()
     }
 }
 

@@ -78,7 +78,7 @@ impl Figure for OfRun {
         let (whole, limit) = OfWhole::read(name, limit)?;
         let apart = match whole.0 {
             RunFigure::Time { service, .. } => !service,
-            RunFigure::Availability => false,
+            RunFigure::Availability | RunFigure::Stream { .. } | RunFigure::EventRate => false,
             RunFigure::ErrorShare | RunFigure::ErrorCount | RunFigure::Rate => true,
         };
         if step.is_some() && !apart {

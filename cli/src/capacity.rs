@@ -149,6 +149,7 @@ fn target(arguments: &Capacity) -> Result<Whose, Failure> {
     plan.script = arguments.targets.script();
     let known = targets::known_steps("--slo", &arguments.slo, &plan);
     known.map_err(Failure::usage)?;
+    plan::needs_events(&arguments.slo, plan.events).map_err(Failure::usage)?;
     plan::check(&plan).map_err(Failure::usage)?;
     Ok(Whose::Target {
         plan: Box::new(plan),

@@ -39,6 +39,7 @@ use exit::{Exit, Failure};
 use load::redaction::guessed;
 use output::terminal::{self, Paint};
 
+pub use run::fleet::{Asked, Conducted, Conductor, Keep};
 pub use schema::Schema;
 
 /// The whole program: parses `arguments`, the program's name first, and does what they ask.
@@ -51,10 +52,26 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(end) = export::begin(&arguments) {
         return end;
     }
-    match args::parse(arguments) {
+    finish(args::parse(arguments), dispatch)
+}
+
+/// `ringside run` of a fleet, which `conductor` has carry it out: parses `arguments`, the program's
+/// name first, and does what they ask.
+pub fn conduct(
+    arguments: impl IntoIterator<Item = OsString>,
+    conductor: &mut dyn Conductor,
+) -> ExitCode {
+    finish(args::parse(arguments), |arguments| match arguments.verb {
+        Verb::Run(run) => run::fleet::run(&run, arguments.no_color, conductor),
+        _ => Err(Failure::usage("ringside-fleet runs and nothing else")),
+    })
+}
+
+fn finish(parsed: Parsed, act: impl FnOnce(Arguments) -> Result<Exit, Failure>) -> ExitCode {
+    match parsed {
         Parsed::Do(arguments) => {
             let no_color = arguments.no_color;
-            dispatch(*arguments).unwrap_or_else(|failure| {
+            act(*arguments).unwrap_or_else(|failure| {
                 let error = Paint::for_stderr(no_color).error("ringside:");
                 terminal::say(&format!("{error} {}", failure.text));
                 failure.exit
@@ -96,6 +113,7 @@ pub fn verbs() -> Vec<String> {
 fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
     let no_color = arguments.no_color;
     match arguments.verb {
+        Verb::Run(run) if run.fleet.agents.is_some() => run::fleet::hand_over(),
         Verb::Run(run) => run::run(&run, no_color),
         Verb::Hold(hold) => hold::run(&hold, no_color),
         Verb::Serve(serve) => serve::run(&serve),

@@ -31,6 +31,33 @@ impl fmt::Debug for Digest {
     }
 }
 
+/// Makes the digest of what comes in parts.
+#[derive(Default)]
+pub struct Hasher(Sha256);
+
+impl Hasher {
+    /// With nothing in it.
+    pub fn new() -> Hasher {
+        Hasher::default()
+    }
+
+    /// Adds the next part.
+    pub fn add(&mut self, part: &[u8]) {
+        self.0.update(part);
+    }
+
+    /// That of all parts.
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
+impl fmt::Debug for Hasher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hasher")
+    }
+}
+
 /// How far a chain goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain {

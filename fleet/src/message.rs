@@ -130,6 +130,10 @@ pub enum Order {
         /// The last one's.
         chain: Digest,
     },
+    /// To all agents, from whoever looks after them and has no run: say who you are.
+    Who,
+    /// To all agents, from whoever looks after them: end whatever load there is, and say so.
+    Halt,
 }
 
 /// What an agent says.
@@ -224,6 +228,25 @@ pub enum Report {
     },
     /// It has forgotten the run.
     Released,
+    /// It's in another run, and can't answer the call for this one.
+    Busy {
+        /// That run.
+        run: RunId,
+    },
+    /// It leaves the run before its load has begun.
+    Left {
+        /// Why.
+        why: Text,
+    },
+    /// Who it is, for whoever asked.
+    Here {
+        /// How many workers it would run.
+        workers: u32,
+        /// The run that it's in.
+        run: Option<RunId>,
+        /// Whether its load goes on, or is about to begin.
+        is_loading: bool,
+    },
 }
 
 /// A file that a plan needs, and what is in it.
@@ -287,6 +310,8 @@ pub enum Ended {
     Left,
     /// It couldn't go on.
     Failed(Text),
+    /// Whoever looks after all agents.
+    Halted,
 }
 
 impl Ended {
@@ -308,6 +333,7 @@ impl fmt::Display for Ended {
             Ended::NoRoom => f.write_str("it had no room to keep more intervals"),
             Ended::Left => f.write_str("it was stopped on its own machine"),
             Ended::Failed(why) => write!(f, "its load failed: {why}"),
+            Ended::Halted => f.write_str("all load was stopped (ringside-fleet stop)"),
         }
     }
 }
@@ -429,7 +455,9 @@ impl Order {
             | Order::Call { .. }
             | Order::Beat
             | Order::Stop { .. }
-            | Order::Recall => None,
+            | Order::Recall
+            | Order::Who
+            | Order::Halt => None,
         }
     }
 }

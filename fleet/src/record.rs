@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use measure::interval::Packed as Interval;
 use measure::tally::Packed;
 
 use crate::clock::Offset;
@@ -59,6 +60,8 @@ pub struct AgentRecord {
     pub chain: String,
     /// What ended its load; none where it never said.
     pub ended: Option<String>,
+    /// Whether it ended before it should, as far as is known.
+    pub ended_early: bool,
     /// Whether it was given up because it wasn't heard any more.
     pub lost: bool,
     /// Its part of the figures.
@@ -108,6 +111,8 @@ pub struct Outcome {
     pub record: Record,
     /// What all agents counted.
     pub counted: Packed,
+    /// The same second by second, and in the drain.
+    pub course: Vec<Interval>,
 }
 
 impl Figures {

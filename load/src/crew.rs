@@ -99,6 +99,8 @@ struct Brought<O> {
 /// The measured window, counted from the beginning of the load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Window {
+    /// The load doesn't begin before.
+    pub begins: Time,
     pub warm_up_s: f64,
     /// None where time does not end it.
     pub length_s: Option<f64>,
@@ -132,7 +134,7 @@ impl Crew<'_> {
         tend: &mut dyn Tend,
         report: impl FnOnce(Vec<J::Outcome>) -> R,
     ) -> Result<R, LoadError> {
-        let gate = Gate::new(jobs.len() as u32);
+        let gate = Gate::not_before(self.window.begins, jobs.len() as u32);
         // The workers' own wish to end: one that breaks ends this run, not its caller's other ones.
         let ending = Stop::new();
         let watch = Lookout {

@@ -13,6 +13,7 @@ pub(crate) const POLL_NS: u64 = 1_000_000;
 /// Holds the load back until every worker has tried each of its connections.
 #[derive(Debug)]
 pub(crate) struct Gate {
+    begins: Time,
     waiting: AtomicU32,
     start_ns: AtomicU64,
     over: AtomicBool,
@@ -29,8 +30,15 @@ pub(crate) struct Live {
 }
 
 impl Gate {
+    #[cfg(test)]
     pub(crate) fn new(workers: u32) -> Gate {
+        Gate::not_before(Time(0), workers)
+    }
+
+    /// For so many workers, who don't begin before `begins`.
+    pub(crate) fn not_before(begins: Time, workers: u32) -> Gate {
         Gate {
+            begins,
             waiting: AtomicU32::new(workers),
             start_ns: AtomicU64::new(Time::NEVER.0),
             over: AtomicBool::new(false),
@@ -41,7 +49,8 @@ impl Gate {
     /// A worker is ready, or has ended before it was. The last one sets the beginning.
     pub(crate) fn arrive(&self, now: Time) {
         if self.waiting.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.start_ns.store(now.plus(LEAD_NS).0, Ordering::Release);
+            let start = now.plus(LEAD_NS).max(self.begins);
+            self.start_ns.store(start.0, Ordering::Release);
         }
     }
 
@@ -61,9 +70,9 @@ impl Gate {
         self.over.load(Ordering::Acquire)
     }
 
-    /// The counts of one worker.
+    /// The counts of one worker. Those of a gate have neighbouring numbers, from wherever.
     pub(crate) fn live(&self, worker: u32) -> &Live {
-        &self.lives[worker as usize]
+        &self.lives[worker as usize % self.lives.len()]
     }
 
     /// Sums over the workers: completed, failed, connected.

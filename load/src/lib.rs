@@ -42,7 +42,7 @@ pub use probe::{
     Answer, CallEnd, LoadError, grpc, look_up, probe, speaks_otherwise, unless_stopped,
     wrong_scheme,
 };
-pub use run::{Unseen, Watcher, run, run_watched};
+pub use run::{Unseen, Watcher, grpc_status, run, run_watched};
 pub use script::Finish;
 pub use tried::try_flow;
 pub use watchdog::Hang;

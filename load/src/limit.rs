@@ -93,7 +93,7 @@ pub(crate) fn judge(
     };
     let open = plan.schedule.is_open();
     let owed = open.then(|| Owed::of(outcomes));
-    let room = Room::here(plan.threads).on(&plan.cpus);
+    let room = Room::here(plan.workers().len() as u32).on(&plan.cpus);
     let mut signs = Vec::new();
     if let Some(owed) = &owed {
         let waits = owed.waits;
@@ -268,20 +268,14 @@ fn late(
     (outcomes, waits): (&[Outcome], Waits),
     disturbance: Disturbance,
 ) -> Option<String> {
-    let merged = |of: fn(&Outcome) -> &Histogram| {
-        outcomes.iter().fold(Histogram::new(), |mut sum, outcome| {
-            sum.merge(of(outcome));
-            sum
-        })
-    };
-    let own = merged(|outcome| &outcome.recorder.own_lateness);
-    let response = merged(|outcome| &outcome.recorder.tally.response);
+    let own = merged(outcomes, |outcome| &outcome.recorder.own_lateness);
+    let response = merged(outcomes, |outcome| &outcome.recorder.tally.response);
     let blocked: u64 = outcomes
         .iter()
         .map(|outcome| outcome.recorder.blocked)
         .sum();
     verdict.warnings.extend(kept_back(plan, blocked, waits));
-    let service = merged(|outcome| &outcome.recorder.tally.service);
+    let service = merged(outcomes, |outcome| &outcome.recorder.tally.service);
     verdict.void = Seen::new((&response, &service), &own, waits).moved();
     if verdict.void.is_empty() {
         return None;
@@ -301,6 +295,14 @@ fn late(
         None => late,
     });
     None
+}
+
+/// A distribution of all workers' together.
+pub(crate) fn merged(outcomes: &[Outcome], of: fn(&Outcome) -> &Histogram) -> Histogram {
+    outcomes.iter().fold(Histogram::new(), |mut sum, outcome| {
+        sum.merge(of(outcome));
+        sum
+    })
 }
 
 /// Open loop: that `blocked` requests found no free connection, why, and what to do about it. More
@@ -574,7 +576,7 @@ fn backed_off(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<Stri
 /// What connections waited for nothing that was asked of them, as a share of their time, where it's
 /// too much.
 fn waited_in_vain(plan: &Plan, duration_s: f64, waited_ns: u64) -> Option<String> {
-    let connections = f64::from(plan.connections) * plan.origins() as f64;
+    let connections = f64::from(plan.own_connections()) * plan.origins() as f64;
     let share = waited_ns as f64 / 1e9 / (duration_s * connections);
     (duration_s > 0.0 && share > IN_VAIN_SHARE_MAX).then(|| format!("{:.1} %", share * 100.0))
 }
@@ -607,7 +609,7 @@ fn littles_law_gap(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option
         answered += response.count();
         spent_ns += response.sum() as f64;
     }
-    let places = f64::from(plan.connections) * f64::from(depth_allowed(plan, outcomes));
+    let places = f64::from(plan.own_connections()) * f64::from(depth_allowed(plan, outcomes));
     (answered > 0 && duration_s > 0.0)
         .then(|| (1.0 - spent_ns / 1e9 / duration_s / places).max(0.0))
 }
@@ -639,6 +641,8 @@ struct Fate {
     /// Of these, those that waited for a server that couldn't be reached.
     away: u64,
     unanswered: u64,
+    /// Events that came in streams, which may have begun before the window.
+    events: u64,
 }
 
 impl Fate {
@@ -647,11 +651,13 @@ impl Fate {
         for outcome in outcomes {
             let tally = &outcome.recorder.tally;
             fate.due += tally.intended;
-            fate.completed += tally.completed;
+            // A stream that goes on when the run ends is as good as any.
+            fate.completed += tally.completed + tally.streams.cut_off;
+            fate.events += tally.streams.events;
             fate.failed += tally.failed;
             fate.never_sent += tally.never_sent;
             fate.away += tally.waits.counts.unreachable_never_sent;
-            fate.unanswered += tally.unfinished - tally.never_sent;
+            fate.unanswered += tally.unfinished - tally.never_sent - tally.streams.cut_off;
         }
         fate
     }
@@ -719,9 +725,8 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool, room:
     let fate = Fate::of(outcomes);
     let completed = fate.completed;
     let mut void = Vec::new();
-    if completed == 0 {
-        let nothing = "no request succeeded, so there is nothing to measure";
-        void.push(nothing.to_owned());
+    if completed + fate.events == 0 {
+        void.push("no request succeeded, so there is nothing to measure".to_owned());
     }
     if open && verdict.limited {
         // Why is the verdict's reason, which the text says one line before.

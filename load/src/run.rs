@@ -9,10 +9,11 @@ use engine::choice::Kind;
 use engine::signal::{Signal, Stop};
 use engine::{Address, Broken, Config, Driver, SocketOptions};
 use measure::foreign::screened;
+use measure::histogram::Histogram;
 use measure::host::Host;
 use measure::interval::{Collector, Due, Interval};
 use measure::process;
-use measure::record::{EndedBy as Ended, Facts, Generator, Origin, StepFacts, Unmet};
+use measure::record::{EndedBy as Ended, Facts, Generator, Origin, StepFacts, StreamFacts, Unmet};
 use measure::tally::{Counted, Loop, Tally};
 use measure::time::unix_seconds;
 use proto::grpc::Status;
@@ -115,7 +116,7 @@ pub fn run_watched(
         Some(prepared) => scripted(plan, prepared, &ground.addresses)?,
         None => {
             let job = |worker| assign(plan, worker, &ground.addresses, workload.clone());
-            let jobs = (0..plan.threads).map(job).collect::<Result<Vec<_>, _>>()?;
+            let jobs = plan.workers().map(job).collect::<Result<Vec<_>, _>>()?;
             (None, Cow::Borrowed(plan), jobs)
         }
     };
@@ -202,7 +203,7 @@ pub(crate) fn collector(plan: &Plan, jobs: &mut [Assignment]) -> Collector {
 fn with_sources<'a>(plan: &'a Plan, ground: &Ground) -> Result<Cow<'a, Plan>, LoadError> {
     let addresses = ground.addresses.concat();
     let given = &plan.source_addresses;
-    let sources = ports::sources(plan.connections, given, &addresses, &Host::read())?;
+    let sources = ports::sources(plan.own_connections(), given, &addresses, &Host::read())?;
     if sources == *given {
         return Ok(Cow::Borrowed(plan));
     }
@@ -254,7 +255,7 @@ fn generator(ground: &Ground, plan: &Plan) -> Generator {
         version: env!("CARGO_PKG_VERSION").into(),
         engine: ground.kind.name().into(),
         engine_reason: ground.engine_reason.clone(),
-        threads: plan.threads,
+        threads: plan.workers().len() as u32,
         ..Generator::default()
     }
 }
@@ -345,6 +346,7 @@ fn scripted<'a>(
 /// When the measured window opens and closes, counted from the beginning of the load.
 fn window(plan: &Plan) -> Window {
     Window {
+        begins: plan.begins(),
         warm_up_s: plan.warm_up_s,
         length_s: plan.duration_s.or(plan.schedule.length_s()),
         may_end_sooner: plan.count.is_some() || plan.is_dealt_once() || plan.script.is_some(),
@@ -390,6 +392,7 @@ pub(crate) fn assign(
     route.rules = Rules::of(plan)?;
     route.habits = Habits::of(plan, unix_seconds())?;
     route.quotes = !plan.makes_secrets();
+    route.listens = plan.events;
     if plan.has_flow() {
         route.speech = route.speech.in_flow();
     }
@@ -440,7 +443,7 @@ fn check_limits(plan: &Plan, kind: Kind) -> Result<(), LoadError> {
     let Some(limit) = Host::read().descriptor_limit else {
         return Ok(());
     };
-    let connections = u64::from(plan.connections) * plan.origins() as u64;
+    let connections = u64::from(plan.own_connections()) * plan.origins() as u64;
     // Registered descriptors are limited for each ring; ordinary ones for the process.
     let wanted = connections + DESCRIPTORS_SPARE;
     if kind == Kind::Uring || wanted <= limit {
@@ -468,7 +471,7 @@ pub(crate) fn assemble(
         version: env!("CARGO_PKG_VERSION").into(),
         engine: kind.name().into(),
         engine_reason,
-        threads: plan.threads,
+        threads: plan.workers().len() as u32,
         cpu_seconds: outcomes
             .iter()
             .map(|outcome| outcome.cpu.map(|cpu| cpu.run_ns as f64 / 1e9))
@@ -497,6 +500,7 @@ pub(crate) fn assemble(
     warnings.extend(stopped(ended_by, &outcomes));
     warnings.extend(origins.iter().filter_map(away));
     warnings.extend(pools::told(outcomes.iter().flat_map(|one| &one.origins)));
+    let own_lateness = limit::merged(&outcomes, |one| &one.recorder.own_lateness);
     let tally = merged(outcomes);
     warnings.extend(unasked(plan, &tally));
     Record::assemble(
@@ -508,6 +512,7 @@ pub(crate) fn assemble(
             duration_s,
             offered_rate,
             steps: steps(plan, &tally),
+            streams: plan.events.then(|| streams(&tally, &own_lateness)),
             origins,
             grpc_status: grpc_status(tally.grpc_statuses),
             unfollowed_redirects: led,
@@ -598,9 +603,24 @@ fn steps(plan: &Plan, tally: &Tally) -> Vec<StepFacts> {
     facts.collect()
 }
 
+/// Which figures of the time to the first event lateness moved.
+fn streams(tally: &Tally, own_lateness: &Histogram) -> StreamFacts {
+    let times = (
+        &tally.streams.first_event,
+        &tally.streams.first_event_service,
+    );
+    StreamFacts {
+        void: Seen::new(times, own_lateness, tally.waits).moved(),
+    }
+}
+
 /// The warning about a WebSocket server that says more than is waited for. (One that greets each
-/// connection doesn't say much more.)
+/// connection doesn't say much more.) Or about one that streams nothing where streams are looked
+/// into.
 fn unasked(plan: &Plan, tally: &Tally) -> Option<String> {
+    if plan.events {
+        return session::streams::told(&tally.streams, tally.inside().answered);
+    }
     let Protocol::WebSocket { .. } = plan.protocol else {
         return None;
     };
@@ -649,7 +669,7 @@ fn origins(plan: &Plan, outcomes: &[Outcome]) -> Vec<Origin> {
     };
     let origins = firsts.into_iter().enumerate().map(|(index, step)| Origin {
         origin: plan.redaction.scrub(&step.target.origin()).into_owned(),
-        asked: plan.connections.into(),
+        asked: plan.own_connections().into(),
         opened: counted(index).map(|counted| counted.opened).sum(),
         failed_attempts: counted(index).map(|counted| counted.failed_attempts).sum(),
     });
@@ -657,7 +677,7 @@ fn origins(plan: &Plan, outcomes: &[Outcome]) -> Vec<Origin> {
 }
 
 /// The calls by the names of their statuses.
-fn grpc_status(counts: [u64; Status::ALL.len()]) -> BTreeMap<String, u64> {
+pub fn grpc_status(counts: [u64; Status::ALL.len()]) -> BTreeMap<String, u64> {
     let counts = Status::ALL.into_iter().zip(counts);
     counts
         .filter(|(_, count)| *count > 0)

@@ -518,6 +518,7 @@ impl Finish {
                 read: of(&[
                     ErrorKind::Reset,
                     ErrorKind::EarlyClose,
+                    ErrorKind::StreamCut,
                     ErrorKind::ProtocolViolation,
                 ]),
                 write: of(&[ErrorKind::BrokenPipe]),

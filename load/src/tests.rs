@@ -37,6 +37,7 @@ pub(crate) mod rogue;
 mod rows;
 mod stalls;
 mod steps;
+mod streams;
 mod users;
 mod waits;
 

@@ -16,7 +16,9 @@ pub enum ErrorKind {
     /// The peer closed the connection before the answer was complete, or with a redirect that was
     /// to be followed on it.
     EarlyClose,
-    /// No complete answer before the timeout.
+    /// The peer closed the connection in the middle of a stream of events, behind at least one.
+    StreamCut,
+    /// No complete answer before the timeout, or of a stream of events no further one.
     Timeout,
     /// No TCP connection before the timeout.
     ConnectTimeout,
@@ -80,7 +82,7 @@ pub enum ErrorKind {
     Other,
 }
 
-const KINDS: usize = 33;
+const KINDS: usize = 34;
 
 impl ErrorKind {
     /// All kinds, in the order in which they are reported.
@@ -90,6 +92,7 @@ impl ErrorKind {
             ErrorKind::Unreachable,
             ErrorKind::Reset,
             ErrorKind::EarlyClose,
+            ErrorKind::StreamCut,
             ErrorKind::Timeout,
             ErrorKind::ConnectTimeout,
             ErrorKind::ProtocolViolation,
@@ -129,6 +132,7 @@ impl ErrorKind {
             ErrorKind::Unreachable => "unreachable",
             ErrorKind::Reset => "reset",
             ErrorKind::EarlyClose => "early_close",
+            ErrorKind::StreamCut => "stream_cut",
             ErrorKind::Timeout => "timeout",
             ErrorKind::ConnectTimeout => "connect_timeout",
             ErrorKind::ProtocolViolation => "protocol_violation",
@@ -191,9 +195,12 @@ const SENTENCES: [&str; KINDS] = [
     // EarlyClose
     "The server closed the connection before its answer was complete, or with a redirect that was \
      to be followed on it: look for a crash or a keep-alive limit.",
+    // StreamCut
+    "The server closed the connection in the middle of a stream of events: look for a crash, a \
+     restart, or a limit on how long an answer may take.",
     // Timeout
     "The answer wasn't complete before the timeout, and counts as a censored sample: lower the \
-     load, or raise the timeout.",
+     load, or raise the timeout. With --events it's no further event that came in that time.",
     // ConnectTimeout
     "TCP didn't connect before the timeout: check firewalls and the listener's backlog.",
     // ProtocolViolation

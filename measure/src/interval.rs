@@ -16,7 +16,9 @@ use serde::Serialize;
 use crate::tally::{Counted, Tally};
 
 pub use handover::{Collector, Due, Feed};
-pub use line::{IntervalHistograms, IntervalStep, Line, LineStyle, Phase, schema_json};
+pub use line::{
+    IntervalHistograms, IntervalStep, IntervalStreams, Line, LineStyle, Phase, schema_json,
+};
 pub use packed::Packed;
 
 /// What is counted in some span of time. Adding up those of all spans and workers gives what was

@@ -4,10 +4,12 @@
 //! the promise was broken. `P` is the plan, which this crate only carries. Times are in
 //! microseconds, except in the histograms, which are in nanoseconds and say so.
 
+mod availability;
 mod generator;
 mod goodput;
 mod lost;
 mod step;
+mod streams;
 mod times;
 
 use crate::foreign;
@@ -20,10 +22,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
+pub use self::availability::{Availability, Gap};
 pub use self::generator::{Generator, Script};
 pub use self::goodput::Goodput;
 pub use self::lost::Lost;
 pub use self::step::{Step, StepFacts};
+pub use self::streams::{StreamFacts, StreamHistograms, Streams};
 pub use self::times::Times;
 
 /// The version of the record's schema that this crate writes and reads.
@@ -75,6 +79,9 @@ pub struct Record<P> {
     /// The exchanges by step of the workload; empty where all requests are alike.
     #[serde(default)]
     pub steps: Vec<Step>,
+    /// What was seen inside answers (`--events`); null where nobody looked, and in older records.
+    #[serde(default)]
+    pub streams: Option<Streams>,
     /// Answers by status; of an exchange that followed redirects, the last one.
     pub status: BTreeMap<String, u64>,
     /// Redirects that exchanges followed; 0 in older records.
@@ -289,33 +296,6 @@ pub struct Drain {
     pub bytes_sent: u64,
 }
 
-/// When answers came, slot by slot of the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Availability {
-    /// The share of slots with answers, out of these and the slots in `gaps`, 0 to 1.
-    pub share: f64,
-    /// Length of a slot in seconds: 0.1, or more if answers are few or slow.
-    pub slot_s: f64,
-    /// The share of the slots that lie in outages: gaps in or around which something failed.
-    pub outage_share: f64,
-    /// When no answer came although some were due, or something failed; the hundred longest.
-    pub gaps: Vec<Gap>,
-}
-
-/// Time without an answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Gap {
-    /// Seconds from the window's start to its beginning.
-    pub from_s: f64,
-    /// Seconds from the window's start to its end.
-    pub to_s: f64,
-    /// Whether it was an outage: something failed in it, or just before or after it.
-    pub outage: bool,
-    /// Whether attempts to connect failed there.
-    #[serde(default)]
-    pub unreachable: bool,
-}
-
 /// Bytes on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bytes {
@@ -475,6 +455,8 @@ pub struct Facts<P> {
     pub offered_rate: Option<f64>,
     /// The steps in the tally's order; none where all exchanges are alike.
     pub steps: Vec<StepFacts>,
+    /// What is known of streams, where answers were looked into.
+    pub streams: Option<StreamFacts>,
     /// The connections to each of several origins.
     pub origins: Vec<Origin>,
     /// gRPC calls by the name of their status, which only their protocol knows.
@@ -506,6 +488,7 @@ impl<P> Facts<P> {
             duration_s: 0.0,
             offered_rate: None,
             steps: Vec::new(),
+            streams: None,
             origins: Vec::new(),
             grpc_status: BTreeMap::new(),
             unfollowed_redirects: BTreeMap::new(),
@@ -589,6 +572,7 @@ impl<P> Record<P> {
             steps: steps
                 .map(|(step, of_step)| Step::of(step, of_step, facts.duration_s))
                 .collect(),
+            streams: (facts.streams).map(|streams| Streams::of(streams, tally, facts.duration_s)),
             series: tally.rows(),
             histograms: Histograms::of(tally),
             valid: facts.valid,
@@ -605,7 +589,10 @@ impl<P> Record<P> {
     /// What of the load came to nothing: the one account of it, for texts and thresholds.
     pub fn lost(&self) -> Lost {
         let exchanges = &self.exchanges;
-        let (failed, unfinished) = (exchanges.failed, exchanges.unfinished);
+        // A stream that goes on when the run ends was answered all the same.
+        let cut_off = self.streams.as_ref().map_or(0, |streams| streams.cut_off);
+        let failed = exchanges.failed;
+        let unfinished = exchanges.unfinished.saturating_sub(cut_off);
         let closed = self.offered_rate.is_none();
         // How often an open loop tries depends on how many connections it has, so what fell due
         // meanwhile is counted instead. Of those some have failed, and are counted already.
@@ -624,34 +611,9 @@ impl<P> Record<P> {
             never_sent_away: never_sent_away.min(exchanges.never_sent),
             attempts,
             unreachable,
-            of: exchanges.completed + failed + unfinished + attempts,
+            of: exchanges.completed + failed + exchanges.unfinished + attempts,
             outage_share: outages.map_or(0.0, |availability| availability.outage_share),
         }
-    }
-}
-
-impl Availability {
-    fn of(tally: &Tally) -> Option<Availability> {
-        const GAPS_MAX: usize = 100;
-        let answers = tally.inside().answered;
-        let course = tally.slots.course(answers, tally.service.quantile(0.5))?;
-        let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
-        let mut gaps = course.gaps.clone();
-        gaps.sort_by_key(|gap| std::cmp::Reverse(gap.until_ns - gap.from_ns));
-        gaps.truncate(GAPS_MAX);
-        gaps.sort_by_key(|gap| gap.from_ns);
-        let told = gaps.into_iter().map(|gap| Gap {
-            from_s: seconds(gap.from_ns),
-            to_s: seconds(gap.until_ns),
-            outage: gap.failed,
-            unreachable: gap.unreachable,
-        });
-        Some(Availability {
-            share: course.availability()?,
-            slot_s: seconds(course.slot_ns),
-            outage_share: course.down(),
-            gaps: told.collect(),
-        })
     }
 }
 

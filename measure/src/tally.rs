@@ -10,6 +10,7 @@ mod counted;
 mod good;
 mod packed;
 mod steps;
+mod streams;
 mod waits;
 
 use std::mem;
@@ -25,6 +26,7 @@ use crate::time::Time;
 pub use counted::{Counted, Drain, Handshakes, Sums, Terms};
 pub use packed::Packed;
 pub use steps::StepTally;
+pub use streams::StreamTally;
 pub use waits::{WaitCounts, Waits};
 
 /// What decides when the next exchange is due.
@@ -275,7 +277,8 @@ impl Tally {
     fn seen(&self, awaited: bool) -> Seen {
         let sums = self.sums();
         Seen {
-            answers: sums.answered,
+            // Whoever streams gives a sign of life with each event.
+            answers: sums.answered + sums.events,
             errors: sums.errors,
             in_vain: sums.in_vain,
             awaited,

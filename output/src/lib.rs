@@ -13,6 +13,7 @@ mod errors;
 pub mod hold;
 pub mod progress;
 mod steps;
+mod streams;
 pub mod table;
 pub mod terminal;
 pub mod text;

@@ -14,6 +14,7 @@ use super::closes;
 use super::control;
 use super::errors::{Answers, errors};
 use super::steps;
+use super::streams;
 use super::terminal::Paint;
 use super::times;
 use super::warnings;
@@ -43,6 +44,7 @@ fn rest(record: &Record, paint: Paint) -> String {
     text.push_str(&silence.unwrap_or_default());
     text.push_str(&distributions(record, paint));
     text.push_str(&rates(record));
+    text.push_str(&(record.streams.as_ref().map(streams::line)).unwrap_or_default());
     text.push_str(&steps::table(record, paint));
     let unmet = &record.unexpected_answers[..];
     let (unmet, lines) = match record.plan.has_users() {
@@ -96,6 +98,8 @@ fn distributions(record: &Record, paint: Paint) -> String {
         ("ping", &record.ping_time_us),
     ];
     rows.extend(others.into_iter().filter(|(_, times)| times.max.is_some()));
+    let streams = record.streams.as_ref();
+    rows.extend(streams.into_iter().flat_map(streams::rows));
     let open = record.plan.schedule.is_open();
     let meaning = if open {
         "Response time counts from when a request was due, service time from when it was sent;\n\
@@ -104,7 +108,8 @@ fn distributions(record: &Record, paint: Paint) -> String {
         "Closed loop: a request is due when its connection is free, so a slow server is asked\n\
          less often. What users would wait at a given rate, only an open loop (-R) can tell."
     };
-    format!("{}{meaning}\n", times::table(&rows, paint))
+    let of_streams = streams.map_or("", |_| streams::MEANING);
+    format!("{}{meaning}\n{of_streams}", times::table(&rows, paint))
 }
 
 fn rates(record: &Record) -> String {
@@ -418,11 +423,13 @@ pub(super) fn generator_line(generator: &Generator, exchange: &str, paint: Paint
         true => String::new(), // Nothing was measured.
         false => format!("{verdict} {}\n", generator.limited_reason),
     };
+    let facts = match facts.is_empty() {
+        true => String::new(), // It was on several machines.
+        false => format!("; {}", facts.join(", ")),
+    };
     format!(
-        "Generator: {} ({}); {}\n{verdict}",
-        generator.engine,
-        generator.engine_reason,
-        facts.join(", "),
+        "Generator: {} ({}){facts}\n{verdict}",
+        generator.engine, generator.engine_reason,
     ) + &generator.script.as_ref().map_or(String::new(), script_line)
 }
 

@@ -212,6 +212,7 @@ fn wrk_errors(record: &Record) -> String {
     let read = sum(&[
         ErrorKind::Reset,
         ErrorKind::EarlyClose,
+        ErrorKind::StreamCut,
         ErrorKind::IdleClose,
         ErrorKind::ProtocolViolation,
         ErrorKind::StreamReset,

@@ -12,6 +12,7 @@ use proto::websocket::client::Opening;
 use crate::family::Family;
 use crate::interface;
 use crate::invalid::Invalid;
+use crate::part::Permits;
 use crate::protocol::{Call, Protocol, Tls};
 use crate::proxy::{Proxy, host_port};
 use crate::redaction::Redaction;
@@ -51,6 +52,8 @@ pub struct Contact {
     pub seed: u64,
     /// What is hidden when it is written or printed.
     pub redaction: Redaction,
+    /// Which addresses it may have.
+    pub permits: Permits,
 }
 
 impl Contact {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::contact::Contact;
 use crate::family::Family;
 use crate::invalid::{Invalid, positive, spread, within};
+use crate::part::Permits;
 use crate::protocol::{Protocol, Tls};
 use crate::proxy::{self, Proxy};
 use crate::redaction::Redaction;
@@ -338,6 +339,7 @@ impl Plan {
             engine: self.engine.clone(),
             seed: self.seed,
             redaction: self.redaction.clone(),
+            permits: Permits::default(),
         }
     }
 }

@@ -7,7 +7,9 @@
 mod users;
 
 use std::net::IpAddr;
+use std::ops::Range;
 
+use measure::time::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,12 +17,14 @@ use crate::contact::Contact;
 use crate::expect::{self, Expect};
 use crate::family::Family;
 use crate::invalid::{Invalid, positive, spread, within};
+use crate::part::{self, Part};
 use crate::protocol::{Protocol, Tls};
 use crate::proxy::{self, Proxy};
 use crate::redaction::Redaction;
 use crate::request::Request;
 use crate::schedule::Schedule;
 use crate::script::Script;
+use crate::share::share;
 use crate::target::Target;
 use crate::workload::{self, Flow, Workload};
 
@@ -65,6 +69,9 @@ pub struct Plan {
     /// Compressed bodies are decompressed where rules look into them. (Their headers ask for them.)
     #[serde(default)]
     pub compressed: bool,
+    /// Events are looked for in answers (server-sent events, lines of JSON), and timed.
+    #[serde(default)]
+    pub events: bool,
     /// What is spoken.
     #[serde(default, with = "Protocol")]
     pub protocol: Protocol,
@@ -87,7 +94,8 @@ pub struct Plan {
     pub count: Option<u64>,
     /// Seconds of load before the measured phase.
     pub warm_up_s: f64,
-    /// Seconds after which an unanswered exchange times out, counted from when it was sent.
+    /// Seconds after which an unanswered exchange times out, counted from when it was sent; where
+    /// `events` are looked for, from the last event of its answer.
     pub timeout_s: f64,
     /// Seconds from when it was due within which a completed exchange counts towards the goodput;
     /// null: no goodput is counted.
@@ -120,6 +128,9 @@ pub struct Plan {
     /// What is hidden when it is written or printed.
     #[serde(skip)]
     pub redaction: Redaction,
+    /// What of it this process carries out; none: all.
+    #[serde(skip)]
+    pub part: Option<Part>,
 }
 
 /// A plan as a record holds it: without its secrets.
@@ -186,6 +197,7 @@ impl Plan {
             follow: 0,
             cookies: false,
             compressed: false,
+            events: false,
             schedule: Schedule::Closed,
             connections: 10,
             threads: 1,
@@ -206,6 +218,7 @@ impl Plan {
             engine: "auto".into(),
             seed: 1,
             redaction: Redaction::default(),
+            part: None,
         })
     }
 
@@ -220,6 +233,7 @@ impl Plan {
             follow,
             cookies,
             compressed,
+            events,
             protocol,
             tls,
             schedule,
@@ -242,6 +256,7 @@ impl Plan {
             engine,
             seed,
             redaction,
+            part: _,
         } = self;
         Recorded(Plan {
             target: target.shown(redaction),
@@ -252,6 +267,7 @@ impl Plan {
             follow: *follow,
             cookies: *cookies,
             compressed: *compressed,
+            events: *events,
             protocol: protocol.shown(redaction),
             tls: tls.clone(),
             schedule: schedule.clone(),
@@ -274,6 +290,7 @@ impl Plan {
             engine: engine.clone(),
             seed: *seed,
             redaction: redaction.clone(),
+            part: None,
         })
     }
 
@@ -302,7 +319,8 @@ impl Plan {
     /// Checks that the parts fit together, and says what to change if they don't.
     pub fn validate(&self) -> Result<(), Invalid> {
         within("-c/--connections", self.connections, CONNECTIONS_MAX)?;
-        within("-t/--threads", self.threads, THREADS_MAX)?;
+        within("-t/--threads", self.workers().len() as u32, THREADS_MAX)?;
+        part::validate(&self.workers(), self.threads)?;
         within("--pipeline", self.pipeline, PIPELINE_MAX)?;
         self.contact().validate()?;
         self.validate_workload()?;
@@ -310,6 +328,9 @@ impl Plan {
         self.validate_expect()?;
         self.validate_follow()?;
         self.validate_cookies()?;
+        if self.events {
+            self.only_of_http("--events", "searched for events")?;
+        }
         if self.compressed {
             self.only_of_http("--compressed", "asked for compressed answers")?;
         }
@@ -582,6 +603,24 @@ impl Plan {
         workload.is_some_and(|workload| workload.makes_secrets(&self.redaction))
     }
 
+    /// The numbers of this process's workers among the threads: all of them, unless it has a part.
+    pub fn workers(&self) -> Range<u32> {
+        part::workers(self.part.as_ref(), self.threads)
+    }
+
+    /// The connections of this process to each origin.
+    pub fn own_connections(&self) -> u32 {
+        let all = u64::from(self.connections);
+        let workers = self.workers();
+        let own = workers.map(|worker| share(all, worker, self.threads));
+        own.sum::<u64>() as u32
+    }
+
+    /// When the load begins, if it's ready by then.
+    pub fn begins(&self) -> Time {
+        self.part.as_ref().map_or(Time(0), |part| part.begins)
+    }
+
     /// How many origins its requests go to.
     pub fn origins(&self) -> usize {
         let workload = self.workload.as_ref();
@@ -625,6 +664,11 @@ impl Plan {
             engine: self.engine.clone(),
             seed: self.seed,
             redaction: self.redaction.clone(),
+            permits: self
+                .part
+                .as_ref()
+                .map(|part| part.permits.clone())
+                .unwrap_or_default(),
         }
     }
 

@@ -19,6 +19,7 @@ use plan::Contact;
 pub fn resolve(contact: &Contact, deadline: Time) -> Result<Vec<Address>, LoadError> {
     let target = &contact.target;
     if let Some(path) = &target.unix_socket {
+        contact.permits.check_unix()?;
         return Ok(vec![Address::Unix(path.clone())]);
     }
     let (host, port) = contact.peer();
@@ -43,6 +44,8 @@ pub fn resolve(contact: &Contact, deadline: Time) -> Result<Vec<Address>, LoadEr
         .into_iter()
         .filter(|address| family.is_none_or(|v4| address.is_ipv4() == v4))
         .collect();
+    let mut all = found.iter();
+    all.try_for_each(|address| contact.permits.check(*address))?;
     let first = found.first().copied().ok_or_else(|| {
         LoadError::Unresolved(format!(
             "{host:?} has no address of the same family as --source-ip"

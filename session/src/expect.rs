@@ -21,6 +21,7 @@ use serde_json::Value;
 use super::beginning::{Beginning, shortened};
 use super::coding::{Coding, Undecoded};
 use super::heard::Whole;
+use super::streams::Listener;
 
 /// So much of a body is kept for rules about it, as it came and decompressed.
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -117,6 +118,8 @@ pub(crate) struct Look {
     is_long: bool,
     /// The answer as it is kept for whoever asks for all of it.
     pub(crate) whole: Option<Box<Whole>>,
+    /// What looks for events in it, where somebody does.
+    pub(crate) listener: Listener,
 }
 
 /// How a body is looked into.

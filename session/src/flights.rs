@@ -147,6 +147,22 @@ impl Flights {
         (ring.unanswered > 0).then(|| &mut self.places[place])
     }
 
+    /// The exchange whose answer comes at `place`, to be changed; where the order is kept, the
+    /// oldest, whatever the place.
+    pub fn answered_mut(
+        &mut self,
+        session: usize,
+        ring: Ring,
+        place: u32,
+    ) -> Option<&mut Exchange> {
+        if self.stack.is_empty() {
+            return self.oldest_mut(session, ring);
+        }
+        let place = self.base(session) + place as usize;
+        let exchange = self.places.get_mut(place);
+        exchange.filter(|exchange| **exchange != VACANT)
+    }
+
     /// The exchange at `place`, if there is one.
     pub fn at(&self, session: usize, ring: Ring, place: u32) -> Option<Exchange> {
         let exchange = self.places[self.base(session) + place as usize];

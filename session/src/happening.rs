@@ -5,6 +5,7 @@ use proto::Violation;
 use proto::grpc::Status;
 
 use super::expect::Verdict;
+use super::streams::Sign;
 
 /// Requests that never change, one behind the other, so that the driver can send them as they are.
 #[derive(Clone, Debug)]
@@ -57,6 +58,13 @@ pub enum Happening {
     Followed {
         /// Which one.
         place: u32,
+    },
+    /// Something of an answer came in which somebody looks for events.
+    Streamed {
+        /// Whose answer.
+        place: u32,
+        /// What came.
+        sign: Sign,
     },
     /// The peer gave an exchange up, and the connection goes on. To a gRPC call that is a status.
     Reset {

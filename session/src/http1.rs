@@ -161,12 +161,17 @@ impl Wire {
                 Event::Head { status, head } => {
                     self.status = status;
                     looking.head(status, head, memory);
+                    looking.tell_sign(tell);
                 }
-                Event::Body(bytes) => looking.body(bytes, memory),
+                Event::Body(bytes) => {
+                    looking.body(bytes, memory);
+                    looking.tell_sign(tell);
+                }
                 Event::Informational { .. } => {}
                 Event::End(end) => {
                     self.leaving = !end.keep_alive;
                     let ended = looking.end(self.status, memory);
+                    looking.tell_sign(tell);
                     match ended {
                         Some(happening) => tell(happening),
                         // Where nothing is sent any more, the exchange ends with the connection.
@@ -193,7 +198,11 @@ impl Wire {
     ) -> Result<(), Violation> {
         if self.machine.ended()?.is_some() {
             let happening = match &mut self.looking {
-                Some(looking) => looking.end(self.status, memory),
+                Some(looking) => {
+                    let ended = looking.end(self.status, memory);
+                    looking.tell_sign(tell);
+                    ended
+                }
                 None => Some(answered(self.status)),
             };
             happening.into_iter().for_each(tell);
@@ -228,6 +237,14 @@ impl Looking {
     fn body(&mut self, bytes: &[u8], memory: &mut Memory) {
         if self.turn() == Turn::End {
             memory.see_body(&mut self.look, bytes);
+        }
+    }
+
+    /// Tells what came of an answer in which events are looked for.
+    #[inline]
+    fn tell_sign(&mut self, tell: &mut impl FnMut(Happening)) {
+        if let Some(sign) = self.look.listener.sign() {
+            tell(Happening::Streamed { place: 0, sign });
         }
     }
 

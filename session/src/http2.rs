@@ -257,13 +257,16 @@ impl Wire {
                     end,
                 } => {
                     self.answers.head(place, (status, end), fields, memory);
+                    self.answers.tell_sign(place, memory, tell);
                     if end {
-                        tell(self.answered(place, memory, out));
+                        self.tell_answered(place, memory, out, tell);
                     }
                 }
                 Event::Data { place, bytes, end } => {
-                    match self.answers.data(place, bytes, memory) {
-                        Ok(()) if end => tell(self.answered(place, memory, out)),
+                    let read = self.answers.data(place, bytes, memory);
+                    self.answers.tell_sign(place, memory, tell);
+                    match read {
+                        Ok(()) if end => self.tell_answered(place, memory, out, tell),
                         Ok(()) => {}
                         Err(violation) => {
                             if !end {
@@ -275,7 +278,7 @@ impl Wire {
                 }
                 Event::Trailers { place, fields } => {
                     self.answers.trailers(place, fields);
-                    tell(self.answered(place, memory, out));
+                    self.tell_answered(place, memory, out, tell);
                 }
                 Event::Reset {
                     place,
@@ -305,6 +308,20 @@ impl Wire {
             }
         }
         Ok(())
+    }
+
+    /// Tells that the answer at `place` is whole.
+    #[inline(always)]
+    fn tell_answered(
+        &mut self,
+        place: u32,
+        memory: &mut Memory,
+        out: &mut Vec<u8>,
+        tell: &mut impl FnMut(Happening),
+    ) {
+        let happening = self.answered(place, memory, out);
+        self.answers.tell_sign(place, memory, tell);
+        tell(happening);
     }
 
     /// The answer at `place` is whole, and so is its exchange, unless it is redirected.
@@ -420,6 +437,26 @@ impl Answers {
             Answers::Statuses(_) | Answers::Looks(_) | Answers::Visits(_) => {}
             Answers::Calls(_, answers) => answers[place as usize].trailers(fields),
             Answers::Mixed(answers) => answers[place as usize].1.trailers(fields),
+        }
+    }
+
+    /// Tells what came of the answer at `place`, if events are looked for in it.
+    #[inline]
+    fn tell_sign(&mut self, place: u32, memory: &Memory, tell: &mut impl FnMut(Happening)) {
+        if memory.listens() {
+            self.tell_what_came(place, tell);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_what_came(&mut self, place: u32, tell: &mut impl FnMut(Happening)) {
+        let listener = match self {
+            Answers::Looks(looks) => &mut looks[place as usize].1.listener,
+            Answers::Visits(visits) => &mut visits.places[place as usize].look.listener,
+            Answers::Statuses(_) | Answers::Calls(..) | Answers::Mixed(_) => return,
+        };
+        if let Some(sign) = listener.sign() {
+            tell(Happening::Streamed { place, sign });
         }
     }
 

@@ -32,6 +32,8 @@ pub struct Memory {
     expecting: Option<Box<Expecting>>,
     /// Answers that are kept whole, where somebody asks for them.
     hearing: Option<Box<Heard>>,
+    /// Events are looked for in answers.
+    listens: bool,
     /// Their owner judges them, and not rules.
     asks: bool,
     /// What answers say may be told.
@@ -65,6 +67,7 @@ impl Default for Memory {
             astray: [None; REASONS],
             expecting: None,
             hearing: None,
+            listens: false,
             asks: false,
             quotes: true,
         }
@@ -81,6 +84,19 @@ impl Memory {
             quotes,
             ..Memory::default()
         }
+    }
+
+    /// The same where events are looked for in answers, or not:
+    /// [`Happening::Streamed`](crate::Happening::Streamed) tells of them.
+    #[must_use]
+    pub fn listening(self, listens: bool) -> Memory {
+        Memory { listens, ..self }
+    }
+
+    /// Whether events are looked for in answers.
+    #[inline]
+    pub(crate) fn listens(&self) -> bool {
+        self.listens
     }
 
     /// The same where its owner judges each answer: [`Happening::Whole`](crate::Happening::Whole)
@@ -127,6 +143,9 @@ impl Memory {
         fields: impl Fn() -> F,
     ) {
         look.status = status;
+        if self.listens {
+            look.listener.head(fields());
+        }
         if let Some(heard) = &mut self.hearing {
             look.whole = Some(heard.begin(status, fields()));
         }
@@ -140,6 +159,9 @@ impl Memory {
     pub(crate) fn see_body(&mut self, look: &mut Look, bytes: &[u8]) {
         if let Some(whole) = &mut look.whole {
             whole.body(bytes);
+        }
+        if self.listens {
+            look.listener.body(bytes);
         }
         let is_about_status = match &self.expecting {
             Some(expecting) => look.body(bytes, expecting),
@@ -155,6 +177,9 @@ impl Memory {
     pub(crate) fn see_end(&mut self, look: &mut Look) -> (u16, Option<Verdict>) {
         if let (Some(whole), Some(heard)) = (look.whole.take(), &mut self.hearing) {
             heard.end(whole);
+        }
+        if self.listens {
+            look.listener.end();
         }
         let expecting = self.expecting.as_deref_mut();
         (look.status, expecting.map(|expecting| look.end(expecting)))

@@ -10,7 +10,7 @@ use measure::time::Time;
 use measure::waits::Watch;
 use proto::grpc::Status;
 
-use super::{Exchange, Outcome, Verdict};
+use super::{Clocks, Exchange, Flights, Outcome, Ring, Sign, Verdict, streams};
 
 /// See the module.
 #[derive(Debug)]
@@ -45,6 +45,8 @@ pub struct Recorder {
     has_flows: bool,
     /// Exchanges that failed because their answers didn't meet a rule, by rule.
     pub unmet: Vec<u64>,
+    /// When what came of answers, where events are looked for in them.
+    pub clocks: Option<Box<Clocks>>,
 }
 
 /// A whole flow of a user: when it was due, when the user began, and when the last answer came.
@@ -93,6 +95,7 @@ impl Recorder {
             figures: Vec::new(),
             has_flows: false,
             unmet: Vec::new(),
+            clocks: None,
         }
     }
 
@@ -490,6 +493,53 @@ impl Recorder {
         self.tally.redirects += u64::from(self.measured(exchange));
     }
 
+    /// Something came of the answer to an exchange, in which events are looked for.
+    pub fn streamed(
+        &mut self,
+        flights: &mut Flights,
+        (session, ring, place): (usize, Ring, u32),
+        sign: Sign,
+        now: Time,
+    ) {
+        let (window, tally) = (self.window(), &mut self.tally.streams);
+        let exchange = flights.answered_mut(session, ring, place);
+        if let (Some(clocks), Some(exchange)) = (&mut self.clocks, exchange) {
+            clocks.sign((session, place), exchange, (sign, now), window, tally);
+        }
+    }
+
+    /// The answers that come on a connection end at `now`: because of `kind`, or with the run.
+    pub fn streams_cut(&mut self, session: usize, kind: Option<ErrorKind>, now: Time) {
+        let window = self.window();
+        if let Some(clocks) = &mut self.clocks {
+            clocks.cut(session, kind, now, window, &mut self.tally.streams);
+        }
+    }
+
+    /// The same of one answer, whose exchange is given up alone.
+    pub fn cut_one(&mut self, at: (usize, u32), kind: ErrorKind, now: Time) {
+        let window = self.window();
+        if let Some(clocks) = &mut self.clocks {
+            clocks.cut_one(at, kind, now, window, &mut self.tally.streams);
+        }
+    }
+
+    /// Since when nothing has come of the answer to an exchange.
+    pub fn silent_since(&self, at: (usize, u32), exchange: &Exchange) -> Time {
+        let clocks = self.clocks.as_ref();
+        clocks.map_or(exchange.sent, |clocks| {
+            clocks.last_event(at).max(exchange.sent)
+        })
+    }
+
+    /// What it is called that a peer has closed a connection on which it owes an answer.
+    pub fn early_close(&self, session: usize) -> ErrorKind {
+        match &self.clocks {
+            Some(clocks) if clocks.is_streaming(session) => ErrorKind::StreamCut,
+            _ => ErrorKind::EarlyClose,
+        }
+    }
+
     /// A ping that was sent at `sent` was answered.
     pub fn pong(&mut self, sent: Time, now: Time) {
         if self.in_window(sent) {
@@ -548,6 +598,9 @@ impl Recorder {
             self.unsampled(exchange, now);
         }
         self.tally.censored(exchange.intended, sent, now);
+        if self.clocks.is_some() {
+            streams::never_came(exchange, now, &mut self.tally.streams);
+        }
         if let Some(step) = self.step_of(exchange) {
             step.censored(exchange.intended, sent, now);
         }

@@ -18,6 +18,8 @@ pub struct Ways {
     pub cookies: bool,
     /// The load asks for compressed answers, and rules see what they become.
     pub compressed: bool,
+    /// Events are looked for in answers, and timed.
+    pub events: bool,
     /// The proxy that the connections go through.
     pub proxy: Option<Proxy>,
     /// How long a gRPC call may take, as `grpc-timeout` tells it.
@@ -47,6 +49,7 @@ impl Ways {
             (self.follow > 0, "follow"),
             (self.cookies, "cookies"),
             (self.compressed, "compressed"),
+            (self.events, "events"),
         ];
         let given = |keys: &[(bool, &'static str)]| {
             let mut keys = keys.iter().filter(|(given, _)| *given);
@@ -100,6 +103,7 @@ impl Ways {
         plan.follow = self.follow;
         plan.cookies = self.cookies;
         plan.compressed = self.compressed;
+        plan.events = self.events;
         plan.proxy.clone_from(&self.proxy);
         match &mut plan.protocol {
             Spoken::Grpc { call, .. } => {
@@ -149,6 +153,9 @@ impl Ways {
         }
         if self.compressed {
             say("compressed");
+        }
+        if self.events {
+            say("with the events in answers timed");
         }
         if let Some(proxy) = &self.proxy {
             say(&format!("through the proxy {}", proxy.place()));

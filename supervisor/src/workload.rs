@@ -320,6 +320,9 @@ pub struct Workload {
     /// Each connection sends the cookies back that it was given.
     #[serde(default)]
     pub cookies: bool,
+    /// Events in answers are timed.
+    #[serde(default)]
+    pub events: bool,
     /// The load asks for compressed answers, which `expect` looks into decompressed.
     #[serde(default)]
     pub compressed: bool,
@@ -402,6 +405,7 @@ pub struct Difference {
     follow: Option<u32>,
     cookies: Option<bool>,
     compressed: Option<bool>,
+    events: Option<bool>,
     proxy: Option<String>,
     user: Option<String>,
     #[serde(default, deserialize_with = "deadline")]
@@ -452,6 +456,7 @@ impl Workload {
             follow: 0,
             cookies: false,
             compressed: false,
+            events: false,
             proxy: None,
             user: None,
             deadline: None,
@@ -496,6 +501,7 @@ impl Workload {
             follow: difference.follow.unwrap_or(base.follow),
             cookies: difference.cookies.unwrap_or(base.cookies),
             compressed: difference.compressed.unwrap_or(base.compressed),
+            events: difference.events.unwrap_or(base.events),
             proxy: difference.proxy.or(base.proxy),
             user: difference.user.or(base.user),
             deadline: difference.deadline.or(base.deadline),
@@ -602,6 +608,7 @@ impl Workload {
             follow: self.follow,
             cookies: self.cookies,
             compressed: self.compressed,
+            events: self.events,
             proxy: proxy.transpose()?,
             deadline: self.deadline,
             binary: self.binary,

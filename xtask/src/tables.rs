@@ -69,6 +69,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "stream",
+        holds: "answers that come bit by bit: which events are in them; no I/O, no clock",
+        imports: &[],
+        test_imports: &["measure"],
+    },
+    Crate {
         name: "check",
         holds: "what a record holds by itself: thresholds, figures that lateness moved",
         imports: &["measure", "plan"],
@@ -107,7 +113,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "session",
         holds: "what is said on one connection and answered, and what becomes of exchanges",
-        imports: &["engine", "measure", "plan", "proto", "workload"],
+        imports: &["engine", "measure", "plan", "proto", "stream", "workload"],
         test_imports: &[],
     },
     Crate {
@@ -376,6 +382,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &["gateway"],
     },
     Crate {
+        name: "agents",
+        holds: "agents and coordinators of a fleet, over NATS: the program `ringside-fleet`",
+        imports: &["cli", "engine", "fleet", "load", "measure", "output"],
+        test_imports: &["testserver"],
+    },
+    Crate {
         name: "xtask",
         holds: "what CI checks: imports, sizes, generated documents; packages",
         imports: &["cli", "engine", "measure"],
@@ -384,7 +396,8 @@ pub(crate) const CRATES: &[Crate] = &[
 ];
 
 /// Packages of others that only one crate may name, and packages that none may.
-pub(crate) const CONFINED: [(&str, &[&str]); 11] = [
+pub(crate) const CONFINED: [(&str, &[&str]); 12] = [
+    ("async-nats", &["agents"]),
     ("clap", &["cli"]),
     ("io-uring", &["engine"]),
     ("libc", &["engine"]),
@@ -394,7 +407,7 @@ pub(crate) const CONFINED: [(&str, &[&str]); 11] = [
     ("rustls", &["tls"]),
     ("rustls-native-certs", &["tls"]),
     ("syn", &["xtask"]),
-    ("tokio", &["server", "users"]),
+    ("tokio", &["agents", "server", "users"]),
     ("async-std", &[]),
 ];
 

@@ -44,6 +44,7 @@ fn record(offered: u64, failed: u64, ms: u64) -> Record {
         lateness_us: Times::default(),
         waits: None,
         ping_time_us: Times::default(),
+        streams: None,
         steps: Vec::new(),
         status: BTreeMap::new(),
         unfollowed_redirects: BTreeMap::new(),

@@ -70,6 +70,11 @@ pub(crate) struct Load {
     #[arg(long, help_heading = REQUEST)]
     pub(crate) compressed: bool,
 
+    /// Time the events in answers that are streams of them (content-type: text/event-stream, or
+    /// lines of JSON): the first one, and from each to the next. -T then counts from the last event
+    #[arg(long, help_heading = REQUEST)]
+    pub(crate) events: bool,
+
     /// HTTP method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "METHOD", help_heading = REQUEST)]
     pub(crate) method: Option<String>,

@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod fault_proxy;
+pub(crate) mod fleet;
 pub(crate) mod flows;
 pub(crate) mod gate;
 pub(crate) mod history;

@@ -7,6 +7,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use load::check::Threshold;
 
 use super::export::Export;
+use super::fleet::Fleet;
 use super::flows::Flows;
 use super::load::{LOAD, Load};
 use super::replay::Replay;
@@ -27,12 +28,13 @@ Examples:
   ringside run --targets mix.http -R 1k --threshold 'p99{login}<50ms'     different requests
   ringside run --expect status=200 --expect 'json:$.ok=true' http://localhost:8080/
   ringside run -s login.lua http://localhost:8080/ -- alice bob             a script of wrk
+  ringside run --agents local:4 -R 20k -c100 http://localhost:8080/      several processes at once
   ringside run --replay access.log --speed 2 http://localhost:8080/     twice as fast as it was
   ringside run --data users.csv -H 'X-Id: {{newUuid}}' 'http://localhost:8080/users/{{id}}'
   ringside run shop.hurl -c50 --variable base=http://localhost:8080     50 users of a flow
 
 What a run can't do: send what an answer asks for, but in a flow (FILE.hurl); follow redirects to
-another server; speak HTTP/3, SOCKS, or TLS to a proxy; load from several machines at once.
+another server; speak HTTP/3, SOCKS, or TLS to a proxy.
 
 Thresholds: errors (a number, or a share such as 0.1%), availability, rate, and response times:
 mean, median, min, max, p50, p99, p99.9 or any pN. service:p99 and so on are service times. Behind a
@@ -113,6 +115,9 @@ pub(crate) struct Run {
 
     #[command(flatten)]
     pub(crate) export: Export,
+
+    #[command(flatten)]
+    pub(crate) fleet: Fleet,
 
     /// Exit with 99 unless this holds, such as 'p99<5ms' or 'errors<0.1%' (repeatable)
     #[arg(long = "threshold", value_name = "RULE", help_heading = OUTPUT)]

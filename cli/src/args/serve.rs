@@ -17,6 +17,10 @@ Routes:
   /delay/50ms     an answer after 50 ms     /health         a health check
   /wait10         an answer after 10 ms (other subjects have this path too)
   /limited/RATE   RATE answers per second across all threads, then 503
+  /events/N/10ms  N server-sent events, one each 10 ms, the first after ?first=LAW: 200ms,
+                  exp:200ms (at random, with that mean) or 100ms..300ms [default: 0ms]
+  /v1/chat/completions  max_tokens events, like a server of language models, if the body has
+                  stream: true, else one answer; ?first=LAW&every=TIME [default: 50ms, 10ms]
   /burn/N         an answer after N turns of an arithmetic loop
   /task/N         the same in a task worker: nothing else waits for it
   /metrics        what it has counted, and how long answers took, for Prometheus

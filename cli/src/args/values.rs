@@ -113,6 +113,32 @@ pub(crate) fn fields(flag: &str, given: &[Header]) -> Result<Vec<(String, String
     fields.collect()
 }
 
+/// Who sends a load together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Agents {
+    /// So many that are connected to a broker.
+    Elsewhere(u32),
+    /// So many that are started here.
+    Local(u32),
+}
+
+/// `3`: agents elsewhere; `local:3`: agents that are started here.
+pub(super) fn agents(text: &str) -> Result<Agents, String> {
+    let (number, of): (_, fn(u32) -> Agents) = match text.strip_prefix("local:") {
+        Some(number) => (number, Agents::Local),
+        None => (text, Agents::Elsewhere),
+    };
+    match number.parse() {
+        Ok(agents @ 1..=AGENTS_MAX) => Ok(of(agents)),
+        _ => Err(format!(
+            "give the number of agents, 1 to {AGENTS_MAX}, or local:N to start N of them here"
+        )),
+    }
+}
+
+/// The most agents of a fleet.
+const AGENTS_MAX: u32 = 10_000;
+
 /// Where what goes on is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Live {

@@ -83,6 +83,8 @@ fn redirected(plan: &Plan, url: &str) -> Result<Plan, String> {
     // What the other server wants to be told is no business of this one.
     plan.request.headers.clear();
     plan.expect.clear();
+    // It answers at once, and in one piece.
+    plan.events = false;
     if path == "/" {
         plan.request.method = "GET".to_string();
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod addresses;
 mod control;
+pub(crate) mod fleet;
 pub(crate) mod flows;
 mod given;
 mod http2;

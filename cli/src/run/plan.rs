@@ -2,6 +2,7 @@
 //! opened, and answered with a sentence that says what to do.
 
 use engine::signal::Stop;
+use load::check::Threshold;
 use load::grpc::{self, Method, Source};
 use load::plan::workload::Order;
 use load::plan::{Expect, Invalid, accept_compressed};
@@ -47,7 +48,18 @@ pub(crate) fn plan(arguments: &Run) -> Result<Plan, String> {
     plan.count = arguments.requests;
     plan.warm_up_s = arguments.warmup.map_or(0.0, |length| length.as_secs_f64());
     check(&plan)?;
+    needs_events(&arguments.thresholds, plan.events)?;
     Ok(plan)
+}
+
+/// Conditions on what is seen inside answers need somebody who looks into them.
+pub(crate) fn needs_events(conditions: &[Threshold], events: bool) -> Result<(), String> {
+    match conditions.iter().find(|one| one.is_about_streams()) {
+        Some(one) if !events => Err(format!(
+            "{one}: events aren't looked for in answers, so there is nothing to judge; add --events"
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// What answers must be.
@@ -95,6 +107,7 @@ pub(crate) fn without_request(
     plan.follow = arguments.follow.unwrap_or(0);
     plan.cookies = arguments.cookies;
     plan.compressed = arguments.compressed;
+    plan.events = arguments.events;
     if plan.compressed {
         accept_compressed(&mut plan.request.headers);
     }

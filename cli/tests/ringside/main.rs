@@ -12,6 +12,7 @@ mod claims;
 mod commit;
 mod compare;
 mod doctor;
+mod events;
 mod expect;
 mod explain;
 mod fault_proxy;

@@ -139,7 +139,7 @@ impl Ring {
         let registered =
             features.allows(Feature::RegisteredRing) && ring.register_descriptor().is_ok();
         features.note(Feature::RegisteredRing, registered);
-        let absolute = ring.takes_absolute_time();
+        let absolute = !has_own_time() && ring.takes_absolute_time();
         ring.absolute_time = features.note(Feature::AbsoluteTimer, absolute);
         Ok(ring)
     }
@@ -556,6 +556,16 @@ impl Ring {
         let answer = self.enter_raw(1, EnterFlags::GETEVENTS.bits(), Some(Time(1)));
         answer == Err(Errno::TIME)
     }
+}
+
+/// Whether this process is in a time namespace whose monotonic clock isn't the host's
+/// (time_namespaces(7)): io_uring takes absolute times for the host's.
+fn has_own_time() -> bool {
+    let offsets = std::fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
+    let monotonic = offsets
+        .lines()
+        .find_map(|line| line.strip_prefix("monotonic"));
+    monotonic.is_some_and(|offset| offset.split_whitespace().any(|part| part != "0"))
 }
 
 impl Drop for Ring {

@@ -32,6 +32,9 @@ pub const SILENT_NS: u64 = 3_000_000_000;
 /// An agent whose load is over keeps what it counted for so long after it heard its coordinator
 /// last.
 pub const LINGER_NS: u64 = 600_000_000_000;
+/// An agent whose load is over and whose coordinator was silent for so long answers the call for
+/// another run. A coordinator that comes back does so sooner.
+pub const FREE_NS: u64 = 20_000_000_000;
 /// How often it says that its load is over.
 const LAST_EVERY_NS: u64 = 1_000_000_000;
 /// The most intervals that are sent again for one order.
@@ -205,6 +208,11 @@ impl Agent {
             })
     }
 
+    /// The run that it is in.
+    pub fn run(&self) -> Option<&RunId> {
+        self.run.as_ref().map(|own| &own.run)
+    }
+
     /// How many messages it couldn't read.
     pub fn unread(&self) -> u64 {
         self.unread
@@ -241,8 +249,11 @@ impl Agent {
         let Said::Order { run, epoch, order } = heard.said else {
             return;
         };
-        if let Order::Call { .. } = order {
-            return self.called(run, epoch, now, actions);
+        match order {
+            Order::Call { .. } => return self.called(run, epoch, now, actions),
+            Order::Who => return self.report(&run, self.here(), actions),
+            Order::Halt => return self.halt(&run, actions),
+            _ => {}
         }
         if order.to().is_some_and(|to| *to != self.me) {
             return;
@@ -296,9 +307,13 @@ impl Agent {
         if let Some(own) = &mut self.run {
             if own.stage == Stage::Joined && own.run == run && own.coordinator == epoch {
                 own.heard = now;
-            } else if own.stage < Stage::Loading && now.since(own.heard) >= SILENT_NS {
-                // Whoever called before is gone, and nothing has begun.
+            } else if own.is_given_up(&run, now) {
                 self.over(false, actions);
+            } else if own.run != run {
+                let busy = Report::Busy {
+                    run: own.run.clone(),
+                };
+                return self.report(&run, busy, actions);
             } else {
                 return;
             }
@@ -309,6 +324,38 @@ impl Agent {
         }
         let workers = self.settings.workers;
         self.report(&run, Report::Hello { workers }, actions);
+    }
+
+    /// Who it is, and what it does.
+    fn here(&self) -> Report {
+        let own = self.run.as_ref();
+        Report::Here {
+            workers: self.settings.workers,
+            run: own.map(|own| own.run.clone()),
+            is_loading: own.is_some_and(|own| own.stage == Stage::Loading),
+        }
+    }
+
+    /// Somebody who looks after all agents wants no load, and is told what goes on.
+    fn halt(&mut self, asker: &RunId, actions: &mut Vec<Action>) {
+        match &mut self.run {
+            Some(own) if own.stage == Stage::Loading => own.stop(Ended::Halted, actions),
+            Some(own) if own.stage < Stage::Loading => {
+                self.refused = Some((own.run.clone(), own.coordinator));
+                self.withdraw(&Ended::Halted.to_string(), actions);
+            }
+            _ => {}
+        }
+        self.report(asker, self.here(), actions);
+    }
+
+    /// Leaves a run whose load it hasn't begun.
+    fn withdraw(&mut self, why: &str, actions: &mut Vec<Action>) {
+        if let Some(own) = &self.run {
+            let (run, why) = (own.run.clone(), Text::new(why));
+            self.report(&run, Report::Left { why }, actions);
+        }
+        self.over(false, actions);
     }
 
     /// Does what the coordinator says.
@@ -362,7 +409,12 @@ impl Agent {
                 self.report(&run, Report::Released, actions);
                 return self.over(true, actions);
             }
-            Order::Claim | Order::Taken | Order::Call { .. } | Order::Refuse { .. } => None,
+            Order::Claim
+            | Order::Taken
+            | Order::Call { .. }
+            | Order::Who
+            | Order::Halt
+            | Order::Refuse { .. } => None,
         };
         if let Some(report) = report {
             let run = own.run.clone();
@@ -466,7 +518,7 @@ impl Agent {
             Some(own) if own.stage == Stage::Loading => own.stop(Ended::Left, actions),
             // Its intervals aren't confirmed; its owner may wait for that, or not.
             Some(own) if own.stage == Stage::Ended => {}
-            Some(_) => self.over(false, actions),
+            Some(_) => self.withdraw(&Ended::Left.to_string(), actions),
             None => {}
         }
     }
@@ -540,6 +592,18 @@ impl Membership {
             ended: None,
             troubles: Vec::new(),
             last_due: Time::NEVER,
+        }
+    }
+
+    /// Whether nobody misses the agent here if it answers the call for that run.
+    fn is_given_up(&self, other: &RunId, now: Time) -> bool {
+        let silent_ns = now.since(self.heard);
+        match self.stage {
+            Stage::Loading => false,
+            // Whoever comes back to this very run wants what was counted in it.
+            Stage::Ended => self.run != *other && silent_ns >= FREE_NS,
+            // Whoever called before is gone, and nothing has begun.
+            _ => silent_ns >= SILENT_NS,
         }
     }
 

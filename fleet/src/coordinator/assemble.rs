@@ -4,10 +4,16 @@ use measure::tally::Packed;
 
 use super::part::Part;
 use super::{SILENCE_NOTED_NS, Settings};
+use crate::course::Course;
 use crate::record::{AgentRecord, Figures, Outcome, Record};
 
 /// What became of the run.
-pub(super) fn outcome(settings: &Settings, parts: &[Part], findings: &[String]) -> Outcome {
+pub(super) fn outcome(
+    settings: &Settings,
+    parts: &[Part],
+    course: &Course,
+    findings: &[String],
+) -> Outcome {
     let mut counted = Packed::default();
     let mut findings = findings.to_vec();
     let mut adds_up = true;
@@ -65,7 +71,11 @@ pub(super) fn outcome(settings: &Settings, parts: &[Part], findings: &[String]) 
         limited_by,
         findings,
     };
-    Outcome { record, counted }
+    Outcome {
+        record,
+        counted,
+        course: course.intervals(),
+    }
 }
 
 impl Part {
@@ -133,6 +143,7 @@ impl Part {
             last_number: self.known().checked_sub(1),
             chain: self.chain.digest().to_string(),
             ended: last.map(|last| last.ended.to_string()),
+            ended_early: last.is_none_or(|last| !last.ended.is_planned()),
             lost: self.lost.is_some(),
             figures: Figures::of(&self.counted),
             tail_share: (in_tail > 0).then(|| above as f64 / in_tail as f64),

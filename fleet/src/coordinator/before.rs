@@ -10,8 +10,8 @@ use super::{
 };
 use crate::bus::Subject;
 use crate::division::{by_weight, places};
-use crate::message::{Order, Stop};
-use crate::words::{AgentName, Member, Text};
+use crate::message::{LIST_MAX, Order, Stop};
+use crate::words::{AgentName, Member, RunId, Text};
 
 impl Coordinator {
     /// Wants the run.
@@ -102,23 +102,56 @@ impl Coordinator {
             return self.divide(now);
         }
         if now >= self.until {
-            let names = list(self.parts.iter().map(|part| &part.member.agent));
-            let others = self.findings.join("; ");
-            let others = match others.is_empty() {
-                true => String::new(),
-                false => format!(" ({others})"),
-            };
-            let run = &self.settings.run;
-            return self.fail(
-                format!(
-                    "{there} of {agents} agents answered the call for run {run}{names}{others}: \
-                     start more agents, or ask for fewer (--agents)"
-                ),
-                now,
-            );
+            return self.fail(self.too_few(), now);
         }
         if self.is_due(REPEAT_NS, now) {
             self.say(Subject::Call, Order::Call { agents }, actions);
+        }
+    }
+
+    /// Who is there and who isn't, as far as that is known, and what to do.
+    fn too_few(&self) -> String {
+        let names = list(self.parts.iter().map(|part| &part.member.agent));
+        let is_here = |name: &AgentName| self.parts.iter().any(|part| part.member.agent == *name);
+        let busy = self.busy.iter().filter(|(agent, _)| !is_here(agent));
+        let busy = busy.map(|(agent, run)| {
+            format!("agent {agent} is in run {run}, which `ringside-fleet stop` ends")
+        });
+        let others: Vec<String> = self.findings.iter().cloned().chain(busy).collect();
+        let others = match others.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", others.join("; ")),
+        };
+        let (there, agents) = (self.parts.len(), self.settings.agents);
+        let run = &self.settings.run;
+        format!(
+            "{there} of {agents} agents answered the call for run {run}{names}{others}: start more \
+             agents, or ask for fewer (--agents)"
+        )
+    }
+
+    /// An agent is in another run.
+    pub(super) fn is_busy(&mut self, from: Member, run: RunId) {
+        if self.busy.len() < LIST_MAX {
+            self.busy.insert(from.agent, run);
+        }
+    }
+
+    /// An agent has left before its load began.
+    pub(super) fn left(&mut self, from: &Member, why: &Text, now: Time, actions: &mut Vec<Action>) {
+        let Some(at) = self.parts.iter().position(|part| part.member == *from) else {
+            return;
+        };
+        let what = format!("agent {} left the run: {why}", from.agent);
+        match self.phase {
+            Phase::Gathering => {
+                self.parts.remove(at);
+            }
+            Phase::Preparing | Phase::Clocks => self.fail(what, now),
+            Phase::Running if self.parts[at].begun.is_none() => {
+                self.not_begun(what, now, actions);
+            }
+            _ => {}
         }
     }
 
@@ -159,8 +192,14 @@ impl Coordinator {
             // The life before is over: the name is of one at a time.
             if from.epoch > part.member.epoch {
                 *part = Part::new(&self.settings.run, from, workers, now);
+                return;
             }
-            return;
+            let why = format!(
+                "two agents are called {}: give each a name of its own (--name)",
+                from.agent
+            );
+            self.note(why.clone(), actions);
+            why
         } else {
             if (self.parts.len() as u32) < agents {
                 let part = Part::new(&self.settings.run, from, workers, now);

@@ -15,6 +15,8 @@ mod before;
 mod part;
 mod running;
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 
 use measure::time::Time;
@@ -22,6 +24,7 @@ use plan::Invalid;
 
 use crate::bus::Subject;
 use crate::chain::Digest;
+use crate::course::Course;
 use crate::division::Place;
 use crate::message::{
     Check, DataFile, LIST_MAX, Order, PLAN_MAX, Report, Said, Stop, Unread, decode, encode,
@@ -181,6 +184,8 @@ pub struct Coordinator {
     /// When the phase ends if nothing else ends it.
     until: Time,
     parts: Vec<Part>,
+    /// What all of them counted, second by second.
+    course: Course,
     /// When the load begins; none where an earlier coordinator decided that.
     begin: Option<Time>,
     /// Why the load is ended, and since when.
@@ -188,6 +193,8 @@ pub struct Coordinator {
     /// How often shares were moved.
     moves: u32,
     findings: Vec<String>,
+    /// Agents that are in other runs.
+    busy: BTreeMap<AgentName, RunId>,
     /// Another coordinator that agents follow.
     rival: Option<Epoch>,
     beat_due: Time,
@@ -218,10 +225,12 @@ impl Coordinator {
             phase: Phase::Claiming,
             until: now.plus(CLAIM_NS),
             parts: Vec::new(),
+            course: Course::default(),
             begin: None,
             stopping: None,
             moves: 0,
             findings: Vec::new(),
+            busy: BTreeMap::new(),
             rival: None,
             beat_due: now,
             told: None,
@@ -349,12 +358,14 @@ impl Coordinator {
             Said::Order { run, epoch, order } if run == self.settings.run => {
                 self.hear_rival(epoch, &order, actions);
             }
-            Said::Report { run, from, report } if run == self.settings.run => {
-                if let Report::Hello { workers } = report {
-                    return self.welcome(from, workers, &heard.program, now, actions);
+            Said::Report { run, from, report } if run == self.settings.run => match report {
+                Report::Hello { workers } => {
+                    self.welcome(from, workers, &heard.program, now, actions);
                 }
-                self.take(from, report, now, actions);
-            }
+                Report::Busy { run } => self.is_busy(from, run),
+                Report::Left { why } => self.left(&from, &why, now, actions),
+                report => self.take(from, report, now, actions),
+            },
             _ => {}
         }
     }
@@ -424,11 +435,8 @@ impl Coordinator {
             } => self.take_pong(&from, number, heard_ns, (at_end, now), actions),
             Report::Begun { at_ns } => part.begun = Some(Time(at_ns)),
             Report::Missed { late_ns } => {
-                let why = format!(
-                    "agent {} heard {} ms too late of when to begin",
-                    from.agent,
-                    late_ns / 1_000_000
-                );
+                let (agent, late_ms) = (from.agent, late_ns / 1_000_000);
+                let why = format!("agent {agent} heard {late_ms} ms too late of when to begin");
                 self.not_begun(why, now, actions);
             }
             Report::Alive { count } => part.knows(count),
@@ -437,7 +445,13 @@ impl Coordinator {
                 chain,
                 totals,
                 payload,
-            } => part.take(number, chain, totals, payload),
+            } => {
+                part.take(number, chain, totals, payload);
+                let mut linked = std::mem::take(&mut part.linked).into_iter();
+                if let Err(why) = linked.try_for_each(|interval| self.course.add(interval)) {
+                    self.note(why, actions);
+                }
+            }
             Report::Moved { turn } => {
                 part.moving = part.moving.filter(|wanted| *wanted > turn);
             }
@@ -449,7 +463,12 @@ impl Coordinator {
                 part.is_released = true;
                 self.pulse = now;
             }
-            Report::Hello { .. } | Report::Follows { .. } | Report::Standing { .. } => {}
+            Report::Hello { .. }
+            | Report::Busy { .. }
+            | Report::Left { .. }
+            | Report::Here { .. }
+            | Report::Follows { .. }
+            | Report::Standing { .. } => {}
         }
     }
 

@@ -84,6 +84,8 @@ pub(super) struct Part {
     pub(super) counted: Packed,
     /// The chain with nothing in it.
     empty: Chain,
+    /// Those that were added since they were last taken away from here.
+    pub(super) linked: Vec<Interval>,
     ahead: BTreeMap<u64, Arrived>,
     /// How many it has said that it has.
     known: u64,
@@ -120,6 +122,7 @@ impl Part {
             last: None,
             totals: Totals::default(),
             counted: Packed::default(),
+            linked: Vec::new(),
             ahead: BTreeMap::new(),
             known: 0,
             missing_since: None,
@@ -224,22 +227,23 @@ impl Part {
         if !rest.is_empty() {
             return Err(format!("there is something behind its interval {number}"));
         }
-        let counted = interval.counted;
+        let counted = &interval.counted;
         counted
             .check()
             .map_err(|why| format!("its interval {number}: {why}"))?;
-        let totals = self.totals.plus(&Totals::of(&counted));
+        let totals = self.totals.plus(&Totals::of(counted));
         let totals = totals
             .filter(|totals| *totals == arrived.totals)
             .ok_or_else(|| {
                 format!("its totals up to interval {number} aren't the sum of its intervals")
             })?;
-        if let Err(why) = self.counted.merge(&counted) {
+        if let Err(why) = self.counted.merge(counted) {
             // What is left of a sum that failed is no figure.
             (self.counted, self.totals) = (Packed::default(), Totals::default());
             self.chain = self.empty;
             return Err(why);
         }
+        self.linked.push(interval);
         Ok(totals)
     }
 

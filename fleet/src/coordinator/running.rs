@@ -198,7 +198,8 @@ impl Coordinator {
         let compared = |part: &Part| part.clock.is_done(true) || part.last.is_none();
         let all_compared = self.parts.iter().all(compared) || now >= self.until;
         if all_here && all_compared {
-            let outcome = assemble::outcome(&self.settings, &self.parts, &self.findings);
+            let outcome =
+                assemble::outcome(&self.settings, &self.parts, &self.course, &self.findings);
             actions.push(Action::Record(Box::new(outcome)));
             self.enter(Phase::Keeping, u64::MAX, now);
             return;

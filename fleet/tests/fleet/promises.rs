@@ -2,7 +2,7 @@
 
 use fleet::agent::{self, Agent, LINGER_NS};
 use fleet::coordinator::{End, OnLoss};
-use fleet::message::{Order, Report, Said, decode, encode};
+use fleet::message::{Ended, Order, Report, Said, decode, encode};
 use fleet::record::Record;
 use fleet::{Epoch, Name, Totals};
 use measure::time::Time;
@@ -291,8 +291,19 @@ fn a_coordinator_that_nobody_hears_is_replaced_and_then_ends() {
 
 /// What an agent answers to an order of a coordinator with this epoch, at some second.
 fn answers(agent: &mut Agent, number: u64, order: Order, second: u64) -> Vec<Report> {
+    answers_of(agent, &Name::new("run-1").unwrap(), number, order, second)
+}
+
+/// The same in a run.
+fn answers_of(
+    agent: &mut Agent,
+    run: &Name,
+    number: u64,
+    order: Order,
+    second: u64,
+) -> Vec<Report> {
     let said = Said::Order {
-        run: Name::new("run-1").unwrap(),
+        run: run.clone(),
         epoch: Epoch { number, nonce: 0 },
         order,
     };
@@ -553,4 +564,100 @@ fn uneven_agents_have_shares_by_their_workers() {
         .map(|agent| agent.workers)
         .collect();
     assert_eq!((workers.iter().sum::<u32>(), workers), (16, vec![2, 4, 10]));
+}
+
+#[test]
+fn an_agent_that_leaves_before_its_load_ends_the_run_at_once_and_is_named() {
+    for (happens, part) in [
+        (
+            Happens::Leave(1),
+            "left the run: it was stopped on its own machine",
+        ),
+        (Happens::Halt, "left the run: all load was stopped"),
+    ] {
+        let seen = Setup::of(2, 10).with(510 * MS, happens).run();
+        let why = failed(&seen);
+        assert!(why.contains(part), "{why}");
+        assert!(seen.ended_at < 15 * SECOND, "{}", seen.ended_at);
+    }
+}
+
+#[test]
+fn whoever_stops_all_load_ends_it_within_two_seconds_and_the_record_says_so() {
+    let seen = Setup::of(3, 60).with(20 * SECOND, Happens::Halt).run();
+    let record = record(&seen);
+    assert!(record.complete, "{:?}", record.findings);
+    for (_, _, ended) in &seen.loads {
+        assert!((20 * SECOND..22 * SECOND).contains(ended), "{ended}");
+    }
+    assert!(record.agents.iter().all(|agent| agent.ended_early));
+    says(
+        record,
+        &["agent-2 ended its load early: all load was stopped"],
+    );
+}
+
+/// An agent whose load has ended because its coordinator, of run-1, was silent from second 10 on.
+fn left_alone() -> Agent {
+    let settings = agent::Settings {
+        name: Name::new("agent-0").unwrap(),
+        epoch: Epoch::default(),
+        program: "1.2.3".to_owned(),
+        workers: 1,
+        room_bytes: 1 << 20,
+    };
+    let mut agent = Agent::new(settings, &mut Vec::new());
+    let to = fleet::Member {
+        agent: Name::new("agent-0").unwrap(),
+        epoch: Epoch::default(),
+    };
+    answers(&mut agent, 5, Order::Call { agents: 1 }, 8);
+    let plan = Order::Plan {
+        to: to.clone(),
+        place: fleet::division::places(&[1]).unwrap()[0],
+        plan: "a plan".into(),
+        data: Vec::new(),
+    };
+    answers(&mut agent, 5, plan, 8);
+    let prepared = agent::Event::Prepared {
+        plan: fleet::chain::Digest::of(b"a plan"),
+        checks: &[],
+    };
+    agent.handle(prepared, Time(9 * SECOND), &mut Vec::new());
+    let at_ns = 11 * SECOND;
+    answers(&mut agent, 5, Order::Begin { to, at_ns }, 10);
+    let mut actions = Vec::new();
+    agent.handle(agent::Event::Tick, Time(20 * SECOND), &mut actions);
+    let stopped = agent::Action::StopLoad(Ended::DeadMan);
+    assert!(actions.contains(&stopped), "{actions:?}");
+    let ended = agent::Event::LoadEnded {
+        verdict: &fleet::Verdict::default(),
+        failed: None,
+    };
+    agent.handle(ended, Time(20 * SECOND), &mut Vec::new());
+    agent
+}
+
+#[test]
+fn an_agent_that_was_left_alone_is_busy_and_soon_free_for_another_run() {
+    let mut agent = left_alone();
+    let [one, two] = ["run-1", "run-2"].map(|run| Name::new(run).unwrap());
+    let mut call = |run: &Name, second| {
+        let order = Order::Call { agents: 1 };
+        let mut said = answers_of(&mut agent, run, 9, order, second);
+        // That its load is over it says until somebody has heard it.
+        said.retain(|report| !matches!(report, Report::Last { .. }));
+        said
+    };
+    assert_eq!(call(&two, 29), [Report::Busy { run: one.clone() }]);
+    // What it counted is that run's, whoever calls for it now.
+    assert_eq!(call(&one, 31), []);
+    assert_eq!(call(&two, 31), [Report::Hello { workers: 1 }]);
+    let who = answers_of(&mut agent, &Name::new("me").unwrap(), 1, Order::Who, 31);
+    let here = Report::Here {
+        workers: 1,
+        run: Some(two),
+        is_loading: false,
+    };
+    assert_eq!(who, [here]);
 }

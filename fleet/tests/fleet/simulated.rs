@@ -53,7 +53,7 @@ fn drawn(seed: u64) -> (Setup, bool) {
 fn happen(setup: &mut Setup, random: &mut Random, at: u64, agent: usize) -> bool {
     let later = at + random.below(20 * SECOND);
     let mut at_once = |happens| setup.script.push((at, happens));
-    match random.below(12) {
+    match random.below(13) {
         0 => at_once(Happens::KillAgent(agent)),
         1 => at_once(Happens::RestartAgent(agent)),
         2 | 3 => {
@@ -84,6 +84,7 @@ fn happen(setup: &mut Setup, random: &mut Random, at: u64, agent: usize) -> bool
             at_once(Happens::DiskFull(agent));
             return true;
         }
+        11 => at_once(Happens::Halt),
         _ => {
             at_once(Happens::JoinLate);
             let away_ns = random.below(6 * SECOND);

@@ -31,11 +31,14 @@ fn all() -> Vec<Said> {
         epoch: member().epoch,
         order,
     });
-    let reports = reports().into_iter().map(|report| Said::Report {
-        run: run.clone(),
-        from: member(),
-        report,
-    });
+    let reports = reports()
+        .into_iter()
+        .chain(apart())
+        .map(|report| Said::Report {
+            run: run.clone(),
+            from: member(),
+            report,
+        });
     orders.chain(reports).collect()
 }
 
@@ -84,6 +87,8 @@ fn orders() -> Vec<Order> {
             to: to.clone(),
             chain: digest,
         },
+        Order::Who,
+        Order::Halt,
     ]
 }
 
@@ -145,6 +150,23 @@ fn reports() -> Vec<Report> {
             count: 3,
         },
         Report::Released,
+    ]
+}
+
+/// What agents say that aren't, or not any more, in the run.
+fn apart() -> [Report; 3] {
+    [
+        Report::Busy {
+            run: Name::new("nightly_2").unwrap(),
+        },
+        Report::Left {
+            why: Text::new("it was stopped on its own machine"),
+        },
+        Report::Here {
+            workers: 4,
+            run: Some(Name::new("nightly_1").unwrap()),
+            is_loading: true,
+        },
     ]
 }
 

@@ -12,7 +12,7 @@ use fleet::chain::Digest;
 use fleet::coordinator::{self, Coordinator, End, OnLoss};
 use fleet::division::Place;
 use fleet::memory::{self, Faults, Network};
-use fleet::message::{Check, CheckOf, Said, decode};
+use fleet::message::{Check, CheckOf, Order, Said, decode, encode};
 use fleet::record::Outcome;
 use fleet::{Epoch, Name, Text, Verdict};
 use measure::counters::ErrorKind;
@@ -79,6 +79,8 @@ pub(crate) enum Happens {
         away_ns: u64,
     },
     Stop,
+    /// Somebody ends all load, whichever run it's of.
+    Halt,
     DiskFull(usize),
     NoFaults,
 }
@@ -430,6 +432,7 @@ impl World {
                 self.network.restart(Time(self.now + away_ns));
             }
             Happens::Stop => self.stop(),
+            Happens::Halt => self.halt(),
             Happens::DiskFull(number) => {
                 let why = "/var/lib/ringside: no space left on device";
                 self.tell_agent(number, agent::Event::NotKept(why));
@@ -453,6 +456,19 @@ impl World {
                 self.stopped_at = self.stopped_at.or(Some(self.now));
                 self.tell_coordinator(number, coordinator::Event::Stop);
             }
+        }
+    }
+
+    /// All agents are told to end their load, by somebody who has no run.
+    fn halt(&mut self) {
+        let said = Said::Order {
+            run: Name::new("somebody").unwrap(),
+            epoch: Epoch::default(),
+            order: Order::Halt,
+        };
+        let bytes = encode("1.2.3", &said).unwrap();
+        for number in 0..self.agents.len() {
+            self.tell_agent(number, agent::Event::Heard(&bytes));
         }
     }
 
@@ -721,6 +737,13 @@ impl World {
         }
         if sum != outcome.counted {
             self.violation("the figures aren't the sum of the intervals".to_owned());
+        }
+        let mut over_time = tally::Packed::default();
+        for interval in &outcome.course {
+            over_time.merge(&interval.counted).unwrap();
+        }
+        if sum != over_time {
+            self.violation("the run over time isn't the run".to_owned());
         }
         let complete = record.agents.iter().filter(|agent| agent.complete);
         if record.complete && complete.count() != self.setup.wanted as usize {

@@ -2,7 +2,7 @@
 
 use measure::histogram::Histogram;
 use measure::interval::Additive;
-use measure::tally::Counted;
+use measure::tally::{Counted, StreamTally};
 
 pub(super) use exposition::{Family, Samples, Tags, Times};
 
@@ -177,8 +177,58 @@ fn of_the_whole(sums: &Sums<Counted>, tags: Tagged<'_>) -> Vec<Family> {
             vec![(tags(&[]), Times::of(&counted.lateness))],
         ));
     }
+    families.extend(of_streams(&counted.streams, tags));
     families.retain(|family| !family.is_empty());
     families
+}
+
+/// What was seen inside answers; nothing where nobody looked.
+fn of_streams(streams: &StreamTally, tags: Tagged<'_>) -> Vec<Family> {
+    if streams.first_byte.is_empty() && streams.events == 0 {
+        return Vec::new();
+    }
+    let counters = [
+        (
+            "ringside_streams_total",
+            "Answers that were streams of events.",
+            streams.streams,
+        ),
+        (
+            "ringside_stream_events_total",
+            "Events that came in streams.",
+            streams.events,
+        ),
+    ];
+    let counters = counters.map(|(name, help, count)| Family {
+        name,
+        help,
+        samples: Samples::Counters(vec![(tags(&[]), count as f64)]),
+    });
+    let times = [
+        (
+            "ringside_first_byte_seconds",
+            "From when a request was due to the head of its answer.",
+            &streams.first_byte,
+        ),
+        (
+            "ringside_first_event_seconds",
+            "From when a request was due to the first event of its answer.",
+            &streams.first_event,
+        ),
+        (
+            "ringside_event_gap_seconds",
+            "From one event of a stream to the next.",
+            &streams.event_gap,
+        ),
+        (
+            "ringside_time_per_event_seconds",
+            "From the first event of a stream to its last, by its events.",
+            &streams.time_per_event,
+        ),
+    ];
+    let times = times
+        .map(|(name, help, times)| histograms(name, help, vec![(tags(&[]), Times::of(times))]));
+    counters.into_iter().chain(times).collect()
 }
 
 /// Counters that have one value: name, help, value.

@@ -140,9 +140,30 @@ fn figures(load: &Loaded<Counted>) -> Markup {
         ("failed", whole(sum.failed), format!("{} %", digits(share))),
         ("connections", whole(load.connected), reconnects),
     ];
+    let figures: Vec<_> = figures.into_iter().chain(of_streams(load)).collect();
     html! {
         @if load.is_begun { (tiles(&figures)) } @else { p.lead { "Nothing is measured yet." } }
     }
+}
+
+/// The same of events inside answers; nothing where nobody looks for them.
+fn of_streams(load: &Loaded<Counted>) -> Vec<(&'static str, String, String)> {
+    let streams = &load.sum.streams;
+    if streams.first_byte.is_empty() && streams.events == 0 {
+        return Vec::new();
+    }
+    let rate = match load.is_over {
+        true => load.mean_rate(streams.events),
+        false => load.rate(|counted| counted.streams.events),
+    };
+    let all = format!("{} in all", whole(streams.events));
+    let (first, of_first) = load.times(|counted| &counted.streams.first_event, 0.99, "whole run");
+    let (gap, of_gap) = load.times(|counted| &counted.streams.event_gap, 0.99, "whole run");
+    vec![
+        ("events", per_second(rate), all),
+        ("p99 of first event", first, of_first),
+        ("p99 of event gaps", gap, of_gap),
+    ]
 }
 
 fn steps(load: &Loaded<Counted>) -> Markup {

@@ -12,7 +12,8 @@ use workload::visit::Habits;
 
 use super::{Core, State};
 use crate::back_off::BackOff;
-use session::{Rules, Speech, Wire};
+use session::flights::Order;
+use session::{Clocks, Rules, Speech, Wire};
 
 /// Where connections go, from where, and what is said on them.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub(crate) struct Route {
     pub habits: Option<Arc<Habits>>,
     /// Whether somebody is told of the answers.
     pub hears: bool,
+    /// Whether events are looked for in answers.
+    pub listens: bool,
     /// Whether answers may be quoted: not where they may repeat what nobody knows to be secret.
     pub quotes: bool,
 }
@@ -56,8 +59,20 @@ impl Route {
             rules: None,
             habits: None,
             hears: false,
+            listens: false,
             quotes: true,
         })
+    }
+
+    /// What tells when events come on so many `sessions` with `depth` exchanges each; none where
+    /// nobody looks for any.
+    pub(crate) fn clocks(&self, sessions: usize, depth: u32) -> Option<Box<Clocks>> {
+        let each = match self.speech.order() {
+            Order::Kept => 1,
+            Order::Free => depth,
+        };
+        let clocks = self.listens.then(|| Clocks::new(sessions, each));
+        clocks.map(Box::new)
     }
 }
 
@@ -220,7 +235,8 @@ impl<D: Driver, X> Core<D, X> {
         let (speech, random) = (&self.dialling.route.speech, &mut self.random);
         session.wire = Wire::open(speech, random, &mut session.out);
         let route = &self.dialling.route;
-        if route.rules.is_some() || route.habits.is_some() || route.hears {
+        let looks = route.rules.is_some() || route.habits.is_some();
+        if looks || route.hears || route.listens {
             session.wire.look(route.habits.as_ref());
         }
         session.state = State::Greeting(since);

@@ -149,6 +149,7 @@ impl Hold {
         report: impl FnOnce(Record, &mut W) -> R,
     ) -> Result<R, LoadError> {
         let window = Window {
+            begins: Time(0),
             warm_up_s: 0.0,
             length_s: Some(self.plan.duration_s),
             may_end_sooner: false,

@@ -53,6 +53,7 @@ fn a_server_that_fails_is_told_from_one_that_falls_behind() {
     let told = |completed, failed, never_sent, unanswered| {
         let due = completed + failed + never_sent + unanswered;
         let fate = Fate {
+            events: 0,
             due,
             completed,
             failed,
@@ -77,6 +78,7 @@ fn a_server_that_fails_is_told_from_one_that_falls_behind() {
     let both = told(500, 400, 100, 0).unwrap();
     assert!(both.ends_with("(400 failed, 100 never sent)"), "{both}");
     let gone = Fate {
+        events: 0,
         due: 1_000,
         completed: 400,
         failed: 10,

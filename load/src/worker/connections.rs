@@ -181,7 +181,7 @@ impl<D: Driver> Worker<'_, D> {
                     self.take_end(index, now);
                 }
                 if self.core.sessions[index].own.ring.unanswered() > 0 {
-                    self.lose(index, ErrorKind::EarlyClose, now);
+                    self.lose(index, self.recorder.early_close(index), now);
                 } else {
                     self.closed(index, now);
                 }
@@ -303,6 +303,7 @@ impl<D: Driver> Worker<'_, D> {
             }
             self.recorder.failed(&exchange, kind, now);
         });
+        self.recorder.streams_cut(index, Some(kind), now);
         if is_user {
             self.user_lost(index, kind, now);
         }

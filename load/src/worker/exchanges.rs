@@ -84,6 +84,10 @@ impl Taking<'_> {
                     self.recorder.followed(&exchange);
                 }
             }
+            Happening::Streamed { place, sign } => {
+                let at = (self.index, *self.ring, place);
+                self.recorder.streamed(self.flights, at, sign, self.now);
+            }
             Happening::Reset {
                 place,
                 status: None,
@@ -120,6 +124,7 @@ impl Taking<'_> {
 
     fn failed(&mut self, place: u32, kind: ErrorKind) {
         if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
+            self.recorder.cut_one((self.index, place), kind, self.now);
             self.recorder.failed(&exchange, kind, self.now);
             self.took.ended += 1;
             self.took.failed = Some(kind);
@@ -725,10 +730,13 @@ impl<D: Driver> Worker<'_, D> {
             let Some(exchange) = self.flights.at(index, session.own.ring, place) else {
                 continue;
             };
-            if exchange.sent.plus(timeout_ns) > now {
-                oldest = oldest.min(exchange.sent);
+            let silent_since = self.recorder.silent_since((index, place), &exchange);
+            if silent_since.plus(timeout_ns) > now {
+                oldest = oldest.min(silent_since);
             } else if session.wire.cancel(place, &mut session.out) {
                 self.flights.end(index, &mut session.own.ring, place);
+                self.recorder
+                    .cut_one((index, place), ErrorKind::Timeout, now);
                 self.recorder.failed(&exchange, ErrorKind::Timeout, now);
                 expired = true;
             } else {

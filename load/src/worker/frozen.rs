@@ -23,12 +23,12 @@ pub(super) struct Frozen {
 /// what may repeat a secret that a template made.
 pub(super) fn remember(route: &Route, maker: Option<&Requests>) -> Memory {
     if let Some(Requests::Users(_)) = maker {
-        return Memory::asking();
+        return Memory::asking().listening(route.listens);
     }
     let hears = maker.is_some_and(Requests::hears);
     let habits = route.habits.as_ref();
     let quotes = route.quotes && !habits.is_some_and(|habits| habits.keeps_cookies());
-    Memory::new(route.rules.clone(), hears, quotes)
+    Memory::new(route.rules.clone(), hears, quotes).listening(route.listens)
 }
 
 /// Registers the requests that can be encoded before the run: how many of them one send carries at

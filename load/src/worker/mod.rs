@@ -316,8 +316,8 @@ impl<'a, D: Driver> Worker<'a, D> {
         let kind = (assignment.marks.as_ref()).map_or(Loop::Closed, |_| Loop::Open);
         let mut recorder = Recorder::new(kind, assignment.deadline_ns, Watch::new(sessions, now));
         recorder.tally.good_within_ns = assignment.good_within_ns;
+        recorder.clocks = assignment.route.clocks(sessions, assignment.depth);
         let maker = assignment.maker.take();
-        let memory = remember(&assignment.route, maker.as_ref());
         let waiting = (0..sessions).map(|_| None).filter(|_| maker.is_some());
         let core = Core::new(
             driver,
@@ -333,7 +333,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             stop,
             flights: Flights::new(sessions, assignment.depth, assignment.route.speech.order()),
             recorder: by_kind(recorder, &assignment.route, maker.as_ref()),
-            memory,
+            memory: remember(&assignment.route, maker.as_ref()),
             frozen,
             waiting: waiting.collect(),
             copies,
@@ -732,6 +732,7 @@ impl<'a, D: Driver> Worker<'a, D> {
                 }
                 self.recorder.unfinished(&exchange, now);
             });
+            self.recorder.streams_cut(index, None, now);
         }
         for exchange in std::mem::take(&mut self.again) {
             self.recorder.taken_again(&exchange, now);

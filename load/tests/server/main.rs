@@ -8,6 +8,7 @@ mod http2;
 mod probe;
 #[path = "../../../tests/skip.rs"]
 mod skip;
+mod streams;
 mod websocket;
 
 use std::path::PathBuf;

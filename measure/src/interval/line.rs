@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Interval;
 use crate::histogram::Histogram;
 use crate::record::Times;
-use crate::tally::{Counted, StepTally};
+use crate::tally::{Counted, StepTally, StreamTally};
 
 /// What an interval is a part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +67,9 @@ pub struct Line {
     /// The same by step; left out where all requests are alike.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<IntervalStep>,
+    /// What was seen inside answers; left out where nobody looked, or nothing came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<IntervalStreams>,
     /// The whole distributions; left out where nobody asked for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histograms: Option<IntervalHistograms>,
@@ -93,6 +96,25 @@ pub struct IntervalStep {
     /// nobody asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_time: Option<String>,
+}
+
+/// What was seen inside answers in an interval, as in `streams` of the record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IntervalStreams {
+    /// Answers that were streams of events.
+    pub streams: u64,
+    /// Events that came.
+    pub events: u64,
+    /// Samples of the first event that are only lower bounds.
+    pub censored: u64,
+    /// From intended to the head of the answer, in microseconds.
+    pub first_byte_us: Times,
+    /// From intended to the first event, in microseconds.
+    pub first_event_us: Times,
+    /// From one event to the next one of its stream, in microseconds.
+    pub event_gap_us: Times,
+    /// Of each stream that was over: the time from its first event to its last, by its events.
+    pub time_per_event_us: Times,
 }
 
 /// Whole distributions in HdrHistogram's format V2: nanoseconds, deflated, in base64.
@@ -141,6 +163,7 @@ impl Line {
             steps: steps
                 .map(|(name, step)| IntervalStep::of(name, step, style.histograms))
                 .collect(),
+            streams: IntervalStreams::of(&counted.streams),
             histograms: style.histograms.then(|| IntervalHistograms::of(counted)),
         }
     }
@@ -159,6 +182,22 @@ impl IntervalStep {
             errors: errors(step.errors.iter()),
             response_time: whole(&step.response),
         }
+    }
+}
+
+impl IntervalStreams {
+    /// None where nothing came of any.
+    fn of(streams: &StreamTally) -> Option<IntervalStreams> {
+        let is_empty = streams.first_byte.is_empty() && streams.events == 0;
+        (!is_empty).then(|| IntervalStreams {
+            streams: streams.streams,
+            events: streams.events,
+            censored: streams.censored,
+            first_byte_us: Times::of(&streams.first_byte),
+            first_event_us: Times::of(&streams.first_event),
+            event_gap_us: Times::of(&streams.event_gap),
+            time_per_event_us: Times::of(&streams.time_per_event),
+        })
     }
 }
 

@@ -30,6 +30,7 @@ const RECORD: &[&str] = &[
     "waits",
     "ping_time_us",
     "steps",
+    "streams",
     "status",
     "redirects",
     "unfollowed_redirects",
@@ -52,6 +53,34 @@ const RECORD: &[&str] = &[
 const TIMES: &[&str] = &[
     "count", "min", "mean", "p50", "p75", "p90", "p95", "p99", "p99_9", "p99_99", "max",
 ];
+const DRAIN: &[&str] = &[
+    "seconds",
+    "completed",
+    "completed_sent_late",
+    "failed",
+    "failed_sent_late",
+    "unfinished",
+    "bytes_received",
+    "bytes_sent",
+];
+const STREAMS: &[&str] = &[
+    "streams",
+    "empty",
+    "done",
+    "torn",
+    "cut_off",
+    "events",
+    "events_per_second",
+    "first_byte_us",
+    "first_event_us",
+    "event_gap_us",
+    "time_per_event_us",
+    "censored",
+    "censored_gaps",
+    "void",
+    "histograms",
+];
+const STREAM_HISTOGRAMS: &[&str] = &["first_byte", "first_event", "event_gap", "time_per_event"];
 const GENERATOR: &[&str] = &[
     "version",
     "engine",
@@ -166,19 +195,7 @@ fn names() -> Vec<(&'static str, &'static [&'static str])> {
         ("/steps/0", STEP),
         ("/steps/0/response_time_us", TIMES),
         ("/steps/0/service_time_us", TIMES),
-        (
-            "/drain",
-            &[
-                "seconds",
-                "completed",
-                "completed_sent_late",
-                "failed",
-                "failed_sent_late",
-                "unfinished",
-                "bytes_received",
-                "bytes_sent",
-            ],
-        ),
+        ("/drain", DRAIN),
         ("/bytes", &["received", "sent"]),
         ("/response_time_us", TIMES),
         ("/service_time_us", TIMES),
@@ -195,6 +212,9 @@ fn names() -> Vec<(&'static str, &'static [&'static str])> {
             "/histograms",
             &["unit", "response_time", "service_time", "lateness"],
         ),
+        ("/streams", STREAMS),
+        ("/streams/first_event_us", TIMES),
+        ("/streams/histograms", STREAM_HISTOGRAMS),
         ("/status", &["200", "404"]),
         (
             "/unexpected_answers/0",
@@ -224,6 +244,7 @@ fn facts(offered_rate: Option<f64>) -> Facts<Plan> {
             name: "GET /".to_owned(),
             void: Vec::new(),
         }],
+        streams: Some(StreamFacts::default()),
         grpc_status: BTreeMap::from([("OK".to_owned(), 7)]),
         unfollowed_redirects: BTreeMap::from([(
             "redirect_elsewhere".to_owned(),

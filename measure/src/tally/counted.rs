@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{GRPC_CODES, StepTally, Waits, steps};
+use super::{GRPC_CODES, StepTally, StreamTally, Waits, steps};
 use crate::counters::{Closes, Errors, Statuses};
 use crate::histogram::Histogram;
 
@@ -88,6 +88,8 @@ pub struct Counted {
     pub attempts_in_vain: u64,
     /// The same exchanges by step, where there are several; empty where all are alike.
     pub steps: Vec<StepTally>,
+    /// What was seen inside answers, where somebody looks into them.
+    pub streams: StreamTally,
 }
 
 /// The TLS handshakes of a run, and what was agreed in them.
@@ -142,6 +144,8 @@ pub struct Sums {
     pub in_vain: u64,
     /// Bytes that came in, inside the window.
     pub bytes_received: u64,
+    /// Events that came in streams, inside the window.
+    pub events: u64,
 }
 
 impl Sums {
@@ -149,7 +153,8 @@ impl Sums {
     pub fn merge(&mut self, other: &Sums) {
         merge_fields!(Sums, self, other,
             merge [],
-            add [completed, failed, answered, strange, good, errors, in_vain, bytes_received],
+            add [completed, failed, answered, strange, good, errors, in_vain, bytes_received,
+                events],
             apart []);
     }
 }
@@ -173,7 +178,7 @@ impl Counted {
     pub fn merge(&mut self, other: &Counted) {
         merge_fields!(Counted, self, other,
             merge [response, service, lateness, connect, tcp, ping, drain, waits, statuses, closes,
-                errors],
+                errors, streams],
             add [completed, completed_late, failed_late, carried, carried_strange, good, failed,
                 unfinished, never_sent, censored, intended, connections_opened, reconnects,
                 reopened, bytes_received, bytes_sent, untimed_ns, messages_sent, messages_received,
@@ -202,7 +207,7 @@ impl Counted {
     /// Forgets everything, keeps the memory: whoever counts here next takes none.
     pub fn clear(&mut self) {
         clear_fields!(Counted, self,
-            clear [response, service, lateness, connect, tcp, ping, statuses],
+            clear [response, service, lateness, connect, tcp, ping, statuses, streams],
             zero [completed, completed_late, failed_late, carried, carried_strange, good, failed,
                 unfinished, never_sent, censored, intended, connections_opened, reconnects,
                 reopened, bytes_received, bytes_sent, untimed_ns, messages_sent, messages_received,
@@ -236,6 +241,7 @@ impl Counted {
             errors: self.errors.total(),
             in_vain: self.attempts_in_vain,
             bytes_received: self.bytes_received,
+            events: self.streams.events,
         }
     }
 
@@ -263,6 +269,7 @@ impl Counted {
         for (what, part, whole) in parts {
             debug_assert!(part <= whole, "{part} {what} of {whole} were counted");
         }
+        self.streams.check();
     }
 }
 

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counted, Drain, GRPC_CODES, Handshakes, StepTally, Terms, WaitCounts, Waits};
+use super::{
+    Counted, Drain, GRPC_CODES, Handshakes, StepTally, StreamTally, Terms, WaitCounts, Waits,
+};
 use crate::counters::{CODES, Closes, ErrorKind, Errors, Statuses};
 use crate::histogram::{Histogram, Sparse};
 
@@ -62,6 +64,7 @@ pub struct Packed {
     attempts_failed: u64,
     attempts_in_vain: u64,
     steps: Vec<PackedStep>,
+    streams: PackedStreams,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,6 +88,23 @@ struct PackedStep {
     statuses: BTreeMap<u16, u64>,
     grpc_statuses: [u64; GRPC_CODES],
     errors: BTreeMap<u8, u64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct PackedStreams {
+    first_byte: Sparse,
+    first_event: Sparse,
+    first_event_service: Sparse,
+    event_gap: Sparse,
+    time_per_event: Sparse,
+    streams: u64,
+    empty: u64,
+    done: u64,
+    torn: u64,
+    cut_off: u64,
+    events: u64,
+    censored: u64,
+    censored_gaps: u64,
 }
 
 const TOO_MUCH: &str = "the sum of what was counted is above 2^64";
@@ -130,7 +150,8 @@ impl Packed {
             statuses: counted.statuses.iter().collect(),
             closes: counted.closes.counts().clone(),
             errors: kinds(&counted.errors),
-            steps: counted.steps.iter().map(PackedStep::of).collect()
+            steps: counted.steps.iter().map(PackedStep::of).collect(),
+            streams: PackedStreams::of(&counted.streams)
         })
     }
 
@@ -153,7 +174,8 @@ impl Packed {
             statuses: statuses(&self.statuses),
             closes: Closes::of(self.closes.clone()),
             errors: errors(&self.errors),
-            steps: steps.collect()
+            steps: steps.collect(),
+            streams: self.streams.unpack()
         }))
     }
 
@@ -180,6 +202,7 @@ impl Packed {
         if self.censored > self.response.count() {
             return Err("there are more lower bounds than samples".to_owned());
         }
+        self.streams.check()?;
         self.steps.iter().try_for_each(PackedStep::check)
     }
 
@@ -195,7 +218,8 @@ impl Packed {
                 reopened, bytes_received, bytes_sent, untimed_ns, messages_sent, messages_received,
                 redirects, attempts_failed, attempts_in_vain],
             maps [statuses, closes, errors],
-            apart [handshakes, drain, waits, grpc_statuses, steps]);
+            apart [handshakes, drain, waits, grpc_statuses, steps, streams]);
+        self.streams.merge(&other.streams)?;
         add_each(&mut self.grpc_statuses, &other.grpc_statuses)?;
         let drain = &mut self.drain;
         add(&mut drain.bytes_received, other.drain.bytes_received)?;
@@ -275,6 +299,47 @@ impl PackedStep {
             maps [statuses, errors],
             apart [grpc_statuses]);
         add_each(&mut self.grpc_statuses, &other.grpc_statuses)
+    }
+}
+
+impl PackedStreams {
+    fn of(streams: &StreamTally) -> PackedStreams {
+        other_form!(StreamTally to PackedStreams, streams, with Sparse::of,
+        lengths [first_byte, first_event, first_event_service, event_gap, time_per_event],
+        counts [streams, empty, done, torn, cut_off, events, censored, censored_gaps],
+        apart {})
+    }
+
+    fn unpack(&self) -> StreamTally {
+        other_form!(PackedStreams to StreamTally, self, with unpacked,
+        lengths [first_byte, first_event, first_event_service, event_gap, time_per_event],
+        counts [streams, empty, done, torn, cut_off, events, censored, censored_gaps],
+        apart {})
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let lengths = [
+            &self.first_byte,
+            &self.first_event,
+            &self.first_event_service,
+            &self.event_gap,
+            &self.time_per_event,
+        ];
+        lengths.into_iter().try_for_each(Sparse::check)?;
+        let firsts = self.censored <= self.first_event.count();
+        match firsts && self.censored_gaps <= self.event_gap.count() {
+            true => Ok(()),
+            false => Err("there are more lower bounds than events".to_owned()),
+        }
+    }
+
+    fn merge(&mut self, other: &PackedStreams) -> Result<(), String> {
+        add_packed!(PackedStreams, self, other,
+            lengths [first_byte, first_event, first_event_service, event_gap, time_per_event],
+            counts [streams, empty, done, torn, cut_off, events, censored, censored_gaps],
+            maps [],
+            apart []);
+        Ok(())
     }
 }
 

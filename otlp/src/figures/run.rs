@@ -35,6 +35,7 @@ impl Exported for Counted {
                 vec![pen.histogram(&[], &counted.lateness)],
             ));
         }
+        metrics.extend(pen.streams());
         metrics
     }
 }
@@ -90,6 +91,57 @@ impl Pen<'_, Counted> {
             }
         };
         histograms(name, description, points)
+    }
+
+    /// What was seen inside answers; nothing where nobody looked.
+    fn streams(&self) -> Vec<Metric> {
+        let streams = &self.sums.counted.streams;
+        if streams.first_byte.is_empty() && streams.events == 0 {
+            return Vec::new();
+        }
+        let counters = [
+            (
+                "ringside.streams",
+                "Answers that were streams of events.",
+                "{stream}",
+                streams.streams,
+            ),
+            (
+                "ringside.stream_events",
+                "Events that came in streams.",
+                "{event}",
+                streams.events,
+            ),
+        ];
+        let counters = counters.map(|(name, description, unit, count)| {
+            counter(name, description, unit, vec![self.count(&[], count)])
+        });
+        let times = [
+            (
+                "ringside.first_byte",
+                "From when a request was due to the head of its answer.",
+                &streams.first_byte,
+            ),
+            (
+                "ringside.first_event",
+                "From when a request was due to the first event of its answer.",
+                &streams.first_event,
+            ),
+            (
+                "ringside.event_gap",
+                "From one event of a stream to the next.",
+                &streams.event_gap,
+            ),
+            (
+                "ringside.time_per_event",
+                "From the first event of a stream to its last, by its events.",
+                &streams.time_per_event,
+            ),
+        ];
+        let times = times.map(|(name, description, times)| {
+            histograms(name, description, vec![self.histogram(&[], times)])
+        });
+        counters.into_iter().chain(times).collect()
     }
 
     /// By what requests waited for.

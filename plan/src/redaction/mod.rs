@@ -125,6 +125,11 @@ impl Redaction {
         self
     }
 
+    /// What it hides besides what is always hidden.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
     /// Shows bodies and messages as they are, if `shown`.
     #[must_use]
     pub fn showing_bodies(mut self, shown: bool) -> Redaction {

@@ -10,6 +10,7 @@ mod chat;
 mod chunked;
 mod delay;
 mod echo;
+mod events;
 mod garbage;
 mod health;
 mod hello;
@@ -63,6 +64,8 @@ impl Routes {
             Route::at("/echo", || echo::Echo).taking(Bodies::Whole),
             Route::below("/status/", || status::Status),
             Route::below("/chunked/", || chunked::Chunked),
+            Route::below("/events/", events::Events::new),
+            Route::at("/v1/chat/completions", events::Completions::new).taking(Bodies::Whole),
             Route::below("/limited/", limited::sharing()),
             Route::below("/burn/", || burn::Burn),
             Route::below("/task/", task::sharing(&pool)),

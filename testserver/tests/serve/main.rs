@@ -4,6 +4,7 @@
 mod broken_requests;
 mod chat;
 mod client;
+mod events;
 mod faults;
 mod lifecycle;
 mod protocol;

@@ -55,7 +55,8 @@ impl Brought {
             Happening::Followed { .. }
             | Happening::Whole
             | Happening::MessageJudged { .. }
-            | Happening::Message => {}
+            | Happening::Message
+            | Happening::Streamed { .. } => {}
             Happening::Judged { status, .. } => {
                 self.answer(Answer::Outcome(Outcome::Status(status)));
             }

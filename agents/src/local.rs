@@ -1,0 +1,223 @@
+//! A fleet on this machine: a NATS server of its own on the loopback interface, and agents, all of
+//! which end when whoever started them does.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use measure::cpu;
+use measure::time::{Time, sleep_until};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+
+use crate::epoch;
+use crate::nats::Broker;
+use crate::policy::ANYTHING;
+
+/// The server's program.
+const SERVER: &str = "nats-server";
+/// How long it may take to listen.
+const READY_NS: u64 = 20_000_000_000;
+const LOOK_NS: u64 = 20_000_000;
+/// The variable of agents whose user didn't start them: they don't say that they wait.
+pub const LOCAL: &str = "RINGSIDE_FLEET_LOCAL";
+/// The word that has this program become another one, which ends with its parent.
+pub const BESIDE: &str = "beside";
+
+/// See the module.
+#[derive(Debug)]
+pub struct Here {
+    /// The server first.
+    children: Vec<Child>,
+    broker: Broker,
+    /// Gone with this.
+    _folder: tempfile::TempDir,
+}
+
+impl Here {
+    /// Starts a server and so many agents, on these CPUs in turn; on all if there are none.
+    ///
+    /// # Errors
+    /// A sentence: what couldn't be started, and what to do.
+    pub fn start(agents: u32, cpus: &[usize]) -> Result<Here, String> {
+        let server = find_server(SERVER)?;
+        let folder = tempfile::tempdir().map_err(|why| format!("can't make a folder: {why}"))?;
+        // Whoever else is on this machine may connect to the port.
+        let password = format!("{:016x}{:016x}", epoch().nonce, epoch().nonce);
+        let config = folder.path().join("nats.conf");
+        let policy = folder.path().join("policy.toml");
+        let written = fs::write(&config, configuration(folder.path(), &password))
+            .and_then(|()| fs::write(&policy, ANYTHING));
+        written.map_err(|why| format!("can't write into {}: {why}", folder.path().display()))?;
+        let mut children = vec![spawn(&server, |command| {
+            command.arg("--config").arg(&config).stderr(Stdio::null());
+        })?];
+        let started = port(folder.path(), &mut children[0]).and_then(|port| {
+            let url = format!("nats://fleet:{password}@127.0.0.1:{port}");
+            let this = std::env::current_exe()
+                .map_err(|why| format!("can't find the path of this program: {why}"))?;
+            for (number, cpus) in dealt(agents, cpus).into_iter().enumerate() {
+                children.push(spawn(&this, |command| {
+                    command
+                        // The key is for a server of somebody else's.
+                        .env_remove("NATS_NKEY")
+                        .env("NATS_URL", &url)
+                        .env(LOCAL, "yes")
+                        .args(["agent", "--threads", "1", "--cpus", &cpus])
+                        .args(["--name", &format!("local-{number}"), "--policy"])
+                        .arg(&policy);
+                })?);
+            }
+            Broker::new(&url, None)
+        });
+        match started {
+            Ok(broker) => Ok(Here {
+                children,
+                broker,
+                _folder: folder,
+            }),
+            Err(why) => {
+                children.iter_mut().for_each(end);
+                Err(why)
+            }
+        }
+    }
+
+    /// Its server.
+    pub fn broker(&self) -> &Broker {
+        &self.broker
+    }
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        // Nobody misses the server.
+        self.children.iter_mut().rev().for_each(end);
+    }
+}
+
+/// Ends a child. One that has ended is only waited for.
+fn end(child: &mut Child) {
+    let _ended = child.kill();
+    let _reaped = child.wait();
+}
+
+/// Where the server's program is.
+///
+/// # Errors
+/// It isn't anywhere: how to get it.
+pub fn find_server(name: &str) -> Result<PathBuf, String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let own = std::env::var_os("GOBIN").map(PathBuf::from);
+    let home = std::env::var_os("HOME").map(|home| Path::new(&home).join("go/bin"));
+    let mut folders = std::env::split_paths(&path).chain(own).chain(home);
+    let found = folders.find_map(|folder| Some(folder.join(name)).filter(|path| path.is_file()));
+    found.ok_or_else(|| {
+        format!(
+            "{name} isn't installed, through which agents are reached: install it with `go \
+             install github.com/nats-io/nats-server/v2@v2.15.2`, or take your system's package \
+             (Debian: nats-server)"
+        )
+    })
+}
+
+/// What the server listens at, whom it lets in, and where it says which port it has.
+fn configuration(folder: &Path, password: &str) -> String {
+    let folder = folder.display().to_string();
+    format!(
+        "listen: \"127.0.0.1:-1\"\nports_file_dir: {folder:?}\nauthorization {{ user: fleet, \
+         password: {password:?} }}\n"
+    )
+}
+
+/// Waits until the server has said which port it listens at.
+fn port(folder: &Path, server: &mut Child) -> Result<u16, String> {
+    let until = Time::now().plus(READY_NS);
+    loop {
+        if let Some(port) = said_port(folder) {
+            return Ok(port);
+        }
+        let ended = server.try_wait().ok().flatten();
+        if let Some(status) = ended {
+            return Err(format!("{SERVER} ended before it listened ({status})"));
+        }
+        if Time::now() >= until {
+            return Err(format!("{SERVER} doesn't say which port it listens at"));
+        }
+        sleep_until(Time::now().plus(LOOK_NS));
+    }
+}
+
+fn said_port(folder: &Path) -> Option<u16> {
+    let files = fs::read_dir(folder).ok()?.flatten();
+    let mut files = files.map(|file| file.path());
+    let file = files.find(|path| path.extension() == Some(OsStr::new("ports")))?;
+    let said: serde_json::Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+    let url = said["nats"].as_array()?.first()?.as_str()?;
+    url.rsplit_once(':')?.1.parse().ok()
+}
+
+/// The CPUs of each of so many agents, as a list that its `--cpus` takes: from the last downwards,
+/// because servers are mostly put on the first ones.
+fn dealt(agents: u32, cpus: &[usize]) -> Vec<String> {
+    let cpus = match cpus {
+        [] => cpu::allowed().into_iter().rev().collect(),
+        cpus => cpus.to_vec(),
+    };
+    let agents = agents as usize;
+    let each = |agent: usize| {
+        let own = cpus.iter().skip(agent % cpus.len().max(1)).step_by(agents);
+        let own: Vec<String> = own.map(ToString::to_string).collect();
+        own.join(",")
+    };
+    (0..agents).map(each).collect()
+}
+
+/// Starts a program that ends with this process, even if this one is killed.
+fn spawn(program: &Path, add: impl FnOnce(&mut Command)) -> Result<Child, String> {
+    let failed = |why| format!("can't start {}: {why}", program.display());
+    let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+    command
+        .args([BESIDE, &std::process::id().to_string()])
+        .arg(program)
+        // A Ctrl-C is for this process, which sees to it that the load ends well.
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    add(&mut command);
+    command.spawn().map_err(failed)
+}
+
+/// Becomes a program that ends with the process that has this id, its parent. Says why, if it
+/// returns.
+pub fn beside(parent: &str, program: &OsStr, arguments: &[std::ffi::OsString]) -> String {
+    let asked = set_parent_process_death_signal(Some(Signal::KILL));
+    let parent = parent.parse().ok().and_then(Pid::from_raw);
+    // If it ended before the kernel was asked, somebody else is the parent by now.
+    if asked.is_err() || parent.is_none() || getppid() != parent {
+        return "whoever started this has ended".to_owned();
+    }
+    let error = Command::new(program).args(arguments).exec();
+    format!("can't start {}: {error}", Path::new(program).display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_share_the_cpus_out_and_each_has_one() {
+        assert_eq!(dealt(2, &[3, 2, 1, 0]), ["3,1", "2,0"]);
+        assert_eq!(dealt(3, &[1, 0]), ["1", "0", "1"]);
+        assert_eq!(dealt(1, &[5]), ["5"]);
+        assert!(dealt(2, &[]).iter().all(|cpus| !cpus.is_empty()));
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_can_be_had() {
+        let said = find_server("nats-server-of-nobody").unwrap_err();
+        assert!(said.contains("go install github.com/nats-io/nats-server/v2@v2.15.2"));
+        assert!(said.contains("Debian: nats-server"));
+    }
+}

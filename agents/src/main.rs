@@ -1,0 +1,75 @@
+//! The program `ringside-fleet`: arguments in, an agent or a coordinator, words out.
+#![forbid(unsafe_code)]
+
+mod arguments;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use agents::agent;
+use agents::conductor::Fleet;
+use agents::everyone;
+use agents::local::beside;
+use agents::nats::Broker;
+use agents::signed::make_key;
+use engine::signal::Stop;
+use output::terminal::{print, say};
+
+use arguments::Verb;
+
+fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let done = match arguments::parse(&words) {
+        Ok(Verb::Help) => print(arguments::HELP).map_err(|why| why.to_string()),
+        Ok(Verb::Version) => {
+            let version = format!("ringside-fleet {}\n", agents::VERSION);
+            print(&version).map_err(|why| why.to_string())
+        }
+        Ok(Verb::Run { nkey }) => return cli::conduct(words, &mut Fleet { nkey }),
+        Ok(Verb::Agent(settings)) => Stop::on_signals()
+            .map_err(|why| format!("can't install signal handlers: {why}"))
+            .and_then(|stop| agent::serve(*settings, &stop)),
+        Ok(Verb::Status(broker)) => status(&broker),
+        Ok(Verb::Stop(broker)) => stop(&broker),
+        Ok(Verb::Manifests(manifests)) => manifests.write(),
+        Ok(Verb::Keys(file)) => make_key(&file)
+            .and_then(|public| print(&format!("{public}\n")).map_err(|why| why.to_string())),
+        Ok(Verb::Beside { parent, command }) => match command.split_first() {
+            Some((program, arguments)) => Err(beside(&parent, program, arguments)),
+            None => Err("there's nothing to start".to_owned()),
+        },
+        Err(wrong) => {
+            say(&format!("ringside-fleet: {wrong}"));
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            say(&format!("ringside-fleet: {why}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Which agents are there.
+fn status(broker: &Broker) -> Result<(), String> {
+    let all = everyone::ask(broker)?;
+    if all.is_empty() {
+        return Err(format!(
+            "no agent has answered at {}: start some with `ringside-fleet agent`",
+            broker.shown()
+        ));
+    }
+    print(&everyone::shown(&all)).map_err(|why| why.to_string())
+}
+
+/// An end to all load.
+fn stop(broker: &Broker) -> Result<(), String> {
+    let all = everyone::stop(broker)?;
+    print(&everyone::shown(&all)).map_err(|why| why.to_string())?;
+    match everyone::is_loading(&all) {
+        true => Err("some agents still send load: end them on their own machines".to_owned()),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,314 @@
+//! What a fleet's run came to, as the record and the text of a run.
+
+use std::fmt::Write as _;
+
+use cli::Conducted;
+use engine::signal::Signal;
+use fleet::record::{AgentRecord, Outcome, Record as Of};
+use load::{Plan, Record, grpc_status};
+use measure::host::Host;
+use measure::interval::{Interval, Phase};
+use measure::record::{EndedBy, Facts, Generator, StepFacts};
+use measure::series::Row;
+use measure::tally::{Counted, Loop, Tally};
+use measure::time::Time;
+
+use crate::VERSION;
+
+/// The record of a plan that a fleet carried out, until a signal ended it, if one did.
+///
+/// # Errors
+/// A sentence: what was counted can't be put together.
+pub(crate) fn conducted(
+    plan: &Plan,
+    outcome: &Outcome,
+    stopped: Option<Signal>,
+) -> Result<Conducted, String> {
+    let of = &outcome.record;
+    let course = outcome.course.iter().map(|interval| interval.unpack());
+    let course: Vec<Interval> = course.collect::<Result<_, _>>()?;
+    let tally = tally(plan, &course);
+    let measured = course.iter().filter(|one| one.phase == Phase::Measure);
+    let length_ns = measured.map(|one| one.until_ns).max().unwrap_or(0);
+    let duration_s = length_ns as f64 / 1e9;
+    let mut whole = plan.clone();
+    whole.threads = of.agents.iter().map(|agent| agent.workers).sum();
+    let mut record = Record::assemble(
+        &tally,
+        Facts {
+            host: Host::read(),
+            generator: generator(of, whole.threads),
+            duration_s,
+            offered_rate: offered_rate(plan, &tally, duration_s),
+            steps: steps(plan, &tally),
+            grpc_status: grpc_status(tally.grpc_statuses),
+            valid: is_valid(of),
+            warnings: of.findings.clone(),
+            ended_by: ended_by(plan, stopped),
+            ..Facts::of(whole.recorded())
+        },
+    );
+    record.series = rows(plan, &course);
+    let fleet = serde_json::to_value(of)
+        .map_err(|why| format!("the agents' figures can't be written as JSON: {why}"))?;
+    Ok(Conducted {
+        record,
+        fleet,
+        text: text(of),
+    })
+}
+
+/// What all agents counted, with the drain apart.
+fn tally(plan: &Plan, course: &[Interval]) -> Tally {
+    let mut tally = Tally::new(match plan.schedule.is_open() {
+        true => Loop::Open,
+        false => Loop::Closed,
+    });
+    tally.good_within_ns = plan.goodput_within_s.map(|seconds| (seconds * 1e9) as u64);
+    let mut sums = [Counted::new(), Counted::new()];
+    for interval in course {
+        sums[usize::from(interval.phase == Phase::Drain)].merge(&interval.counted);
+    }
+    let [measured, drained] = sums;
+    tally.start(Time(0));
+    tally.take_back(&measured);
+    tally.finish(Time(0));
+    Counted::merge(&mut tally, &drained);
+    tally
+}
+
+/// Whether the figures are those of the load that was asked for.
+fn is_valid(of: &Of) -> bool {
+    let early = of.agents.iter().any(|agent| agent.ended_early);
+    of.complete && of.limited_by.is_empty() && !early
+}
+
+fn generator(of: &Of, threads: u32) -> Generator {
+    let limited = of.limited_by.iter().map(ToString::to_string);
+    let limited: Vec<String> = limited.collect();
+    Generator {
+        version: VERSION.to_owned(),
+        engine: "fleet".to_owned(),
+        engine_reason: match of.agents.len() {
+            1 => "an agent sent the load".to_owned(),
+            agents => format!("{agents} agents sent the load together"),
+        },
+        threads,
+        limited: !limited.is_empty(),
+        limited_reason: match limited.is_empty() {
+            true if of.agents.iter().any(|agent| agent.verdict.is_none()) => String::new(),
+            true => "each agent says so of itself".to_owned(),
+            false => format!("by their own verdict: {}", limited.join(", ")),
+        },
+        ..Generator::default()
+    }
+}
+
+fn offered_rate(plan: &Plan, tally: &Tally, duration_s: f64) -> Option<f64> {
+    let is_open = plan.schedule.is_open() && duration_s > 0.0;
+    is_open.then(|| tally.intended as f64 / duration_s)
+}
+
+fn steps(plan: &Plan, tally: &Tally) -> Vec<StepFacts> {
+    let names = plan.workload.as_ref().map(|workload| workload.names().0);
+    let of_each = names.unwrap_or_default().into_iter().zip(&tally.steps);
+    let facts = of_each.map(|(name, step)| StepFacts {
+        name: plan.redaction.scrub(&name).into_owned(),
+        void: Vec::new(),
+        grpc_status: grpc_status(step.grpc_statuses),
+    });
+    facts.collect()
+}
+
+fn ended_by(plan: &Plan, stopped: Option<Signal>) -> EndedBy {
+    match stopped {
+        Some(Signal::Interrupt) => EndedBy::Interrupt,
+        Some(Signal::Terminate) => EndedBy::Terminate,
+        None if plan.schedule.length_s().is_some() => EndedBy::Stages,
+        None if plan.is_dealt_once() => EndedBy::Rows,
+        None if plan.duration_s.is_none() => EndedBy::Count,
+        None => EndedBy::Duration,
+    }
+}
+
+/// The run over time.
+fn rows(plan: &Plan, course: &[Interval]) -> Vec<Row> {
+    let measured = course.iter().filter(|one| one.phase == Phase::Measure);
+    let row = |interval: &Interval| {
+        let counted = &interval.counted;
+        let times = &counted.response;
+        let us = |ns: u64| (times.count() > 0).then_some(ns as f64 / 1000.0);
+        Row {
+            at_s: interval.from_ns as f64 / 1e9,
+            seconds: interval.seconds(),
+            completed: counted.completed,
+            failed: counted.failed,
+            answered: Some(counted.sums().answered),
+            offered: interval.offered,
+            good: plan.goodput_within_s.map(|_| counted.good),
+            bytes_received: counted.bytes_received,
+            response_p50_us: us(times.quantile(0.5)),
+            response_p99_us: us(times.quantile(0.99)),
+            response_max_us: us(times.max()),
+        }
+    };
+    measured.map(row).collect()
+}
+
+/// What each agent did, for people.
+fn text(of: &Of) -> String {
+    let whole = match of.complete {
+        true => "complete: the figures are the sum of all that they counted".to_owned(),
+        false => format!(
+            "NOT complete: {:.1} % of the load is missing, or can't be proven",
+            100.0 * of.missing_share
+        ),
+    };
+    let agents = match of.agents.len() {
+        1 => "1 agent".to_owned(),
+        agents => format!("{agents} agents"),
+    };
+    let mut text = format!("\nFleet: {agents}, {whole}\n");
+    let width = of.agents.iter().map(|agent| agent.agent.to_string().len());
+    let width = width.max().unwrap_or(0).max("Agent".len());
+    // Nothing fails that writes into a text.
+    let _ = writeln!(
+        text,
+        "  {:width$}  {:>8}  {:>10}  {:>8}  {:>10}  {:>10}  {:>14}",
+        "Agent", "Threads", "Completed", "Failed", "p99", "Of tail", "Clock"
+    );
+    for agent in &of.agents {
+        let _ = writeln!(text, "{}", line(agent, width));
+    }
+    text
+}
+
+fn line(agent: &AgentRecord, width: usize) -> String {
+    let tail = agent
+        .tail_share
+        .map(|share| format!("{:.1} %", 100.0 * share));
+    let clock = agent.clock.map(|clock| {
+        let error_us = clock.error_ns as f64 / 1000.0;
+        format!("± {error_us:.0} µs")
+    });
+    let p99_ms = agent.figures.response_p99_ns as f64 / 1e6;
+    format!(
+        "  {:width$}  {:>8}  {:>10}  {:>8}  {:>10}  {:>10}  {:>14}{}",
+        agent.agent.to_string(),
+        agent.workers,
+        agent.figures.totals.completed,
+        agent.figures.totals.failed,
+        format!("{p99_ms:.2}ms"),
+        tail.unwrap_or_default(),
+        clock.unwrap_or_default(),
+        match agent.lost {
+            true => "  lost",
+            false => "",
+        }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use fleet::Name;
+    use fleet::record::Figures;
+    use measure::interval::Packed;
+    use measure::tally;
+
+    use super::*;
+
+    /// An interval in which so many exchanges took a millisecond each.
+    fn interval(phase: Phase, (from_s, until_s): (u64, u64), completed: u64) -> Packed {
+        let mut tally = Tally::new(Loop::Open);
+        tally.start(Time(0));
+        for _ in 0..completed {
+            tally.completed(Time(0), Time(0), Time(1_000_000), 200);
+        }
+        tally.intended = completed;
+        Packed::of(&Interval {
+            seq: 0,
+            joined: 1,
+            phase,
+            from_ns: from_s * 1_000_000_000,
+            until_ns: until_s * 1_000_000_000,
+            offered: Some(completed),
+            connected: 1,
+            counted: tally.counted().clone(),
+        })
+    }
+
+    fn outcome(spoil: impl FnOnce(&mut Of)) -> Outcome {
+        let course = vec![
+            interval(Phase::Measure, (0, 1), 10),
+            interval(Phase::Measure, (1, 2), 20),
+            interval(Phase::Drain, (2, 2), 3),
+        ];
+        let mut counted = tally::Packed::default();
+        for one in &course {
+            counted.merge(&one.counted).unwrap();
+        }
+        let mut record = Of {
+            run: Name::new("a-run").unwrap(),
+            epoch: "1-2".to_owned(),
+            has_returned: false,
+            complete: true,
+            agents_wanted: 0,
+            agents_unknown: 0,
+            agents: Vec::new(),
+            figures: Figures::of(&counted),
+            missing_share: 0.0,
+            limited_by: Vec::new(),
+            findings: vec!["something happened".to_owned()],
+        };
+        spoil(&mut record);
+        Outcome {
+            record,
+            counted,
+            course,
+        }
+    }
+
+    fn plan() -> Plan {
+        let mut plan = Plan::new("http://127.0.0.1:1/").unwrap();
+        plan.schedule = load::schedule::Schedule::Poisson { rate: 15.0 };
+        plan.duration_s = Some(2.0);
+        plan
+    }
+
+    #[test]
+    fn a_record_has_the_seconds_of_all_agents_and_the_drain_behind_them() {
+        let record = conducted(&plan(), &outcome(|_| {}), None).unwrap().record;
+        assert_eq!(record.exchanges.completed, 33);
+        assert_eq!(record.drain.map(|drain| drain.completed), Some(3));
+        let rows = record.series.iter();
+        let rows: Vec<_> = rows
+            .map(|row| (row.at_s, row.completed, row.offered))
+            .collect();
+        assert_eq!(rows, [(0.0, 10, Some(10)), (1.0, 20, Some(20))]);
+        assert_eq!((record.duration_s, record.offered_rate), (2.0, Some(16.5)));
+        assert_eq!(
+            record.series[0].response_p50_us,
+            record.response_time_us.p50
+        );
+        assert!(record.valid);
+        assert_eq!(record.ended_by, EndedBy::Duration);
+        assert_eq!(record.warnings, ["something happened"]);
+    }
+
+    #[test]
+    fn a_record_is_valid_only_if_it_is_whole_and_nobody_was_the_limit() {
+        let spoils: [fn(&mut Of); 2] = [
+            |of| of.complete = false,
+            |of| of.limited_by = vec![Name::new("slow").unwrap()],
+        ];
+        for spoil in spoils {
+            let conducted = conducted(&plan(), &outcome(spoil), None).unwrap();
+            assert!(!conducted.record.valid, "{}", conducted.text);
+        }
+        let interrupted = conducted(&plan(), &outcome(|_| {}), Some(Signal::Interrupt)).unwrap();
+        assert_eq!(interrupted.record.ended_by, EndedBy::Interrupt);
+        let missing = outcome(|of| (of.complete, of.missing_share) = (false, 0.25));
+        let text = conducted(&plan(), &missing, None).unwrap().text;
+        assert!(text.contains("NOT complete: 25.0 % of the load"), "{text}");
+    }
+}

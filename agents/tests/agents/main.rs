@@ -1,0 +1,14 @@
+//! Fleets as users have them: a real NATS server, agents and coordinators as processes, and a
+//! server that counts by itself what it was asked.
+
+mod bus;
+mod everyone;
+mod failures;
+mod manifests;
+mod many;
+mod networks;
+mod policies;
+mod programs;
+mod runs;
+#[path = "../../../tests/skip.rs"]
+mod skip;

@@ -1,0 +1,248 @@
+//! Events inside answers: what is told of them against what the server did, in virtual time.
+
+use measure::counters::ErrorKind;
+use measure::record::Met;
+use plan::schedule::Schedule;
+
+use super::*;
+use crate::check::{self, Threshold};
+
+/// What a server does with a request: these deeds, each so long after the request.
+enum Deed {
+    /// An event, in a chunk of its own.
+    Event(u64),
+    /// The answer is over.
+    End(u64),
+    /// The connection ends.
+    Close(u64),
+}
+
+/// A server of streams: the n-th request is answered as the law says.
+struct Streamer<L> {
+    unread: BTreeMap<Connection, Vec<u8>>,
+    served: u64,
+    law: L,
+}
+
+impl<L: FnMut(u64) -> Vec<Deed>> Streamer<L> {
+    fn new(law: L) -> Streamer<L> {
+        Streamer {
+            unread: BTreeMap::new(),
+            served: 0,
+            law,
+        }
+    }
+}
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
+                    Transfer-Encoding: chunked\r\n\r\n";
+
+fn chunk(text: &str) -> Vec<u8> {
+    format!("{:x}\r\n{text}\r\n", text.len()).into_bytes()
+}
+
+impl<L: FnMut(u64) -> Vec<Deed>> Peer for Streamer<L> {
+    fn received(&mut self, id: Connection, bytes: &[u8], _: Time, replies: &mut Replies) {
+        let unread = self.unread.entry(id).or_default();
+        unread.extend_from_slice(bytes);
+        while let Some(end) = unread.windows(4).position(|four| four == b"\r\n\r\n") {
+            unread.drain(..end + 4);
+            replies.send(MS, HEAD);
+            for deed in (self.law)(self.served) {
+                match deed {
+                    Deed::Event(after_ns) => replies.send(after_ns, chunk("data: a b\n\n")),
+                    Deed::End(after_ns) => {
+                        replies.send(after_ns, [chunk("data: [DONE]\n\n"), chunk("")].concat());
+                    }
+                    Deed::Close(after_ns) => replies.close(after_ns),
+                }
+            }
+            self.served += 1;
+        }
+    }
+}
+
+/// So many events, the first after `first_ns` and one each 10 ms, and the end with the last.
+fn events(first_ns: u64, count: u64) -> Vec<Deed> {
+    let at = |n: u64| first_ns + n * 10 * MS;
+    let mut deeds: Vec<Deed> = (0..count).map(|n| Deed::Event(at(n))).collect();
+    deeds.push(Deed::End(at(count - 1)));
+    deeds
+}
+
+fn planned(schedule: Schedule, connections: u32, seconds: f64) -> Plan {
+    let mut plan = plan(schedule, connections, seconds);
+    plan.events = true;
+    plan
+}
+
+fn streamed(plan: &Plan, law: impl FnMut(u64) -> Vec<Deed> + 'static) -> Record {
+    let outcome = run(plan, 3, Faults::none(), Streamer::new(law));
+    recorded(plan, outcome)
+}
+
+#[test]
+fn a_law_of_first_events_comes_back_as_that_law_and_no_event_is_lost() {
+    let mut plan = planned(Schedule::Poisson { rate: 200.0 }, 200, 10.0);
+    (plan.duration_s, plan.count) = (None, Some(2_000));
+    let law = |n: u64| events((n % 100 + 1) * MS, 10);
+    let outcome = run(&plan, 3, Faults::none(), Streamer::new(law));
+    let streams = &outcome.recorder.tally.streams;
+    assert_eq!(outcome.recorder.tally.completed, 2_000);
+    // The window of a counted run ends with its last answer, and so do these events.
+    let counts = (streams.streams, streams.done, streams.events);
+    assert_eq!(counts, (2_000, 2_000, 20_000));
+    for percent in [10, 25, 50, 75, 90, 99] {
+        let measured = streams.first_event.quantile(f64::from(percent) / 100.0) as f64 / 1e6;
+        let truth = f64::from(percent) + 0.02;
+        assert!((measured - truth).abs() < 1.1, "p{percent}: {measured} ms");
+    }
+    assert_eq!(streams.event_gap.count(), 18_000);
+    for quantile in [0.01, 0.5, 0.99] {
+        let gap = streams.event_gap.quantile(quantile);
+        assert!(gap.abs_diff(10 * MS) < MS / 10, "{quantile}: {gap} ns");
+    }
+    assert!(
+        streams.first_byte.max() < 2 * MS,
+        "{}",
+        streams.first_byte.max()
+    );
+    assert!(streams.time_per_event.mean() - 1e7 < 1e5);
+    let record = recorded(&plan, outcome);
+    let rules = [
+        "first_event_p99<102ms",
+        "event_gap_max<10ms",
+        "event_rate>1",
+    ];
+    let rules = rules.map(|rule| rule.parse::<Threshold>().unwrap());
+    let met: Vec<Met> = check::judge(&rules, &record)
+        .into_iter()
+        .map(|one| one.outcome)
+        .collect();
+    assert_eq!(met, [Met::Holds, Met::Crossed, Met::Holds]);
+}
+
+#[test]
+fn streams_without_end_are_cut_off_by_the_end_of_the_run_which_is_no_failure() {
+    let mut plan = planned(Schedule::Closed, 5, 2.0);
+    plan.timeout_s = 0.5;
+    let endless = |_| (0..1_000).map(|n| Deed::Event((2 + n * 10) * MS)).collect();
+    let record = streamed(&plan, endless);
+    let streams = record.streams.as_ref().unwrap();
+    assert_eq!(
+        (record.exchanges.completed, record.exchanges.unfinished),
+        (0, 5)
+    );
+    assert_eq!((streams.cut_off, streams.streams), (5, 5));
+    assert_eq!(
+        (record.lost().count(), record.lost().share()),
+        (0, Some(0.0))
+    );
+    assert!(record.valid, "{:?}", record.warnings);
+    // One each 10 ms from the first millisecond of two seconds on.
+    assert!(
+        (990..=1_000).contains(&streams.events),
+        "{}",
+        streams.events
+    );
+    assert_eq!((streams.censored, streams.censored_gaps), (0, 0));
+    assert_eq!(streams.event_gap_us.count, Some(streams.events - 5));
+    let rule: Threshold = "event_gap_p99<11ms".parse().unwrap();
+    assert_eq!(check::judge(&[rule], &record)[0].outcome, Met::Holds);
+}
+
+#[test]
+fn a_stream_that_began_in_the_warm_up_brings_events_to_the_window() {
+    let mut plan = planned(Schedule::Closed, 2, 1.0);
+    (plan.warm_up_s, plan.timeout_s) = (1.0, 0.2);
+    let endless = |_| (0..1_000).map(|n| Deed::Event((2 + n * 10) * MS)).collect();
+    let record = streamed(&plan, endless);
+    let streams = record.streams.as_ref().unwrap();
+    assert!(record.valid, "{:?}", record.warnings);
+    assert!((198..=202).contains(&streams.events), "{}", streams.events);
+    assert_eq!((streams.streams, streams.first_event_us.count), (0, None));
+}
+
+#[test]
+fn a_server_that_closes_between_events_has_an_error_of_its_own_kind() {
+    let mut plan = planned(Schedule::Closed, 2, 1.0);
+    (plan.duration_s, plan.count) = (None, Some(6));
+    let law = |n: u64| match n % 2 {
+        0 => vec![
+            Deed::Event(2 * MS),
+            Deed::Event(12 * MS),
+            Deed::Close(15 * MS),
+        ],
+        // Before the first one it's a close like any other.
+        _ => vec![Deed::Close(15 * MS)],
+    };
+    let outcome = run(&plan, 3, Faults::none(), Streamer::new(law));
+    let tally = &outcome.recorder.tally;
+    assert_eq!(tally.errors.count(ErrorKind::StreamCut), 3);
+    assert_eq!(tally.errors.count(ErrorKind::EarlyClose), 3);
+    assert_eq!((tally.failed, tally.streams.events), (6, 6));
+    assert_eq!(
+        (tally.streams.censored, tally.streams.censored_gaps),
+        (0, 0)
+    );
+}
+
+#[test]
+fn a_time_limit_is_one_on_the_next_event_and_not_on_the_whole_stream() {
+    let mut plan = planned(Schedule::Closed, 1, 1.0);
+    (plan.duration_s, plan.count, plan.timeout_s) = (None, Some(2), 0.1);
+    let law = |n: u64| match n {
+        0 => events(5 * MS, 100),
+        _ => events(5 * MS, 3).into_iter().take(3).collect(),
+    };
+    let outcome = run(&plan, 3, Faults::none(), Streamer::new(law));
+    let tally = &outcome.recorder.tally;
+    assert_eq!((tally.completed, tally.failed), (1, 1));
+    assert_eq!(tally.errors.count(ErrorKind::Timeout), 1);
+    let streams = &tally.streams;
+    assert_eq!((streams.events, streams.censored_gaps), (103, 1));
+    let longest = streams.event_gap.max();
+    assert!((100 * MS..102 * MS).contains(&longest), "{longest} ns");
+    // Two streams had more than one event, and both say how long an event took.
+    assert_eq!(streams.time_per_event.count(), 2);
+}
+
+#[test]
+fn a_first_event_that_never_comes_counts_with_the_wait_for_it() {
+    let mut plan = planned(Schedule::Constant { rate: 100.0 }, 50, 1.0);
+    plan.timeout_s = 0.2;
+    let law = |n: u64| match n % 10 {
+        0 => Vec::new(),
+        _ => events(5 * MS, 2),
+    };
+    let record = streamed(&plan, law);
+    let streams = record.streams.as_ref().unwrap();
+    assert_eq!(record.exchanges.failed, 10, "{:?}", record.errors);
+    assert_eq!(
+        (streams.censored, streams.first_event_us.count),
+        (10, Some(100))
+    );
+    assert!(streams.first_event_us.max.unwrap() >= 200_000.0);
+    let rule: Threshold = "first_event_p95<100ms".parse().unwrap();
+    assert_eq!(check::judge(&[rule], &record)[0].outcome, Met::Crossed);
+}
+
+#[test]
+fn who_does_not_look_into_answers_has_the_same_figures_without_streams() {
+    let law = |n: u64| events((n % 7 + 1) * MS, 5);
+    let [with, without] = [true, false].map(|looks| {
+        let mut plan = plan(Schedule::Poisson { rate: 100.0 }, 30, 3.0);
+        plan.events = looks;
+        run(&plan, 5, Faults::none(), Streamer::new(law))
+    });
+    let (with, without) = (with.recorder.tally, without.recorder.tally);
+    assert_eq!(
+        counts_and_histograms(&with),
+        counts_and_histograms(&without)
+    );
+    assert!(with.streams.events > 1_000);
+    assert_eq!(
+        (without.streams.events, without.streams.first_byte.count()),
+        (0, 0)
+    );
+}

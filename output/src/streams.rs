@@ -1,0 +1,75 @@
+//! What was seen inside answers, where events were looked for.
+
+use measure::record::{Streams, Times};
+
+/// Its distributions, as rows of the table of times.
+pub(super) fn rows(streams: &Streams) -> [(&'static str, &Times); 4] {
+    [
+        ("first byte", &streams.first_byte_us),
+        ("first event", &streams.first_event_us),
+        ("event gap", &streams.event_gap_us),
+        ("time per event", &streams.time_per_event_us),
+    ]
+}
+
+/// What the rows mean.
+pub(super) const MEANING: &str = "\
+First byte and first event count from when a request was due; the gap is from one event of a\n\
+stream to the next, and the time per event that of each stream that was over.\n";
+
+/// How many streams and events there were, and how they ended.
+pub(super) fn line(streams: &Streams) -> String {
+    let Streams {
+        events,
+        events_per_second,
+        ..
+    } = streams;
+    let mut text = format!(
+        "Streams: {} with {events} events ({events_per_second:.2}/s)",
+        streams.streams
+    );
+    let ends = [
+        (streams.done, "ended with [DONE]"),
+        (streams.empty, "without an event"),
+        (streams.torn, "ended in the middle of an event"),
+        (streams.cut_off, "still going on at the end of the run"),
+    ];
+    for (count, what) in ends.into_iter().filter(|(count, _)| *count > 0) {
+        text.push_str(&format!("; {count} {what}"));
+    }
+    if streams.censored > 0 {
+        text.push_str(&format!(
+            "\nFirst events that never came count with the time we waited for them: {}",
+            streams.censored
+        ));
+    }
+    if streams.censored_gaps > 0 {
+        text.push_str(&format!(
+            "\nEvents that didn't follow count as gaps with the time we waited for them: {}",
+            streams.censored_gaps
+        ));
+    }
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_didn_t_happen_is_left_out() {
+        let mut streams = Streams {
+            streams: 3,
+            events: 30,
+            events_per_second: 15.0,
+            ..Streams::default()
+        };
+        assert_eq!(line(&streams), "Streams: 3 with 30 events (15.00/s)\n");
+        (streams.done, streams.cut_off, streams.censored) = (1, 2, 4);
+        let expected = "Streams: 3 with 30 events (15.00/s); 1 ended with [DONE]; 2 still going on \
+                        at the end of the run\nFirst events that never came count with the time \
+                        we waited for them: 4\n";
+        assert_eq!(line(&streams), expected);
+    }
+}

@@ -1,0 +1,434 @@
+//! Answers that come bit by bit: what came of them, and when.
+//!
+//! A [`Listener`] is the part of a session that looks into an answer; it knows no clock, and says
+//! what came as a [`Sign`]. [`Clocks`] are its owner's, which knows when, and has a tally.
+//!
+//! Events and gaps count where they come inside the window, whatever exchange they belong to: a
+//! stream without end may have begun long before. All else is of the exchanges of the window.
+
+use measure::counters::ErrorKind;
+use measure::tally::StreamTally;
+use measure::time::Time;
+use stream::{Reader, Seen};
+
+use super::Exchange;
+
+/// What came of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sign {
+    /// Its head.
+    pub head: bool,
+    /// It is a stream of events.
+    pub is_stream: bool,
+    /// So many events, and whether one says that no other follows.
+    pub seen: Seen,
+    /// It is whole.
+    pub is_whole: bool,
+    /// It is whole, and ended in the middle of an event.
+    pub is_torn: bool,
+}
+
+/// What looks into one answer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Listener {
+    /// None where the answer is no stream.
+    reader: Option<Reader>,
+    /// What came and wasn't asked for yet.
+    sign: Sign,
+}
+
+impl Listener {
+    /// The head of an answer with these `fields` came.
+    pub(crate) fn head<'f>(&mut self, fields: impl Iterator<Item = (&'f [u8], &'f [u8])>) {
+        self.reader = Reader::of(fields);
+        self.sign = Sign {
+            head: true,
+            is_stream: self.reader.is_some(),
+            ..Sign::default()
+        };
+    }
+
+    /// A piece of its body came.
+    #[inline]
+    pub(crate) fn body(&mut self, bytes: &[u8]) {
+        if let Some(reader) = &mut self.reader {
+            self.sign.seen.add(reader.feed(bytes));
+        }
+    }
+
+    /// It is whole.
+    pub(crate) fn end(&mut self) {
+        if let Some(mut reader) = self.reader.take() {
+            self.sign.seen.add(reader.end());
+            self.sign.is_torn = reader.is_torn();
+        }
+        self.sign.is_whole = true;
+    }
+
+    /// What came since this was last asked, if anything did.
+    #[inline]
+    pub(crate) fn sign(&mut self) -> Option<Sign> {
+        let sign = std::mem::take(&mut self.sign);
+        (sign != Sign::default()).then_some(sign)
+    }
+}
+
+/// What is known of the answer that comes at one place.
+#[derive(Clone, Copy, Debug, Default)]
+struct Clock {
+    is_stream: bool,
+    /// It answers an exchange of the window.
+    is_measured: bool,
+    is_done: bool,
+    events: u64,
+    /// When the first event came, and the last one so far.
+    first: Time,
+    last: Time,
+    longest_gap_ns: u64,
+}
+
+/// When what came of the answers of all sessions of an owner.
+#[derive(Debug)]
+pub struct Clocks {
+    clocks: Vec<Clock>,
+    /// How many answers may come on one connection at once.
+    each: usize,
+}
+
+impl Clocks {
+    /// For `sessions` on each of which so many answers may come at once.
+    pub fn new(sessions: usize, each: u32) -> Clocks {
+        Clocks {
+            clocks: vec![Clock::default(); sessions * each as usize],
+            each: each as usize,
+        }
+    }
+
+    /// Where answers come in order, the one that comes is that of the only place.
+    fn slot(&self, (session, place): (usize, u32)) -> usize {
+        session * self.each + place as usize % self.each
+    }
+
+    /// Something came of the answer to `exchange` at `now`.
+    pub fn sign(
+        &mut self,
+        at: (usize, u32),
+        exchange: &mut Exchange,
+        (sign, now): (Sign, Time),
+        window: (Time, Time),
+        tally: &mut StreamTally,
+    ) {
+        let within = |time: Time| time >= window.0 && time < window.1;
+        let slot = self.slot(at);
+        let clock = &mut self.clocks[slot];
+        if sign.head {
+            *clock = Clock {
+                is_stream: sign.is_stream,
+                is_measured: within(exchange.intended),
+                ..Clock::default()
+            };
+            exchange.answer_begun(sign.is_stream);
+            if clock.is_measured {
+                tally.first_byte.record(now.since(exchange.intended));
+                tally.streams += u64::from(sign.is_stream);
+            }
+        }
+        if sign.seen.events > 0 {
+            let is_first = clock.events == 0;
+            clock.events(sign.seen.events, now, within(now), tally);
+            exchange.event_came();
+            if is_first && clock.is_measured {
+                tally.first_event.record(now.since(exchange.intended));
+                tally.first_event_service.record(now.since(exchange.sent));
+            }
+        }
+        clock.is_done |= sign.seen.done;
+        if sign.is_whole {
+            std::mem::take(clock).over(sign.is_torn, tally);
+        }
+    }
+
+    /// When the last event came that has come of the answer at a place; the beginning of time where
+    /// none has.
+    pub fn last_event(&self, at: (usize, u32)) -> Time {
+        self.clocks[self.slot(at)].last
+    }
+
+    /// Whether a stream that has brought an event is under way in a session.
+    pub fn is_streaming(&self, session: usize) -> bool {
+        let first = session * self.each;
+        let mut clocks = self.clocks[first..first + self.each].iter();
+        clocks.any(|clock| clock.is_stream && clock.events > 0 && !clock.is_done)
+    }
+
+    /// The answers at all places of a session end at `now` before they were whole: because of
+    /// `kind`, or with the run.
+    pub fn cut(
+        &mut self,
+        session: usize,
+        kind: Option<ErrorKind>,
+        now: Time,
+        window: (Time, Time),
+        tally: &mut StreamTally,
+    ) {
+        let first = session * self.each;
+        for clock in &mut self.clocks[first..first + self.each] {
+            std::mem::take(clock).cut(kind, now, window, tally);
+        }
+    }
+
+    /// The same of one place, whose exchange is given up alone.
+    pub fn cut_one(
+        &mut self,
+        at: (usize, u32),
+        kind: ErrorKind,
+        now: Time,
+        window: (Time, Time),
+        tally: &mut StreamTally,
+    ) {
+        let slot = self.slot(at);
+        std::mem::take(&mut self.clocks[slot]).cut(Some(kind), now, window, tally);
+    }
+}
+
+impl Clock {
+    /// So many events came at `now`, in one piece. They count if that is inside the window.
+    fn events(&mut self, count: u32, now: Time, counts: bool, tally: &mut StreamTally) {
+        let others = u64::from(count) - 1;
+        let gap_ns = match self.events {
+            0 => None,
+            _ => Some(now.since(self.last)),
+        };
+        if counts {
+            tally.events += u64::from(count);
+            tally.event_gap.record_n(0, others);
+            if let Some(gap_ns) = gap_ns {
+                tally.event_gap.record(gap_ns);
+            }
+        }
+        if self.events == 0 {
+            self.first = now;
+        }
+        self.longest_gap_ns = self.longest_gap_ns.max(gap_ns.unwrap_or(0));
+        self.events += u64::from(count);
+        self.last = now;
+    }
+
+    /// The answer is whole.
+    fn over(self, is_torn: bool, tally: &mut StreamTally) {
+        if !self.is_stream || !self.is_measured {
+            return;
+        }
+        tally.empty += u64::from(self.events == 0);
+        tally.done += u64::from(self.is_done);
+        tally.torn += u64::from(is_torn);
+        self.time_per_event(tally);
+    }
+
+    /// The answer isn't whole, and never will be. An event that was awaited came no sooner than
+    /// now: where the run ends that tells something only if it's longer than all gaps before, since
+    /// the end of a run comes at any time.
+    fn cut(
+        self,
+        kind: Option<ErrorKind>,
+        now: Time,
+        (start, end): (Time, Time),
+        tally: &mut StreamTally,
+    ) {
+        if !self.is_stream {
+            return;
+        }
+        let waited_ns = now.since(self.last);
+        let tells = match kind {
+            None => waited_ns > self.longest_gap_ns,
+            Some(kind) => kind.is_timeout(),
+        };
+        let is_awaited = self.events > 0 && !self.is_done;
+        if is_awaited && tells && self.last >= start && self.last < end {
+            tally.event_gap.record(waited_ns);
+            tally.censored_gaps += 1;
+        }
+        if self.is_measured {
+            tally.cut_off += u64::from(kind.is_none() && self.events > 0);
+            self.time_per_event(tally);
+        }
+    }
+
+    fn time_per_event(self, tally: &mut StreamTally) {
+        if self.events > 1 {
+            let whole_ns = self.last.since(self.first);
+            tally.time_per_event.record(whole_ns / (self.events - 1));
+        }
+    }
+}
+
+/// An exchange of the window was given up at `now`: what had not come of its answer by then took at
+/// least so long.
+pub(crate) fn never_came(exchange: &Exchange, now: Time, tally: &mut StreamTally) {
+    let waited_ns = now.since(exchange.intended);
+    if !exchange.has_answer_begun() {
+        tally.first_byte.record(waited_ns);
+    }
+    if exchange.awaits_event() {
+        tally.first_event.record(waited_ns);
+        tally.censored += 1;
+        if exchange.sent != Time::NEVER {
+            tally.first_event_service.record(now.since(exchange.sent));
+        }
+    }
+}
+
+/// What whoever reads the figures of streams must know.
+pub fn told(tally: &StreamTally, answers: u64) -> Option<String> {
+    (tally.streams == 0 && tally.events == 0 && answers > 0).then(|| {
+        "--events: no answer was a stream of events (its Content-Type would be text/event-stream, \
+         or application/x-ndjson), or all were compressed: check the URL, and what the request \
+         asks for (for language models \"stream\": true)"
+            .to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn at(ms: u64) -> Time {
+        Time(1_000 * MS + ms * MS)
+    }
+
+    fn events(events: u32) -> Sign {
+        Sign {
+            seen: Seen {
+                events,
+                done: false,
+            },
+            ..Sign::default()
+        }
+    }
+
+    const HEAD: Sign = Sign {
+        head: true,
+        is_stream: true,
+        seen: Seen {
+            events: 0,
+            done: false,
+        },
+        is_whole: false,
+        is_torn: false,
+    };
+
+    const END: Sign = Sign {
+        head: false,
+        is_stream: false,
+        seen: Seen {
+            events: 0,
+            done: true,
+        },
+        is_whole: true,
+        is_torn: false,
+    };
+
+    /// What a stream leaves whose signs come at these times, in a window from 0 to 1,000 ms.
+    fn told(intended: u64, signs: &[(u64, Sign)]) -> (StreamTally, Exchange, Clocks) {
+        let (mut clocks, mut tally) = (Clocks::new(2, 1), StreamTally::default());
+        let mut exchange = Exchange::new(at(intended), at(intended + 1));
+        for (ms, sign) in signs {
+            let window = (at(0), at(1_000));
+            clocks.sign((1, 0), &mut exchange, (*sign, at(*ms)), window, &mut tally);
+        }
+        (tally, exchange, clocks)
+    }
+
+    #[test]
+    fn a_stream_is_told_by_its_head_its_events_and_its_end() {
+        let signs = [
+            (10, HEAD),
+            (30, events(1)),
+            (40, events(3)),
+            (60, events(1)),
+            (61, END),
+        ];
+        let (tally, exchange, _) = told(0, &signs);
+        assert_eq!(tally.first_byte.max(), 10 * MS);
+        assert_eq!(tally.first_event.max(), 30 * MS);
+        assert_eq!(tally.first_event_service.max(), 29 * MS);
+        let gaps: Vec<(u64, u64)> = tally.event_gap.lengths().collect();
+        assert_eq!((gaps[0], tally.event_gap.count()), ((0, 2), 4), "{gaps:?}");
+        assert_eq!(tally.event_gap.max(), 20 * MS);
+        assert_eq!(tally.time_per_event.max(), 30 * MS / 4);
+        let counts = (tally.streams, tally.events, tally.done, tally.empty);
+        assert_eq!(counts, (1, 5, 1, 0));
+        assert!(!exchange.awaits_event() && exchange.has_answer_begun());
+    }
+
+    #[test]
+    fn events_count_where_they_come_and_all_else_where_its_exchange_was_due() {
+        let signs = [
+            (10, HEAD),
+            (20, events(1)),
+            (30, events(1)),
+            (1_100, events(1)),
+        ];
+        let (tally, ..) = told(0, &signs);
+        assert_eq!((tally.events, tally.event_gap.count()), (2, 1));
+        // One that began in the warm-up, which is before the window.
+        let (mut clocks, mut tally) = (Clocks::new(1, 1), StreamTally::default());
+        let mut exchange = Exchange::new(at(0), at(0));
+        let window = (at(15), at(1_000));
+        for (ms, sign) in signs {
+            clocks.sign((0, 0), &mut exchange, (sign, at(ms)), window, &mut tally);
+        }
+        assert_eq!((tally.events, tally.event_gap.count()), (2, 1));
+        assert_eq!((tally.streams, tally.first_event.count()), (0, 0));
+    }
+
+    #[test]
+    fn an_event_that_never_came_is_a_lower_bound() {
+        let window = (at(0), at(1_000));
+        let signs = [(10, HEAD), (20, events(1)), (30, events(1))];
+        let cut = |kind, ms| {
+            let (mut tally, _, mut clocks) = told(0, &signs);
+            clocks.cut(1, kind, at(ms), window, &mut tally);
+            (tally.event_gap.max(), tally.censored_gaps, tally.cut_off)
+        };
+        assert_eq!(cut(Some(ErrorKind::Timeout), 530), (500 * MS, 1, 0));
+        // Whoever closes doesn't keep anybody waiting.
+        assert_eq!(cut(Some(ErrorKind::StreamCut), 530), (10 * MS, 0, 0));
+        // The end of the run comes at any time: it says something of a stream that had stopped.
+        assert_eq!(cut(None, 35), (10 * MS, 0, 1));
+        assert_eq!(cut(None, 2_030), (2_000 * MS, 1, 1));
+    }
+
+    #[test]
+    fn what_never_came_of_an_answer_took_at_least_as_long_as_it_was_awaited() {
+        let left = |signs: &[(u64, Sign)]| {
+            let (mut tally, exchange, _) = told(0, signs);
+            never_came(&exchange, at(500), &mut tally);
+            (
+                tally.first_byte.max(),
+                tally.first_event.max(),
+                tally.censored,
+            )
+        };
+        assert_eq!(left(&[]), (500 * MS, 500 * MS, 1));
+        assert_eq!(left(&[(10, HEAD)]), (10 * MS, 500 * MS, 1));
+        assert_eq!(left(&[(10, HEAD), (20, events(1))]), (10 * MS, 20 * MS, 0));
+        let other = Sign {
+            is_stream: false,
+            ..HEAD
+        };
+        assert_eq!(left(&[(10, other)]), (10 * MS, 0, 0), "no stream, no event");
+    }
+
+    #[test]
+    fn a_stream_says_when_it_last_gave_a_sign_until_it_is_over() {
+        let (_, _, clocks) = told(0, &[(10, HEAD), (20, events(1))]);
+        assert!(clocks.is_streaming(1) && !clocks.is_streaming(0));
+        assert_eq!(clocks.last_event((1, 5)), at(20));
+        let (_, _, clocks) = told(0, &[(10, HEAD), (20, events(1)), (30, END)]);
+        assert!(!clocks.is_streaming(1));
+        assert_eq!(clocks.last_event((1, 0)), Time(0));
+    }
+}

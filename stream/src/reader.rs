@@ -1,0 +1,116 @@
+//! The reader of an answer, by what the answer says that it is.
+
+use crate::{Events, Lines, Seen};
+
+/// The reader of one answer's body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// Server-sent events.
+    Events(Events),
+    /// Lines of JSON.
+    Lines(Lines),
+}
+
+/// Media types of lines of JSON: none is registered, and these are in use.
+const LINES: [&[u8]; 5] = [
+    b"application/x-ndjson",
+    b"application/ndjson",
+    b"application/jsonl",
+    b"application/x-jsonlines",
+    b"application/json-lines",
+];
+
+impl Reader {
+    /// The reader of an answer with these `fields`; none where it is no stream of events, or one
+    /// that is compressed.
+    pub fn of<'f>(fields: impl Iterator<Item = (&'f [u8], &'f [u8])>) -> Option<Reader> {
+        let mut reader = None;
+        for (name, value) in fields {
+            if name.eq_ignore_ascii_case(b"content-type") {
+                reader = Reader::of_type(value);
+            } else if name.eq_ignore_ascii_case(b"content-encoding")
+                && !value.trim_ascii().eq_ignore_ascii_case(b"identity")
+            {
+                return None;
+            }
+        }
+        reader
+    }
+
+    /// By the value of `Content-Type` (RFC 9110 §8.3).
+    fn of_type(value: &[u8]) -> Option<Reader> {
+        let media = value.split(|byte| *byte == b';').next()?.trim_ascii();
+        if media.eq_ignore_ascii_case(b"text/event-stream") {
+            return Some(Reader::Events(Events::default()));
+        }
+        let is_lines = LINES.iter().any(|lines| media.eq_ignore_ascii_case(lines));
+        is_lines.then(|| Reader::Lines(Lines::default()))
+    }
+
+    /// The next piece of the body came: what it completed.
+    pub fn feed(&mut self, bytes: &[u8]) -> Seen {
+        match self {
+            Reader::Events(events) => events.feed(bytes),
+            Reader::Lines(lines) => lines.feed(bytes),
+        }
+    }
+
+    /// The body has ended: what that completed.
+    pub fn end(&mut self) -> Seen {
+        match self {
+            Reader::Events(_) => Seen::default(),
+            Reader::Lines(lines) => lines.end(),
+        }
+    }
+
+    /// Whether it ended in the middle of an event, which counts for nothing then.
+    pub fn is_torn(&self) -> bool {
+        match self {
+            Reader::Events(events) => events.is_torn(),
+            Reader::Lines(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(fields: &[(&str, &str)]) -> Option<Reader> {
+        Reader::of(
+            fields
+                .iter()
+                .map(|(name, value)| (name.as_bytes(), value.as_bytes())),
+        )
+    }
+
+    #[test]
+    fn the_type_of_an_answer_says_how_it_is_read() {
+        let events = Some(Reader::Events(Events::default()));
+        for value in [
+            "text/event-stream",
+            "Text/Event-Stream; charset=utf-8",
+            " text/event-stream ;x",
+        ] {
+            assert_eq!(of(&[("Content-Type", value)]), events, "{value}");
+        }
+        let lines = Some(Reader::Lines(Lines::default()));
+        assert_eq!(of(&[("content-type", "application/x-ndjson")]), lines);
+        for value in ["application/json", "text/event-streams", "", "text/plain"] {
+            assert_eq!(of(&[("content-type", value)]), None, "{value}");
+        }
+        assert_eq!(of(&[]), None);
+    }
+
+    #[test]
+    fn a_stream_that_is_compressed_is_not_read() {
+        let with = |coding| {
+            of(&[
+                ("Content-Encoding", coding),
+                ("Content-Type", "text/event-stream"),
+            ])
+        };
+        assert_eq!(with("gzip"), None);
+        assert!(with("identity").is_some());
+    }
+}

@@ -335,7 +335,7 @@ jsonpath \"$.said\" == \"nothing\"
     let gone = through(&mut session, &mut |_| Some(json(said)));
     let why = gone.wrong();
     assert!(
-        why.ends_with("expected nothing, and got *** has ***"),
+        why.ends_with("expected \"nothing\", and got \"*** has ***\""),
         "{why}"
     );
 }

@@ -34,7 +34,7 @@ fn a_flow_of_users_goes_to_the_rows_server_and_says_all_that_is_sent() {
     let question = asked("headers = { A = 'b' }\nfollow = 3\n").unwrap();
     let words = question.words();
     assert!(
-        words.starts_with("2 requests of shop.hurl, by each user over http1"),
+        words.starts_with("2 requests of shop.hurl, by each user over HTTP/1.1"),
         "{words}"
     );
     let at = crate::workload::At {
@@ -52,7 +52,7 @@ fn a_flow_of_users_goes_to_the_rows_server_and_says_all_that_is_sent() {
     let own = plan.request.headers.iter();
     assert!(own.clone().any(|(name, value)| name == "A" && value == "b"));
     for (more, part) in [
-        ("rate = '10/s'", "drop `rate`"),
+        ("rate = '1k'", "drop `rate`"),
         ("expect = ['status=200']", "write [Asserts]"),
         ("pipeline = 2", "add `connections`"),
         ("protocol = 'websocket'", "over HTTP/1.1 or HTTP/2"),
@@ -65,7 +65,7 @@ fn a_flow_of_users_goes_to_the_rows_server_and_says_all_that_is_sent() {
     fs::write(folder.path().join("shop.hurl"), "GET {{base}}/{{y}}\n").unwrap();
     let what = asked("").unwrap_err();
     assert!(
-        what.contains("shop.hurl:1:14: the variable y isn't"),
+        what.contains("shop.hurl:1:16: the variable y isn't"),
         "{what}"
     );
 }

@@ -128,11 +128,14 @@ mod tests {
         let users = workload.users.unwrap();
         let origin = |users: &plan::Users| {
             let flow = users.journey.0.clone().unwrap();
-            flow.origins()[0].as_str().to_owned()
+            let [first] = &flow.origins()[..] else {
+                panic!("one server");
+            };
+            (first.is_secure(), first.authority().to_owned())
         };
-        assert_eq!(origin(&users), "http://localhost/");
+        assert_eq!(origin(&users), (false, "localhost".to_owned()));
         let moved = users.sent_to("https://127.0.0.1:8443");
-        assert_eq!(origin(&moved), "https://127.0.0.1:8443/");
+        assert_eq!(origin(&moved), (true, "127.0.0.1:8443".to_owned()));
         assert_eq!(moved.variables, users.variables);
     }
 

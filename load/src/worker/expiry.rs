@@ -1,4 +1,5 @@
-//! Exchanges that are overdue: each alone where its protocol can give it up, or with its connection.
+//! Exchanges that are overdue: given up alone where the protocol can do that, or with their
+//! connection.
 
 use engine::Driver;
 use measure::counters::ErrorKind;

@@ -20,6 +20,9 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 /// As many redirects as Hurl follows.
 const REDIRECTS_MAX: u32 = 50;
 
+/// Whether a name is that of a secret.
+pub type Hides = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
 /// What a flow is run with.
 #[derive(Clone)]
 pub struct Given {
@@ -31,7 +34,7 @@ pub struct Given {
     /// The variables whose values each user is given.
     pub columns: Vec<String>,
     /// Whether a variable of this name holds secrets, wherever it has its values from.
-    pub hides: Option<Arc<dyn Fn(&str) -> bool + Send + Sync>>,
+    pub hides: Option<Hides>,
     /// Whether redirects are followed where an entry doesn't say.
     pub follow: bool,
     /// The most redirects that are followed where an entry doesn't say.

@@ -33,7 +33,7 @@ mod value;
 
 pub use fault::{Fault, FaultKind};
 pub use file::Mistake;
-pub use flow::{Flow, Given};
+pub use flow::{Flow, Given, Hides};
 pub use model::Version;
 pub use reading::{Answer, Fields};
 pub use request::Request;

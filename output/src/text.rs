@@ -602,7 +602,7 @@ pub(super) mod tests {
         let mut record = record(Loop::Closed);
         let figure: load::check::Threshold = "errors<1%".parse().unwrap();
         let told = |record: &Record| text(record, false, Paint::PLAIN);
-        assert!(told(&record).contains("; completed 4; errors 89.189 % (33 failed)\n"));
+        assert!(told(&record).contains("; completed 4; errors 89.474 % (34 failed)\n"));
         record.exchanges.failed = 0;
         assert!(told(&record).contains("; completed 4; no errors\n"));
         record.exchanges.unfinished = 2;

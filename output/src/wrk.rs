@@ -273,7 +273,7 @@ Running 2s test @ http://localhost:8080/a
      90%    3.00ms
      99%    3.00ms
   5 requests in 2.00s, 3.00MB read
-  Socket errors: connect 14, read 9, write 1, timeout 1
+  Socket errors: connect 14, read 10, write 1, timeout 1
   Non-2xx or 3xx responses: 1
 Requests/sec:      2.50
 Transfer/sec:      1.50MB

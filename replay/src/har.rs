@@ -180,7 +180,7 @@ struct Written {
 struct Asked {
     method: String,
     url: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     headers: Vec<Pair>,
     #[serde(default, rename = "postData")]
     post: Option<Post>,
@@ -191,19 +191,19 @@ struct Asked {
 #[derive(Deserialize)]
 struct Pair {
     name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     value: String,
 }
 
 #[derive(Default, Deserialize)]
 struct Post {
-    #[serde(default, rename = "mimeType")]
+    #[serde(default, rename = "mimeType", deserialize_with = "or_default")]
     mime_type: String,
     #[serde(default)]
     text: Option<String>,
     #[serde(default, alias = "_encoding")]
     encoding: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     params: Vec<Pair>,
 }
 
@@ -276,4 +276,13 @@ fn encoded(text: &str) -> String {
         }
     }
     encoded
+}
+
+/// Some programs write null for what they leave out.
+fn or_default<'de, D, T>(from: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Option::deserialize(from).map(Option::unwrap_or_default)
 }

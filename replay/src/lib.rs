@@ -146,7 +146,12 @@ pub fn from(
     options: &Options<'_>,
 ) -> Result<Trace, String> {
     let mut made = Making::new(name, options);
-    match format(reader, ending).map_err(|why| format!("can't read {name}: {why}"))? {
+    let cant = |why: io::Error| format!("can't read {name}: {why}");
+    let format = format(reader, ending).map_err(cant)?;
+    if format != Format::Har && reader.fill_buf().map_err(cant)?.starts_with(har::MARK) {
+        reader.consume(har::MARK.len());
+    }
+    match format {
         Format::Har => har::read(reader, &mut made)?,
         Format::Lines => each_line(reader, &mut made, lines::entry)?,
         Format::Log => each_line(reader, &mut made, log::entry)?,
@@ -195,6 +200,8 @@ struct Entry {
     host: Option<String>,
     /// Whether there was content that wasn't written down.
     lacks_body: bool,
+    /// Whether nothing says if there was content.
+    is_bare: bool,
 }
 
 /// Reads lines one by one.
@@ -262,7 +269,12 @@ struct Making<'a> {
     hosts: Hosts,
     left_out: LeftOut,
     dropped_fields: u64,
+    /// Requests by methods that mostly have content, of which nothing was written down.
+    bare: u64,
 }
+
+/// Methods whose requests mostly have content (RFC 9110 §9.3, RFC 5789).
+const WITH_CONTENT: [&str; 3] = ["POST", "PUT", "PATCH"];
 
 /// The hosts that were asked, each with how often.
 #[derive(Default)]
@@ -310,6 +322,7 @@ impl<'a> Making<'a> {
             hosts: Hosts::default(),
             left_out: LeftOut::default(),
             dropped_fields: 0,
+            bare: 0,
         }
     }
 
@@ -338,6 +351,8 @@ impl<'a> Making<'a> {
                 self.name
             ));
         }
+        let is_bare = entry.is_bare && WITH_CONTENT.contains(&&*request.method);
+        self.bare += u64::from(is_bare);
         let request = self.place(request);
         let host = self.hosts.place(entry.host);
         self.sendings.push((entry.at, request, host));
@@ -358,10 +373,13 @@ impl<'a> Making<'a> {
     fn strange(&mut self, number: u64, text: &[u8], why: &str) -> Result<(), String> {
         self.left_out.unreadable += 1;
         if self.left_out.first.is_none() {
-            let text = Foreign::of_bytes(&text[..text.len().min(SHOWN_BYTES)]);
+            // A query may hold secrets.
+            let end = memchr::memchr(b'?', text).unwrap_or(text.len());
+            let text = Foreign::of_bytes(&text[..end.min(SHOWN_BYTES)]);
             self.left_out.first = Some(format!("{}:{number}: {why}: {text}", self.name));
         }
-        match self.sendings.is_empty() && self.left_out.unreadable >= STRANGE_FIRST_MAX {
+        let is_all = self.sendings.is_empty() && self.left_out.unreadable == self.left_out.count();
+        match is_all && self.left_out.unreadable >= STRANGE_FIRST_MAX {
             true => Err(self.nothing()),
             false => Ok(()),
         }
@@ -386,21 +404,16 @@ impl<'a> Making<'a> {
 
     fn trace(mut self) -> Result<Trace, String> {
         let mut notes = Vec::new();
-        if let Some(most) = self.hosts.most() {
-            let all = self.sendings.len();
-            self.sendings
-                .retain(|(_, _, host)| [most, NOWHERE].contains(host));
-            let elsewhere = (all - self.sendings.len()) as u64;
-            self.left_out.elsewhere = elsewhere;
-            if elsewhere > 0 {
-                let name = Foreign::new(self.hosts.name(most).unwrap_or_default());
-                notes.push(format!(
-                    "only requests to {name} are sent, as most went there"
-                ));
-            }
-        }
+        notes.extend(self.at_one_host());
         if self.sendings.is_empty() {
             return Err(self.nothing());
+        }
+        if self.bare > 0 {
+            notes.push(format!(
+                "{} of {} are sent without content, since there's none in the file",
+                self.bare,
+                WITH_CONTENT.join(", ")
+            ));
         }
         if self.dropped_fields > 0 {
             notes.push(format!(
@@ -420,6 +433,40 @@ impl<'a> Making<'a> {
             requests: self.requests,
             left_out: self.left_out,
             notes,
+        })
+    }
+
+    /// Leaves out what went elsewhere than most. Requests of which no host is known went to the
+    /// server whose log it is: where most are of that kind, others went through it to somebody else.
+    fn at_one_host(&mut self) -> Option<String> {
+        let most = self.hosts.most()?;
+        let all = self.sendings.len();
+        let at_home = self.sendings.iter().filter(|(_, _, host)| *host == NOWHERE);
+        let is_home = at_home.count() as u64 > self.hosts.counts[most as usize];
+        let stays = |host: u32| host == NOWHERE || host == most && !is_home;
+        self.sendings.retain(|(_, _, host)| stays(*host));
+        self.left_out.elsewhere = (all - self.sendings.len()) as u64;
+        if self.left_out.elsewhere == 0 {
+            return None;
+        }
+        self.known.clear();
+        let mut places = vec![None; self.requests.len()];
+        let requests = std::mem::take(&mut self.requests);
+        for (_, request, _) in &mut self.sendings {
+            let place = places[*request as usize].get_or_insert_with(|| {
+                self.requests.push(Arc::clone(&requests[*request as usize]));
+                self.requests.len() as u32 - 1
+            });
+            *request = *place;
+        }
+        Some(match is_home {
+            true => {
+                "only requests of which no host is written down are sent, as most are".to_owned()
+            }
+            false => {
+                let name = Foreign::new(self.hosts.name(most).unwrap_or_default());
+                format!("only requests to {name} are sent, as most went there")
+            }
         })
     }
 

@@ -20,6 +20,8 @@ use crate::stamp::Stamp;
 use crate::{Entry, Request, har, log, stamp};
 
 const TIMES: [&str; 8] = [
+    // Traefik writes `time`, too, of the end and to a second.
+    "StartUTC",
     "time",
     "timestamp",
     "@timestamp",
@@ -27,7 +29,6 @@ const TIMES: [&str; 8] = [
     "msec",
     "time_iso8601",
     "time_local",
-    "StartUTC",
 ];
 /// Of these the moment is that of the beginning already.
 const BEGINNINGS: [&str; 1] = ["StartUTC"];
@@ -35,6 +36,7 @@ const METHODS: [&str; 3] = ["method", "request_method", "RequestMethod"];
 const TARGETS: [&str; 6] = ["target", "path", "uri", "request_uri", "url", "RequestPath"];
 const QUERIES: [&str; 2] = ["args", "query"];
 const HOSTS: [&str; 2] = ["host", "RequestHost"];
+const BODIES: [&str; 2] = ["body", "body_base64"];
 const LENGTHS: [&str; 2] = ["request_time", "duration"];
 
 type Object = Map<String, Value>;
@@ -61,6 +63,9 @@ pub(crate) fn entry(line: &[u8]) -> Result<Entry, String> {
             body: body(of)?,
         },
         host,
+        is_bare: BODIES
+            .iter()
+            .all(|name| of.get(*name).is_none_or(Value::is_null)),
         lacks_body: false,
     })
 }
@@ -103,8 +108,7 @@ fn asked(object: &Object, of: &Object) -> Result<(String, String, Option<String>
         let line = object.get("request").and_then(Value::as_str);
         let line =
             line.ok_or_else(|| format!("it has no target: none of {}", TARGETS.join(", ")))?;
-        let (method, target) = log::request_line(line.as_bytes())?;
-        return Ok((method, target, None));
+        return log::request_line(line.as_bytes());
     };
     let method = log::method_of(text(of, &METHODS).unwrap_or("GET").as_bytes())?;
     let (mut target, host) = log::target_of(target.as_bytes())?;

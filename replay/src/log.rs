@@ -7,17 +7,9 @@ use crate::{Entry, Request, stamp};
 
 /// Reads one.
 pub(crate) fn entry(line: &[u8]) -> Result<Entry, String> {
-    let from = line.iter().position(|byte| *byte == b'[');
-    let from = from.ok_or("there's no time in brackets")?;
-    let rest = &line[from + 1..];
-    let until = rest.iter().position(|byte| *byte == b']');
-    let until = until.ok_or("there's no time in brackets")?;
-    let moment = std::str::from_utf8(&rest[..until]).ok();
-    let at = moment.and_then(stamp::of_log);
-    let at = at.ok_or("its time isn't like 10/Oct/2000:13:55:36 -0700")?;
-    let rest = &rest[until + 1..];
+    let (at, rest) = moment(line)?;
     let (said, rest) = quoted(rest).ok_or("there's no request in quotes behind its time")?;
-    let (method, target) = request_line(&said)?;
+    let (method, target, host) = request_line(&said)?;
     let (status, rest) = word(rest);
     if status.len() != 3 || !status.iter().all(u8::is_ascii_digit) {
         return Err("there's no status behind its request".to_owned());
@@ -50,7 +42,29 @@ pub(crate) fn entry(line: &[u8]) -> Result<Entry, String> {
             fields,
             body: Vec::new(),
         },
+        host,
+        is_bare: true,
         ..Entry::default()
+    })
+}
+
+/// The first time in brackets, and what is behind it; others may have brackets before it.
+fn moment(line: &[u8]) -> Result<(stamp::Stamp, &[u8]), String> {
+    let mut any = false;
+    for from in memchr::memchr_iter(b'[', line) {
+        let rest = &line[from + 1..];
+        let Some(until) = memchr::memchr(b']', rest) else {
+            break;
+        };
+        any = true;
+        let text = std::str::from_utf8(&rest[..until]).ok();
+        if let Some(at) = text.and_then(stamp::of_log) {
+            return Ok((at, &rest[until + 1..]));
+        }
+    }
+    Err(match any {
+        true => "its time isn't like 10/Oct/2000:13:55:36 -0700".to_owned(),
+        false => "there's no time in brackets".to_owned(),
     })
 }
 
@@ -98,8 +112,8 @@ fn word(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(end.unwrap_or(text.len()))
 }
 
-/// Method and target of a request's first line.
-pub(crate) fn request_line(line: &[u8]) -> Result<(String, String), String> {
+/// Method and target of a request's first line, and the host if the target has one.
+pub(crate) fn request_line(line: &[u8]) -> Result<(String, String, Option<String>), String> {
     let mut words = line.split(|byte| *byte == b' ');
     let (Some(method), Some(target), Some(version), None) =
         (words.next(), words.next(), words.next(), words.next())
@@ -109,7 +123,8 @@ pub(crate) fn request_line(line: &[u8]) -> Result<(String, String), String> {
     if !version.starts_with(b"HTTP/") {
         return Err("its request isn't like GET /path HTTP/1.1".to_owned());
     }
-    Ok((method_of(method)?, target_of(target)?.0))
+    let (target, host) = target_of(target)?;
+    Ok((method_of(method)?, target, host))
 }
 
 /// A method (RFC 9110 §9.1) that can be replayed.

@@ -57,7 +57,11 @@ fn logs_of_nginx_and_apache_are_read_with_their_escapes_and_put_in_order() {
     assert_eq!((&**referer, &**agent), ("http://x/", "curl/8 \"q\""));
     assert!(trace.requests[2].fields.is_empty());
     assert_eq!(trace.left_out, LeftOut::default());
-    assert_eq!(trace.notes.len(), 1, "{:?}", trace.notes);
+    let [bare, order] = &trace.notes[..] else {
+        panic!("{:?}", trace.notes);
+    };
+    assert!(bare.starts_with("1 of POST, PUT, PATCH are sent without content"));
+    assert!(order.contains("in order"), "{order}");
 }
 
 #[test]
@@ -236,4 +240,50 @@ fn a_format_is_told_by_the_name_or_by_how_it_begins() {
     assert_eq!(of(Some("JSONL"), LOG), Format::Lines);
     assert_eq!(of(Some("har"), ""), Format::Har);
     assert_eq!(of(Some("log"), ""), Format::Log);
+}
+
+#[test]
+fn brackets_before_the_time_and_a_mark_before_the_first_line_are_passed_over() {
+    let line = "[pod/web-1] ::1 - - [10/Oct/2000:13:55:36 -0700] \"GET /a HTTP/1.1\" 200 1\n";
+    assert_eq!(what(&read_all(line)), ["GET /a"]);
+    let lines = "\u{feff}{\"time\":1,\"path\":\"/a\"}\n{\"time\":2,\"path\":\"/b\"}\n";
+    let trace = read_as(Some("ndjson"), lines, &[]).expect("a trace");
+    assert_eq!(what(&trace), ["GET /a", "GET /b"]);
+    assert_eq!(trace.left_out.count(), 0);
+}
+
+#[test]
+fn what_went_through_a_server_to_somebody_else_is_not_asked_of_it() {
+    let line = |target: &str| {
+        format!("::1 - - [10/Oct/2000:13:55:36 -0700] \"GET {target} HTTP/1.1\" 200 1\n")
+    };
+    let log = line("http://evil.example/x") + &line("/a") + &line("/b");
+    let trace = read_all(&log);
+    assert_eq!(what(&trace), ["GET /a", "GET /b"]);
+    assert_eq!((trace.left_out.elsewhere, trace.requests.len()), (1, 2));
+}
+
+#[test]
+fn a_line_that_is_shown_is_shown_without_its_query() {
+    let line = "::1 - - [10/Oct/2000:13:55:36 -0700] \"GET /a b?token=secret HTTP/1.1\" 200 1\n";
+    let good = "::1 - - [10/Oct/2000:13:55:36 -0700] \"GET /a HTTP/1.1\" 200 1\n";
+    let first = read_all(&(line.to_owned() + good)).left_out.first;
+    let first = first.expect("one that doesn't fit");
+    assert!(
+        first.contains("/a b") && !first.contains("secret"),
+        "{first}"
+    );
+}
+
+#[test]
+fn the_beginning_of_a_request_counts_where_its_end_is_written_too() {
+    let line = |start: &str| {
+        format!(
+            "{{\"StartUTC\":\"2000-10-10T13:55:36.{start}Z\",\"time\":\"2000-10-10T13:55:40Z\",\
+             \"RequestMethod\":\"GET\",\"RequestPath\":\"/{start}\"}}\n"
+        )
+    };
+    let trace = read_all(&(line("100") + &line("350")));
+    let expected = [(0, "GET /100".to_owned()), (250, "GET /350".to_owned())];
+    assert_eq!(sent(&trace), expected);
 }

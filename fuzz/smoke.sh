@@ -36,7 +36,7 @@ fuzz() { # target: the seeds are only read; a search keeps its finds in corpus/,
 
 targets=(http1_client http1_server http2_client http2_server hpack grpc
   websocket_client websocket_server server_native server_tower targets data fleet flow proxy token
-  stream gateway_config)
+  stream replay gateway_config)
 cargo fuzz build --fuzz-dir fuzz -s none
 echo "fuzz/smoke.sh: ${targets[*]}: each for ${seconds:-a few} s, one per core" >&2
 made=$(mktemp -d)

@@ -229,6 +229,7 @@ fn entry(text: &str) -> Result<Entry, String> {
     Ok(Entry {
         at,
         lacks_body: has_body && body.is_none(),
+        is_bare: false,
         request: Request {
             method: log::method_of(method.as_bytes())?,
             target,

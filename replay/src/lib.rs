@@ -437,7 +437,8 @@ impl<'a> Making<'a> {
     }
 
     /// Leaves out what went elsewhere than most. Requests of which no host is known went to the
-    /// server whose log it is: where most are of that kind, others went through it to somebody else.
+    /// server whose log it is: where most are of that kind, others went through it to somebody
+    /// else.
     fn at_one_host(&mut self) -> Option<String> {
         let most = self.hosts.most()?;
         let all = self.sendings.len();

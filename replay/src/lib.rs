@@ -151,6 +151,7 @@ pub fn from(
     if format != Format::Har && reader.fill_buf().map_err(cant)?.starts_with(har::MARK) {
         reader.consume(har::MARK.len());
     }
+    made.is_log = format == Format::Log;
     match format {
         Format::Har => har::read(reader, &mut made)?,
         Format::Lines => each_line(reader, &mut made, lines::entry)?,
@@ -271,6 +272,8 @@ struct Making<'a> {
     dropped_fields: u64,
     /// Requests by methods that mostly have content, of which nothing was written down.
     bare: u64,
+    /// Whether it's the log of one server, which names a host only where it was a proxy.
+    is_log: bool,
 }
 
 /// Methods whose requests mostly have content (RFC 9110 §9.3, RFC 5789).
@@ -323,6 +326,7 @@ impl<'a> Making<'a> {
             left_out: LeftOut::default(),
             dropped_fields: 0,
             bare: 0,
+            is_log: false,
         }
     }
 
@@ -436,14 +440,14 @@ impl<'a> Making<'a> {
         })
     }
 
-    /// Leaves out what went elsewhere than most. Requests of which no host is known went to the
-    /// server whose log it is: where most are of that kind, others went through it to somebody
-    /// else.
+    /// Leaves out what went elsewhere than most. In the log of a server, requests of which no host
+    /// is known went to it: where most are of that kind, others went through it to somebody else.
     fn at_one_host(&mut self) -> Option<String> {
         let most = self.hosts.most()?;
         let all = self.sendings.len();
         let at_home = self.sendings.iter().filter(|(_, _, host)| *host == NOWHERE);
-        let is_home = at_home.count() as u64 > self.hosts.counts[most as usize];
+        let is_most = at_home.count() as u64 > self.hosts.counts[most as usize];
+        let is_home = self.is_log && is_most;
         let stays = |host: u32| host == NOWHERE || host == most && !is_home;
         self.sendings.retain(|(_, _, host)| stays(*host));
         self.left_out.elsewhere = (all - self.sendings.len()) as u64;

@@ -373,7 +373,7 @@ fn try_often(
     });
     talk.rest();
     let outcome = outcome?;
-    let found = trials::sentences(&outcome.trials);
+    let found = outcome.trials.words();
     spans.found(&found);
     talk.found(&found);
     let columns = Paint::for_stdout(true).columns();

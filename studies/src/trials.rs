@@ -27,7 +27,7 @@ use supervisor::document;
 use supervisor::document::indented;
 
 pub use pipelines::{junit, measures};
-pub use text::{csv, html, markdown, sentences, terminal};
+pub use text::{csv, html, markdown, terminal};
 pub(crate) use text::{question, said};
 
 /// The version of `trials.json`.
@@ -332,7 +332,7 @@ impl Trials {
     }
 
     /// What they came to, in a few sentences.
-    pub(crate) fn words(&self) -> Vec<String> {
+    pub fn words(&self) -> Vec<String> {
         let summary = &self.summary;
         let kind = match self.against_itself {
             true => "of the baseline with itself",

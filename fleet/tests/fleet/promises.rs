@@ -323,8 +323,8 @@ fn answers_of(
     sent.collect()
 }
 
-#[test]
-fn an_agent_changes_to_a_later_coordinator_and_only_if_its_own_is_silent() {
+/// One that nobody has called yet.
+fn lone_agent() -> Agent {
     let settings = agent::Settings {
         name: Name::new("agent-0").unwrap(),
         epoch: Epoch::default(),
@@ -332,7 +332,12 @@ fn an_agent_changes_to_a_later_coordinator_and_only_if_its_own_is_silent() {
         workers: 1,
         room_bytes: 1 << 20,
     };
-    let mut agent = Agent::new(settings, &mut Vec::new());
+    Agent::new(settings, &mut Vec::new())
+}
+
+#[test]
+fn an_agent_changes_to_a_later_coordinator_and_only_if_its_own_is_silent() {
+    let mut agent = lone_agent();
     let call = Order::Call { agents: 1 };
     assert_eq!(
         answers(&mut agent, 5, call, 10),
@@ -599,14 +604,7 @@ fn whoever_stops_all_load_ends_it_within_two_seconds_and_the_record_says_so() {
 
 /// An agent whose load has ended because its coordinator, of run-1, was silent from second 10 on.
 fn left_alone() -> Agent {
-    let settings = agent::Settings {
-        name: Name::new("agent-0").unwrap(),
-        epoch: Epoch::default(),
-        program: "1.2.3".to_owned(),
-        workers: 1,
-        room_bytes: 1 << 20,
-    };
-    let mut agent = Agent::new(settings, &mut Vec::new());
+    let mut agent = lone_agent();
     let to = fleet::Member {
         agent: Name::new("agent-0").unwrap(),
         epoch: Epoch::default(),

@@ -13,11 +13,6 @@ pub fn terminal(trials: &Trials) -> String {
     trials.words().join("\n") + "\n"
 }
 
-/// The same, a sentence each.
-pub fn sentences(trials: &Trials) -> Vec<String> {
-    trials.words()
-}
-
 /// The same as Markdown.
 pub fn markdown(trials: &Trials) -> String {
     let mut text = format!("# {}, repeated\n\n", escape(&trials.comparison));

@@ -14,7 +14,7 @@ use load::{Answer, Plan, Redaction};
 use sha2::{Digest, Sha256};
 use workload::formats::{self, Defaults, Format};
 use workload::hurl;
-use workload::replayed::{Given, Replayed};
+use workload::replayed::{self, Given, Replayed};
 
 use crate::flow;
 use crate::spoken::Protocol;
@@ -88,7 +88,10 @@ impl Mix {
             order: wanted.data_order.unwrap_or_default(),
         });
         let (mut made, notes, schedule) = match &wanted.replay {
-            Some(given) => of_replay(given, folder, wanted.redaction)?,
+            Some(given) => {
+                let read = Replayed::for_any(given, folder, wanted.redaction)?;
+                (read.workload, read.notes, Some(read.schedule))
+            }
             None => {
                 let (made, notes) = Mix::made(wanted, folder, rows.clone(), defaults)?;
                 (made, notes, None)
@@ -188,8 +191,8 @@ impl Mix {
     /// The requests in words, for a report. The hash tells whether two reports mean the same ones,
     /// if the same key hides the secrets of both.
     pub(crate) fn words(&self, protocol: Protocol, redaction: &Redaction) -> String {
+        let replayed = self.schedule.as_ref().and_then(replayed::words);
         let which = match &self.targets {
-            _ if self.schedule.is_some() => self.replayed_in_words(),
             Some(file) => {
                 let pick = match self.workload.pick {
                     _ if self.workload.users.is_some() => ", by each user",
@@ -208,6 +211,7 @@ impl Mix {
                 };
                 format!("{count} of {}{pick}", file.display())
             }
+            None if replayed.is_some() => replayed.unwrap_or_default(),
             None => self
                 .workload
                 .steps
@@ -231,23 +235,6 @@ impl Mix {
         };
         let hash = redaction.mark(&self.contents);
         format!("{which} over {}{rows} ({hash})", protocol.name())
-    }
-
-    /// Requests that were made once, in words.
-    fn replayed_in_words(&self) -> String {
-        match &self.schedule {
-            Some(Schedule::Trace {
-                file,
-                speed,
-                requests,
-                ..
-            }) => {
-                let name = file.file_name().unwrap_or(file.as_os_str());
-                let name = name.to_string_lossy();
-                format!("{requests} requests of {name}, replayed × {speed}")
-            }
-            _ => String::new(),
-        }
     }
 
     /// Has `redaction` know the secrets that this sends.
@@ -338,29 +325,6 @@ fn of_file(
     workload.file = Some(file.to_owned());
     workload.flow = read.flow;
     Ok((workload, read.notes))
-}
-
-/// Requests that were made once, for any server.
-fn of_replay(
-    given: &Given<'_>,
-    folder: &Path,
-    redaction: &Redaction,
-) -> Result<(load::plan::Workload, Vec<String>, Option<Schedule>), String> {
-    let file = folder.join(given.file);
-    let given = Given {
-        file: &file,
-        ..*given
-    };
-    let any = Plan::new("http://localhost/").map_err(|Invalid(why)| why)?;
-    let read = Replayed::read(&given, &any.target, redaction);
-    let Replayed {
-        workload,
-        schedule,
-        notes,
-    } = read.map_err(|why| format!("`replay`: {why}"))?;
-    let name = given.file.display();
-    let notes = notes.iter().map(|note| format!("{name}: {note}"));
-    Ok((workload, notes.collect(), Some(schedule)))
 }
 
 /// Whether the requests are what is spoken.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use measure::foreign::Foreign;
 use plan::schedule::{Schedule, Traced};
-use plan::{Plan, Redaction, Request, Step, Target, Workload};
+use plan::{Invalid, Plan, Redaction, Request, Step, Target, Workload};
 use replay::{Options, Trace};
 
 use crate::examples::Example;
@@ -87,6 +87,45 @@ impl Replayed {
             notes,
         })
     }
+
+    /// Those of a comparison, whose file is beside `folder`, for any server.
+    ///
+    /// # Errors
+    /// See [`Replayed::read`]; with the key that says it.
+    pub fn for_any(
+        given: &Given<'_>,
+        folder: &Path,
+        redaction: &Redaction,
+    ) -> Result<Replayed, String> {
+        let file = folder.join(given.file);
+        let given = Given {
+            file: &file,
+            ..*given
+        };
+        let any = Plan::new("http://localhost/").map_err(|Invalid(why)| why)?;
+        let read = Replayed::read(&given, &any.target, redaction);
+        let mut read = read.map_err(|why| format!("`replay`: {why}"))?;
+        for note in &mut read.notes {
+            *note = format!("{}: {note}", file.display());
+        }
+        Ok(read)
+    }
+}
+
+/// What is sent again, in words, and how fast; none of another schedule.
+pub fn words(schedule: &Schedule) -> Option<String> {
+    let Schedule::Trace {
+        file,
+        speed,
+        requests,
+        ..
+    } = schedule
+    else {
+        return None;
+    };
+    let name = file.file_name().unwrap_or(file.as_os_str());
+    let name = name.to_string_lossy();
+    Some(format!("{requests} requests of {name}, replayed × {speed}"))
 }
 
 fn methods(given: &[String]) -> Option<Vec<String>> {

@@ -165,7 +165,8 @@ fn machine(plan: &Plan) -> Result<(), String> {
 /// Whether it may open as many connections as its part has. (Those of io_uring aren't open files.)
 fn descriptors(plan: &Plan) -> Result<(), String> {
     const OTHERS: u64 = 64;
-    let is_uring = choice::decide(plan.engine.parse()?).is_ok_and(|(kind, _)| kind == Kind::Uring);
+    let is_uring =
+        choice::decide(plan.engine.parse()?).is_ok_and(|(kind, _)| matches!(kind, Kind::Uring(_)));
     let wanted = u64::from(plan.own_connections()) * plan.origins() as u64 + OTHERS;
     match Host::read().descriptor_limit {
         Some(limit) if wanted > limit && !is_uring => Err(format!(

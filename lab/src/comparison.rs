@@ -30,6 +30,7 @@ use crate::places::{Places, meant};
 use crate::points::{self, Key, Point};
 pub use supervisor::row::Row;
 use supervisor::subject::{Kind, Subject, is_plain_name};
+use supervisor::varied::Varied;
 use supervisor::workload::{Difference, Protocol, Question, Workload};
 
 const SUBJECTS_MAX: usize = 64;
@@ -207,6 +208,8 @@ struct WrittenRow {
     #[serde(default)]
     workload: Difference,
     generator: Option<Spanned<Generator>>,
+    #[serde(default)]
+    start: Varied,
 }
 
 fn rounds() -> Spanned<u32> {
@@ -360,6 +363,7 @@ impl Reader<'_> {
             let workload = common.with(wanted.difference);
             let subject = self.places.read(&wanted.subject, self.document)?;
             let mut subject = subject.suited(&workload);
+            wanted.start.vary(&mut subject, &self.redaction);
             self.proxy(&mut subject);
             let mut question = workload
                 .question(self.beside)
@@ -618,6 +622,7 @@ struct Wanted {
     subject: Spanned<String>,
     difference: Difference,
     generator: Option<Spanned<Generator>>,
+    start: Varied,
 }
 
 fn wanted(written: &mut Written, document: &Document) -> Result<Vec<Wanted>, BadFile> {
@@ -635,6 +640,7 @@ fn wanted(written: &mut Written, document: &Document) -> Result<Vec<Wanted>, Bad
                 subject: name.clone(),
                 difference: Difference::default(),
                 generator: None,
+                start: Varied::default(),
             })
             .collect()),
         None => {
@@ -647,6 +653,7 @@ fn wanted(written: &mut Written, document: &Document) -> Result<Vec<Wanted>, Bad
                 subject: row.subject,
                 difference: row.workload,
                 generator: row.generator,
+                start: row.start,
             });
             Ok(wanted.collect())
         }

@@ -451,7 +451,7 @@ fn check_limits(plan: &Plan, kind: Kind) -> Result<(), LoadError> {
     let connections = u64::from(plan.own_connections()) * plan.origins() as u64;
     // Registered descriptors are limited for each ring; ordinary ones for the process.
     let wanted = connections + DESCRIPTORS_SPARE;
-    if kind == Kind::Uring || wanted <= limit {
+    if matches!(kind, Kind::Uring(_)) || wanted <= limit {
         return Ok(());
     }
     Err(LoadError::Limits(format!(

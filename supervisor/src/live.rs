@@ -350,6 +350,9 @@ fn watch(subject: &Subject, served: &Served, port: u16) -> Result<Watch, String>
         }
         Served::Running(running) => Watch::of_running(running.pid()),
     };
+    if let (Some(runtime), Served::Started(process)) = (subject.watch.garbage, served) {
+        watch.read_log(runtime, process.log().clone());
+    }
     if let Some(path) = &subject.watch.metrics {
         watch.scrape(ready_question(path, Protocol::Http1).plan(subject.at(port))?);
     }

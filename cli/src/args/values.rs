@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
-use engine::EngineChoice;
+use engine::{EngineChoice, Without};
 use load::hold::BackOff;
 use load::plan::workload::Order;
 use measure::units;
@@ -213,4 +213,9 @@ pub(super) fn order(text: &str) -> Result<Order, String> {
 pub(super) fn engine(text: &str) -> Result<EngineChoice, String> {
     text.parse()
         .map_err(|error: <EngineChoice as FromStr>::Err| error.to_string())
+}
+
+/// `multishot,batching`: features of io_uring.
+pub(super) fn without(text: &str) -> Result<Without, String> {
+    text.parse()
 }

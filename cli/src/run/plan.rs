@@ -91,7 +91,7 @@ pub(crate) fn without_request(
     plan.pipeline = arguments.pipeline;
     plan.keep_alive = !arguments.no_keepalive;
     plan.seed = arguments.seed;
-    plan.engine = arguments.machine.engine.to_string();
+    plan.engine = arguments.machine.engine()?;
     plan.receive_buffer_bytes = arguments.sockets.rcvbuf;
     plan.send_buffer_bytes = arguments.sockets.sndbuf;
     plan.cpus = addresses::cpus(arguments.machine.cpus.as_deref())?;

@@ -27,6 +27,49 @@ fn it_says_where_it_listens_and_with_what() {
 }
 
 #[test]
+fn features_of_io_uring_are_left_out_and_what_is_left_is_said() {
+    if decide(EngineChoice::Uring).is_err() {
+        return; // The conformance suite says so aloud.
+    }
+    let all = "defer-taskrun,coop-taskrun,submit-all,no-sqarray,registered-ring,abs-timer,\
+               no-iowait,direct-descriptors,batching,multishot,skip-success";
+    let server = Server::start(&["--without", "batching", "--without", all]);
+    let said = &server.greeting;
+    assert!(said.contains("(io_uring: requested, without "), "{said:?}");
+    let url = format!("{}/bytes/100000", server.url);
+    let run = [
+        "run",
+        &url,
+        "-n",
+        "300",
+        "-c",
+        "30",
+        "--without",
+        all,
+        "--format",
+        "json",
+    ];
+    let ended = ringside(&run);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_says(&ended.stdout, "requested, without defer-taskrun,");
+    assert_says(&server.stop().1, "served 300 requests");
+
+    for (words, what) in [
+        (
+            "--without provided-buffers",
+            "what is left is --engine epoll",
+        ),
+        ("--without multishoot", "choose among defer-taskrun, "),
+        ("--engine epoll --without multishot", "give one of the two"),
+    ] {
+        let words: Vec<&str> = ["serve"].into_iter().chain(words.split(' ')).collect();
+        let ended = ringside(&words);
+        assert_eq!(ended.code, Some(2), "{words:?}");
+        assert_says(&ended.stderr, what);
+    }
+}
+
+#[test]
 fn an_address_that_is_taken_is_a_failure_that_says_so() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();

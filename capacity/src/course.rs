@@ -25,7 +25,7 @@ use super::finding::{Point, RowCapacity};
 use super::scaling::{self, Scaling};
 use super::search::{Found, Kind, Limits, Probe, Search, Step, Verdict};
 use super::slo::Wrong;
-use super::{Goal, slo};
+use super::{Elsewhere, Goal, slo};
 
 /// One rest of a subject after it has failed.
 const REST: Duration = Duration::from_millis(500);
@@ -217,6 +217,8 @@ pub(super) struct Course<'a> {
     pub(super) goal: &'a Goal,
     /// How rows are started; none for a target that is there already.
     setting: Option<Setting<'a>>,
+    /// Who loads a target; none: this process.
+    pub(super) elsewhere: Option<Elsewhere<'a>>,
     stop: &'a Stop,
     pub(super) store: &'a mut Store,
     pub(super) observer: &'a mut dyn Observer,
@@ -235,6 +237,7 @@ impl<'a> Course<'a> {
         Course {
             goal,
             setting,
+            elsewhere: None,
             stop,
             store,
             observer,
@@ -264,7 +267,8 @@ impl<'a> Course<'a> {
     fn seconds_of(&self, rate: Option<f64>) -> f64 {
         let goal = self.goal;
         let window_s = rate.map_or(goal.window.as_secs_f64(), |rate| window_s(goal, rate));
-        window_s + goal.settle.as_secs_f64() + AROUND.as_secs_f64()
+        let around = self.elsewhere.as_ref().map_or(AROUND, |there| there.around);
+        window_s + goal.settle.as_secs_f64() + around.as_secs_f64()
     }
 
     /// Searches until all are done, or somebody asks to stop. Nothing that was started is alive
@@ -567,8 +571,12 @@ impl<'a> Course<'a> {
         ))
     }
 
-    fn load_target(&self, plan: &Plan, when: &str) -> Result<Record, Trouble> {
-        match load::run(plan, self.stop, &mut |_| ()) {
+    fn load_target(&mut self, plan: &Plan, when: &str) -> Result<Record, Trouble> {
+        let ran = match &mut self.elsewhere {
+            Some(there) => (there.load)(plan, self.stop),
+            None => load::run(plan, self.stop, &mut |_| ()),
+        };
+        match ran {
             Ok(record) if matches!(record.ended_by, EndedBy::Interrupt | EndedBy::Terminate) => {
                 Err(Trouble::Stopped)
             }

@@ -415,7 +415,9 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "agents",
         holds: "agents and coordinators of a fleet, over NATS: the program `ringside-fleet`",
-        imports: &["cli", "engine", "fleet", "load", "measure", "output"],
+        imports: &[
+            "cli", "engine", "fleet", "load", "measure", "output", "replay", "workload",
+        ],
         test_imports: &["testserver"],
     },
     Crate {

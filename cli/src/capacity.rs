@@ -9,13 +9,14 @@ use lab::Event;
 use load::plan::workload::Order;
 use load::{Plan, Redaction};
 use netns::wants_host;
+use workload::hurl;
 
 use crate::args::capacity::Capacity;
 use crate::compare::{Talk, keep, look};
 use crate::exit::{Exit, Failure};
 use crate::export::Spans;
 use crate::run::fleet::{self, Conductor};
-use crate::run::{plan, targets};
+use crate::run::{flows, plan, replayed, targets};
 use crate::this_program;
 use crate::{network, page};
 use output::terminal::{self, Paint};
@@ -121,7 +122,8 @@ fn search(
 
 /// Whether a server is searched that somebody else runs.
 fn is_target(arguments: &Capacity) -> bool {
-    arguments.targets.is_given() || whose(arguments).contains("://")
+    let whose = whose(arguments);
+    arguments.targets.is_given() || whose.contains("://") || hurl::is_one(whose)
 }
 
 /// Whose capacity is searched, above what is drawn.
@@ -178,12 +180,26 @@ fn options(arguments: &Capacity) -> Result<Options, Failure> {
 fn target(arguments: &Capacity) -> Result<Whose, Failure> {
     let base = |url: &str| plan::base(url, &arguments.load, Redaction::default());
     arguments.targets.check().map_err(Failure::usage)?;
-    let plan = match &arguments.whose {
-        Some(url) if !arguments.targets.is_given() => base(url),
-        url => of_targets(url.as_deref(), arguments),
+    let given = flows::Given {
+        url: arguments.whose.as_deref(),
+        flows: &arguments.flows,
+        load: &arguments.load,
+        targets: &arguments.targets,
+        replay: &arguments.replay,
+        control: false,
+    };
+    once(arguments).map_err(Failure::usage)?;
+    let file = flows::file(&given).map_err(Failure::usage)?;
+    let plan = match (file, &arguments.whose) {
+        (Some(file), _) => flows::plan(file, &given, |origin, redaction| {
+            plan::without_request(origin, &arguments.load, redaction)
+        }),
+        (None, Some(url)) if !arguments.targets.is_given() => base(url),
+        (None, url) => of_targets(url.as_deref(), arguments),
     };
     let mut plan = plan.map_err(Failure::usage)?;
     plan.script = arguments.targets.script();
+    replayed::apply(&arguments.replay, &mut plan).map_err(Failure::usage)?;
     let known = targets::known_steps("--slo", &arguments.slo, &plan);
     known.map_err(Failure::usage)?;
     plan::needs_events(&arguments.slo, plan.events).map_err(Failure::usage)?;
@@ -194,6 +210,18 @@ fn target(arguments: &Capacity) -> Result<Whose, Failure> {
     })
 }
 
+/// Refuses an order of rows that ends a load.
+fn once(arguments: &Capacity) -> Result<(), String> {
+    match arguments.targets.data_order {
+        Some(Order::Once) => Err(
+            "--data-order once: a search sends requests for as long as it takes, so its rows can't \
+             be used up; use in-turn, random or zipf:1.1"
+                .to_owned(),
+        ),
+        _ => Ok(()),
+    }
+}
+
 /// A load whose requests differ, and that goes on for as long as it is wanted.
 fn of_targets(url: Option<&str>, arguments: &Capacity) -> Result<Plan, String> {
     let given = &arguments.targets;
@@ -202,13 +230,6 @@ fn of_targets(url: Option<&str>, arguments: &Capacity) -> Result<Plan, String> {
             "{file} is a comparison file, which sets its own requests: write `targets`, `template` \
              and `data` into its [workload]"
         ));
-    }
-    if given.data_order == Some(Order::Once) {
-        return Err(
-            "--data-order once: a search sends requests for as long as it takes, so its rows can't \
-             be used up; use in-turn, random or zipf:1.1"
-                .to_owned(),
-        );
     }
     let plan = targets::plan(url, given, &arguments.load, |origin| {
         plan::without_request(origin, &arguments.load, Redaction::default())
@@ -227,6 +248,11 @@ fn of_targets(url: Option<&str>, arguments: &Capacity) -> Result<Plan, String> {
 fn file(arguments: &Capacity) -> Result<Whose, String> {
     let file = whose(arguments);
     let usual = Plan::new(ANY).map_err(|invalid| invalid.to_string())?;
+    if let Some(flag) = arguments.flows.given() {
+        return Err(format!(
+            "{flag}: {file} is a comparison file: put `variables` into its [workload]"
+        ));
+    }
     match plan::base(ANY, &arguments.load, Redaction::default()) {
         Ok(plan) if plan == usual && arguments.load.connections.is_none() => {
             Ok(Whose::File(PathBuf::from(file)))

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use load::schedule::Schedule;
 use load::{Answer, Plan, Stop};
 use measure::foreign::Foreign;
 use serde_json::Value;
@@ -48,9 +47,10 @@ impl Setting<'_> {
         plan.engine = self.engine.to_owned();
         plan.seed = self.seed;
         row.question.ways.load(&mut plan);
-        if let Some(rate) = workload.rate {
-            plan.schedule = Schedule::Poisson { rate };
-        }
+        let longest_s = (workload.window + workload.settle)
+            .max(row.warm_up())
+            .as_secs_f64();
+        plan.schedule = plan.schedule.in_part(workload.rate, longest_s);
         Ok(plan)
     }
 }

@@ -402,7 +402,6 @@ pub(crate) const CRATES: &[Crate] = &[
             "otlp",
             "output",
             "overview",
-            "replay",
             "report",
             "studies",
             "supervisor",

@@ -204,6 +204,7 @@ impl Flow {
                 names: file.names,
                 initial: initial.into(),
                 secrecy: secrecy.into(),
+                hides: given.hides.clone(),
             }),
             follow: given.follow,
             redirects_max: given.redirects_max,

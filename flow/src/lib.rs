@@ -28,6 +28,7 @@ mod render;
 mod request;
 mod scope;
 mod session;
+mod showing;
 mod url;
 mod value;
 

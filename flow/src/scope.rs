@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use measure::foreign::Foreign;
 
 use crate::filters::{base64_encode, url_encode};
+use crate::flow::Hides;
 use crate::model::Slot;
 use crate::value::Value;
 
@@ -15,7 +16,7 @@ const SHOWN_MAX: usize = 120;
 /// Captured texts of so many bytes are hidden in messages.
 const CAPTURED_HIDDEN_MIN: usize = 8;
 /// What stands where a secret was.
-const HIDDEN: &str = "***";
+pub(crate) const HIDDEN: &str = "***";
 
 /// The variables of a flow, in the order of their slots.
 #[derive(Default)]
@@ -24,6 +25,8 @@ pub(crate) struct Variables {
     /// What all users begin with.
     pub initial: Box<[Option<Value>]>,
     pub secrecy: Box<[Secrecy]>,
+    /// What answers have under such a name is secret, too.
+    pub hides: Option<Hides>,
 }
 
 /// Whether messages may hold a variable's values.

@@ -17,6 +17,7 @@ use crate::reading::{Answer, Reading};
 use crate::render::Renderer;
 use crate::request::{Kind, Request, basic};
 use crate::scope::Scope;
+use crate::showing;
 use crate::url::Url;
 use crate::value::Value;
 
@@ -374,11 +375,13 @@ impl User {
         if self.redirected >= self.chosen.redirects_max {
             let most = self.chosen.redirects_max;
             return Err(format!(
-                "more than {most} redirects, the last of them to {location}"
+                "more than {most} redirects, the last of them to {}",
+                showing::location(location)
             ));
         }
         let mut to = Url::default();
         if let Err(why) = to.resolve(&self.url, location) {
+            let location = showing::location(location);
             return Err(format!("a redirect leads to {location}: {why}"));
         }
         if let Some(moved) = &flow.moved {

@@ -218,6 +218,15 @@ struct Entry {
     is_bare: bool,
 }
 
+/// What a parser of JSON says, without the text that it quotes, which may be a secret.
+fn unquoted(why: &serde_json::Error) -> String {
+    let text = why.to_string();
+    match (text.find('"'), text.rfind('"')) {
+        (Some(from), Some(to)) => format!("{}{}", text[..from].trim_end(), &text[to + 1..]),
+        _ => text,
+    }
+}
+
 /// Reads lines one by one.
 fn each_line(
     reader: &mut impl BufRead,
@@ -401,10 +410,17 @@ impl<'a> Making<'a> {
     fn strange(&mut self, number: u64, text: &[u8], why: &str) -> Result<(), String> {
         self.left_out.unreadable += 1;
         if self.left_out.first.is_none() {
-            // A query may hold secrets.
-            let end = memchr::memchr(b'?', text).unwrap_or(text.len());
-            let text = Foreign::of_bytes(&text[..end.min(SHOWN_BYTES)]);
-            self.left_out.first = Some(format!("{}:{number}: {why}: {text}", self.name));
+            let shown = match self.is_log {
+                true => log::shown(text),
+                false => &[],
+            };
+            let shown = Foreign::of_bytes(&shown[..shown.len().min(SHOWN_BYTES)]).to_string();
+            let shown = if shown.is_empty() {
+                shown
+            } else {
+                format!(": {shown}")
+            };
+            self.left_out.first = Some(format!("{}:{number}: {why}{shown}", self.name));
         }
         let is_all = self.sendings.is_empty() && self.left_out.unreadable == self.left_out.count();
         match is_all && self.left_out.unreadable >= STRANGE_FIRST_MAX {

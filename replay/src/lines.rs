@@ -17,7 +17,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use crate::stamp::Stamp;
-use crate::{Entry, Request, har, log, stamp};
+use crate::{Entry, Request, har, log, stamp, unquoted};
 
 const TIMES: [&str; 8] = [
     // Traefik writes `time`, too, of the end and to a second.
@@ -43,8 +43,8 @@ type Object = Map<String, Value>;
 
 /// Reads one.
 pub(crate) fn entry(line: &[u8]) -> Result<Entry, String> {
-    let object: Object =
-        serde_json::from_slice(line).map_err(|why| format!("it's no object in JSON ({why})"))?;
+    let object: Object = serde_json::from_slice(line)
+        .map_err(|why| format!("it's no object in JSON ({})", unquoted(&why)))?;
     let at = moment(&object)?;
     // Caddy has all but the time in an object of its own.
     let inner = object.get("request").and_then(Value::as_object);
@@ -86,8 +86,10 @@ fn moment(object: &Object) -> Result<Stamp, String> {
             continue;
         };
         let written = value.as_str();
+        // A number with decimals is known better, even if they're zeros.
+        let is_whole = !(value.is_f64() || written.is_some_and(|text| text.contains('.')));
         let at = number(value)
-            .and_then(stamp::of_number)
+            .and_then(|number| stamp::of_number(number, is_whole))
             .or_else(|| stamp::of_text(written?))
             .or_else(|| stamp::of_log(written?));
         let at = at.ok_or_else(|| format!("its `{name}` is no time that is known here"))?;

@@ -287,3 +287,67 @@ fn the_beginning_of_a_request_counts_where_its_end_is_written_too() {
     let expected = [(0, "GET /100".to_owned()), (250, "GET /350".to_owned())];
     assert_eq!(sent(&trace), expected);
 }
+
+#[test]
+fn lines_of_json_and_entries_that_do_not_fit_are_not_shown() {
+    let good = r#"{"time": 1, "path": "/"}"#;
+    for line in [
+        r#"{"headers": {"Authorization": "canary"}, "path": "/"}"#,
+        r#"{"headers": {"Authorization": "canary"}, "path""#,
+        "\"canary\"",
+    ] {
+        let trace = read_as(Some("ndjson"), &format!("{line}\n{good}"), &[]).unwrap();
+        let first = trace.left_out.first.expect("the first");
+        assert!(first.starts_with("a.log:1: "), "{first}");
+        assert!(!first.contains("canary"), "{first}");
+        let why = read_as(None, &format!("[{line}]"), &[]).unwrap_err();
+        assert!(
+            !why.contains("Authorization") || !why.contains("canary"),
+            "{why}"
+        );
+    }
+    let cookie = HAR.replace("\"headers\": [", "\"headers\": \"canary\", \"were\": [");
+    let first = read_as(Some("har"), &cookie, &[]).unwrap().left_out.first;
+    let first = first.expect("the first");
+    assert!(
+        first.starts_with("a.log:1: ") && !first.contains("canary"),
+        "{first}"
+    );
+}
+
+#[test]
+fn a_user_in_a_url_is_no_part_of_the_host_and_is_not_shown() {
+    let line = |url: &str| format!("{{\"time\": 1, \"url\": \"{url}\"}}\n");
+    let urls = ["http://bob:canary@h/a", "http://h/b", "http://g/c"];
+    let trace = read_all(&urls.map(line).concat());
+    assert_eq!(what(&trace), ["GET /a", "GET /b"]);
+    assert!(
+        trace.notes[0].contains("requests to h "),
+        "{:?}",
+        trace.notes
+    );
+    let log = "::1 - - [10/Oct/2000:13:55:36 -0700] \"GET http://bob:canary@h/a b HTTP/1.1\" 1\n";
+    let why = read_all(&(log.to_owned() + LOG)).left_out.first.unwrap();
+    assert!(!why.contains("canary") && why.contains("http://"), "{why}");
+}
+
+#[test]
+fn times_with_decimals_are_not_taken_for_whole_seconds() {
+    let line = |at: &str| {
+        format!(
+            "{{\"time\": {at}, \"path\": \"/{}\"}}\n",
+            at.trim_matches('"')
+        )
+    };
+    for times in [
+        ["7.000", "7.000", "7.100", "7.300"],
+        ["\"7.000\"", "\"7.000\"", "\"7.100\"", "\"7.300\""],
+    ] {
+        let trace = read_all(&times.map(line).concat());
+        let at: Vec<u64> = sent(&trace).into_iter().map(|(at, _)| at).collect();
+        assert_eq!(at, [0, 0, 100, 300]);
+    }
+    let timed = "{\"time\": 8.000, \"duration\": 0.5, \"path\": \"/\"}\n";
+    let trace = read_all(&(line("7.250") + timed));
+    assert_eq!(sent(&trace)[1].0, 250);
+}

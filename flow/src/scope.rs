@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use measure::foreign::Foreign;
 
-use crate::filters::{base64_encode, url_encode};
+use crate::filters::{base64_encode, html_escape, url_encode};
 use crate::flow::Hides;
 use crate::model::Slot;
 use crate::value::Value;
@@ -152,6 +152,13 @@ fn push_forms(value: &Value, bytes_min: usize, forms: &mut Vec<String>) {
         let mut encoded = String::new();
         url_encode(plain.as_bytes(), also, &mut encoded);
         forms.push(encoded);
+    }
+    let escaped = html_escape(&plain);
+    if escaped != plain {
+        let decimal = escaped
+            .replace("&#x27;", "&#39;")
+            .replace("&quot;", "&#34;");
+        forms.extend([escaped.replace("&#x27;", "'"), decimal, escaped]);
     }
     let quoted = serde_json::Value::String(plain.clone()).to_string();
     forms.push(quoted[1..quoted.len() - 1].to_owned());

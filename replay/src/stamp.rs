@@ -37,7 +37,8 @@ pub(crate) fn of_log(text: &str) -> Option<Stamp> {
     let mut clock = clock.split(':').map(|part| part.parse::<u8>().ok());
     let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
     // There are leap seconds in logs.
-    let time = Time::from_hms(hour, minute, second.min(59)).ok()?;
+    let second = if second == 60 { 59 } else { second };
+    let time = Time::from_hms(hour, minute, second).ok()?;
     let (sign, digits) = match offset.as_bytes() {
         [b'+', digits @ ..] => (1, digits),
         [b'-', digits @ ..] => (-1, digits),
@@ -144,6 +145,7 @@ mod tests {
             "32/Oct/2000:13:55:36 -0700",
             "10/Oct/2000:25:55:36 -0700",
             "10/Oct/2000:13:55 -0700",
+            "10/Oct/2000:13:55:61 -0700",
             "10/Oct/2000:13:55:36 0700",
             "10/Oct/2000:13:55:36 +9999",
             "10/Oct/99999999999:13:55:36 +0000",

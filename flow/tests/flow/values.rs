@@ -105,6 +105,9 @@ jsonpath "$.s" split "," nth 1 == "b"
 jsonpath "$.s" split "," first == "a"
 jsonpath "$.s" split "," last == "b"
 jsonpath "$.s" split "," nth 7 not exists
+jsonpath "$.none" not == 5
+jsonpath "$.none" not isString
+jsonpath "$.none" not isEmpty
 jsonpath "$.s" replace "a" "{{n}}" == "12,b"
 jsonpath "$.s" replaceRegex /[ab]/ "x" == "x,x"
 jsonpath "$.s" regex /(\w),/ == "a"
@@ -168,8 +171,8 @@ fn what_is_not_so_says_what_was_expected_and_what_came() {
             "jsonpath \"$.none\": expected something, and got nothing",
         ),
         (
-            "jsonpath \"$.none\" not isString",
-            "jsonpath \"$.none\": expected not a string, and got nothing",
+            "jsonpath \"$.n\" not contains \"x\"",
+            "jsonpath \"$.n\": expected not to contain \"x\", and got 12",
         ),
         (
             "jsonpath \"$.n\" matches /1/",
@@ -266,6 +269,29 @@ fn bodies_are_text_json_or_neither() {
     let latin = status(200).with("content-type", "text/plain; charset=ISO-8859-1");
     let text = "GET http://h/\nHTTP 200\n[Asserts]\nbody == \"é\"\n";
     go(text, &given(&[], &[]), vec![latin.body(b"\xe9".to_vec())]).well();
+}
+
+#[test]
+fn nothing_looks_into_a_body_whose_coding_is_not_known() {
+    for (field, is_known) in [("gzip", true), ("identity, X-GZIP", true), ("br", false)] {
+        let said = || json(r#"{"a": 1}"#).with("Content-Encoding", field);
+        for line in [r#"jsonpath "$.b" not exists"#, "bytes count == 8"] {
+            let text = format!("GET http://h/\nHTTP 200\n[Asserts]\n{line}\n");
+            let gone = go(&text, &given(&[], &[]), vec![said()]);
+            match is_known {
+                true => drop(gone.well()),
+                false => {
+                    let why = gone.wrong();
+                    assert!(
+                        why.ends_with("in the coding br, which can't be decoded"),
+                        "{why}"
+                    );
+                }
+            }
+        }
+        let text = "GET http://h/\nHTTP 200\n[Asserts]\nstatus == 200\n";
+        go(text, &given(&[], &[]), vec![said()]).well();
+    }
 }
 
 #[test]

@@ -49,6 +49,12 @@ impl Feature {
         Feature::SkipSuccess,
     ];
 
+    /// Those that the driver can do without.
+    pub fn optional() -> impl Iterator<Item = Feature> {
+        let all = Feature::ALL.into_iter();
+        all.filter(|&feature| feature != Feature::ProvidedBuffers)
+    }
+
     /// The name in `linux/io_uring.h`, or of the thing in its manual pages.
     pub fn name(self) -> &'static str {
         match self {
@@ -135,7 +141,8 @@ impl FromStr for Feature {
     fn from_str(text: &str) -> Result<Feature, String> {
         let mut all = Feature::ALL.into_iter();
         all.find(|feature| feature.word() == text).ok_or_else(|| {
-            let words = Feature::ALL.map(Feature::word).join(", ");
+            let words = Feature::optional().map(Feature::word);
+            let words = words.collect::<Vec<_>>().join(", ");
             format!("io_uring has no feature `{text}`; choose among {words}")
         })
     }
@@ -206,10 +213,7 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_read_as_it_is_written_and_what_is_needed_is_not_left_out() {
-        let optional = Feature::ALL
-            .into_iter()
-            .filter(|&feature| feature != Feature::ProvidedBuffers);
-        let without: Without = optional.collect();
+        let without: Without = Feature::optional().collect();
         assert_eq!(without.to_string().parse(), Ok(without));
         let both = "multishot, batching".parse::<Without>();
         let both = both.expect("two features").features().collect::<Vec<_>>();

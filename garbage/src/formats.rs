@@ -8,7 +8,8 @@ pub(crate) struct Strange;
 
 /// `[0.956s][info][gc] GC(0) Pause Young (Allocation Failure) 17M->2M(61M) 6.429ms`, and what is
 /// done beside the program, such as `GC(1) Concurrent Mark 8.565ms`. Collectors that hardly stop
-/// it have their pauses in `gc,phases`, and a line without a time at the end.
+/// it have their pauses in `gc,phases`, and a line without a pause at the end. Those of ZGC with
+/// generations begin with the generation: `GC(3) y: Pause Mark Start 0.002ms`.
 pub(crate) fn java(line: &str) -> Result<Option<Entry>, Strange> {
     // Java 8, and newer ones that were asked for its format.
     let old = ["[GC (", "[Full GC (", "[GC pause ", "[GC remark", ": [GC "];
@@ -24,20 +25,27 @@ pub(crate) fn java(line: &str) -> Result<Option<Entry>, Strange> {
     }
     let (number, what) = rest.split_once(") ").ok_or(Strange)?;
     let number = Some(number.parse().map_err(|_| Strange)?);
-    let is_pause = what.starts_with("Pause ");
-    let ends = tags == "gc" && (is_pause || what.starts_with("Garbage Collection"));
-    if !is_pause {
-        let nothing = Entry {
+    let generations = ["y: ", "Y: ", "O: "];
+    let what = generations
+        .iter()
+        .find_map(|generation| what.strip_prefix(generation))
+        .unwrap_or(what);
+    if !what.starts_with("Pause ") {
+        let whole = ["Garbage Collection", "Minor Collection", "Major Collection"];
+        let ends = tags == "gc" && whole.iter().any(|start| what.starts_with(start));
+        return Ok(ends.then_some(Entry {
             number,
-            pauses_ns: [0; 2],
-        };
-        return Ok(ends.then_some(nothing));
+            paused_ns: 0,
+            longest_ns: 0,
+        }));
     }
     let time = what.rsplit(' ').next().unwrap_or_default();
     let pause_ns = time.strip_suffix("ms").and_then(milliseconds);
+    let pause_ns = pause_ns.ok_or(Strange)?;
     Ok(Some(Entry {
         number,
-        pauses_ns: [pause_ns.ok_or(Strange)?, 0],
+        paused_ns: pause_ns,
+        longest_ns: pause_ns,
     }))
 }
 
@@ -59,13 +67,16 @@ pub(crate) fn go(line: &str) -> Result<Option<Entry>, Strange> {
     match times[..] {
         [Some(first), Some(_), Some(last)] => Ok(Some(Entry {
             number: Some(number),
-            pauses_ns: [first, last],
+            paused_ns: first.saturating_add(last),
+            longest_ns: first.max(last),
         })),
         _ => Err(Strange),
     }
 }
 
-/// `[18:0x5a80]       33 ms: Scavenge 3.9 (4.0) -> 3.5 (5.0) MB, 1.06 / 0.00 ms  (average …`
+/// `[18:0x5a80]       33 ms: Scavenge 3.9 (4.0) -> 3.5 (5.0) MB, 1.06 / 0.00 ms  (average …`. Of
+/// marking that was done in steps before, they are told behind that: `(+ 0.3 ms in 5 steps since
+/// start of marking, biggest step 0.1 ms, …`; each of them stopped the program by itself.
 pub(crate) fn node(line: &str) -> Result<Option<Entry>, Strange> {
     let kinds = ["Scavenge", "Mark-Compact", "Mark-sweep", "Minor Mark-"];
     let Some((start, what)) = line.split_once(" ms: ") else {
@@ -74,11 +85,19 @@ pub(crate) fn node(line: &str) -> Result<Option<Entry>, Strange> {
     if !start.starts_with('[') || !kinds.iter().any(|kind| what.starts_with(kind)) {
         return Ok(None);
     }
-    let (pause, _) = what.split_once(" / ").ok_or(Strange)?;
+    let (pause, rest) = what.split_once(" / ").ok_or(Strange)?;
     let pause = pause.rsplit(' ').next().and_then(milliseconds);
+    let steps = rest.split_once("(+ ").and_then(|(_, steps)| {
+        let (all, steps) = steps.split_once(" ms in ")?;
+        let (_, biggest) = steps.split_once("biggest step ")?;
+        let (biggest, _) = biggest.split_once(" ms")?;
+        Some((milliseconds(all)?, milliseconds(biggest)?))
+    });
+    let (all_ns, biggest_ns) = steps.unwrap_or_default();
     Ok(Some(Entry {
         number: None,
-        pauses_ns: [pause.ok_or(Strange)?, 0],
+        paused_ns: all_ns.saturating_add(pause.ok_or(Strange)?),
+        longest_ns: biggest_ns.max(pause.ok_or(Strange)?),
     }))
 }
 

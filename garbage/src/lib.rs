@@ -10,6 +10,8 @@ mod formats;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 /// Whose log it is.
@@ -45,23 +47,12 @@ pub struct Collected {
     /// The longest time that it stood still at once, in nanoseconds.
     pub longest_ns: u64,
     /// How long that while was, in nanoseconds.
-    #[serde(default)]
     pub watched_ns: u64,
 }
 
 impl Collected {
-    /// Both together.
-    #[must_use]
-    pub fn and(self, other: Collected) -> Collected {
-        Collected {
-            collections: self.collections + other.collections,
-            paused_ns: self.paused_ns.saturating_add(other.paused_ns),
-            longest_ns: self.longest_ns.max(other.longest_ns),
-            watched_ns: self.watched_ns.saturating_add(other.watched_ns),
-        }
-    }
-
-    /// How much of the while the program stood still, from 0 to 1; none of one without a length.
+    /// How much of the while the program stood still, from 0 to 1 if it's one process; none of one
+    /// without a length.
     pub fn share_paused(self) -> Option<f64> {
         (self.watched_ns > 0).then(|| self.paused_ns as f64 / self.watched_ns as f64)
     }
@@ -77,8 +68,9 @@ impl Collected {
 struct Entry {
     /// The collection's number, where the log has one: it may have several lines.
     number: Option<u64>,
-    /// How long the program stood still, in pieces, in nanoseconds.
-    pauses_ns: [u64; 2],
+    /// How long the program stood still, in all and at once, in nanoseconds.
+    paused_ns: u64,
+    longest_ns: u64,
 }
 
 /// A log, as it's read.
@@ -86,7 +78,8 @@ struct Entry {
 pub struct Journal {
     runtime: Runtime,
     collected: Collected,
-    last: Option<u64>,
+    /// The numbers of collections: what is done beside the program goes on while others come.
+    seen: BTreeSet<u64>,
     strange: Option<String>,
 }
 
@@ -96,7 +89,7 @@ impl Journal {
         Journal {
             runtime,
             collected: Collected::default(),
-            last: None,
+            seen: BTreeSet::new(),
             strange: None,
         }
     }
@@ -111,14 +104,11 @@ impl Journal {
         match read {
             Ok(None) => {}
             Ok(Some(entry)) => {
-                let again = entry.number.is_some() && entry.number == self.last;
-                self.last = entry.number;
-                self.collected.collections += u64::from(!again);
-                for pause_ns in entry.pauses_ns {
-                    let paused_ns = self.collected.paused_ns.saturating_add(pause_ns);
-                    self.collected.paused_ns = paused_ns;
-                    self.collected.longest_ns = self.collected.longest_ns.max(pause_ns);
-                }
+                let is_new = entry.number.is_none_or(|number| self.seen.insert(number));
+                let all = &mut self.collected;
+                all.collections += u64::from(is_new);
+                all.paused_ns = all.paused_ns.saturating_add(entry.paused_ns);
+                all.longest_ns = all.longest_ns.max(entry.longest_ns);
             }
             Err(formats::Strange) => {
                 self.strange.get_or_insert_with(|| line.trim().to_owned());

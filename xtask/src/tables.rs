@@ -76,7 +76,7 @@ pub(crate) const CRATES: &[Crate] = &[
     },
     Crate {
         name: "garbage",
-        holds: "what runtimes write about collecting garbage: collections, pauses; no I/O",
+        holds: "what runtimes write about collecting garbage; no I/O, no clock",
         imports: &[],
         test_imports: &[],
     },

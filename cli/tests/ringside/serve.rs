@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use engine::Feature;
 use engine::choice::{EngineChoice, decide};
 
 use super::child::{Folder, Server, assert_says, ringside};
@@ -31,8 +32,16 @@ fn features_of_io_uring_are_left_out_and_what_is_left_is_said() {
     if decide(EngineChoice::Uring).is_err() {
         return; // The conformance suite says so aloud.
     }
-    let all = "defer-taskrun,coop-taskrun,submit-all,no-sqarray,registered-ring,abs-timer,\
-               no-iowait,direct-descriptors,batching,multishot,skip-success";
+    let all: Vec<&str> = Feature::optional().map(Feature::word).collect();
+    for verb in ["serve", "run"] {
+        let help = ringside(&[verb, "--help"]).stdout;
+        let help: Vec<&str> = help.split_whitespace().collect();
+        assert_says(
+            &help.join(" "),
+            &format!("to see what each is worth: {}", all.join(", ")),
+        );
+    }
+    let all = &*all.join(",");
     let server = Server::start(&["--without", "batching", "--without", all]);
     let said = &server.greeting;
     assert!(said.contains("(io_uring: requested, without "), "{said:?}");

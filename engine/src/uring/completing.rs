@@ -161,7 +161,7 @@ impl Uring {
     }
 
     /// A quiet send completes only if it failed, or broke off: then some of it went out, and the
-    /// reason is not told.
+    /// reason is not told. Where successes aren't skipped each completes, and says nothing.
     fn quiet_send_failed(&mut self, socket: Token, result: i32, completions: &mut Completions) {
         if result > 0 && !self.ring.skips_success() {
             return; // What broke off is told by receiving.

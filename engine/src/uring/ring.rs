@@ -140,7 +140,7 @@ impl Ring {
             enter_flags,
             absolute_time: false,
             file_flags: Flags::empty(),
-            // Whatever takes DEFER_TASKRUN or provided buffers has these.
+            // Every kernel of use has these (6.1 and newer).
             batching: features.note(Feature::Batching, true),
             multishot: features.note(Feature::Multishot, true),
             skips_success: features.note(Feature::SkipSuccess, true),

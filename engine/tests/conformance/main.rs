@@ -240,11 +240,8 @@ macro_rules! run_on_old_uring {
     ($case:path) => {
         if super::uring_opens(stringify!($case)) {
             $case(&|config| {
-                let optional = Feature::ALL
-                    .into_iter()
-                    .filter(|&feature| feature != Feature::ProvidedBuffers);
                 let config = engine::Config {
-                    without: optional.collect(),
+                    without: Feature::optional().collect(),
                     ..config.clone()
                 };
                 uring::open(&config).expect("it opened before")

@@ -9,8 +9,11 @@ const REQUEST_BYTES_MAX: usize = 16 * 1024;
 /// What is sent for a path that isn't served.
 const NOT_FOUND: &[u8] = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
 
+/// How much is received at once.
+pub const RECEIVE_BYTES: usize = 4096;
+
 /// Lengths of the bodies at `/bytes/N`.
-pub const LENGTHS: [usize; 8] = [16, 64, 1024, 4096, 8192, 65_536, 262_144, 1_048_576];
+const LENGTHS: [usize; 8] = [16, 64, 1024, 4096, 8192, 65_536, 262_144, 1_048_576];
 
 /// Every answer, whole and made ahead. They live as long as the program, so that a kernel that
 /// still reads one can be left alone.

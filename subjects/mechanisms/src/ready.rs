@@ -6,9 +6,7 @@ use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use crate::http::{Answers, Requests};
-
-const RECEIVE_BYTES: usize = 16 * 1024;
+use crate::http::{Answers, RECEIVE_BYTES, Requests};
 
 /// How long to go on with a socket that is ready.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,7 +21,7 @@ pub enum Until {
 }
 
 /// A way of waiting.
-pub trait Ways {
+pub trait Way {
     fn until(&self) -> Until {
         Until::Once
     }
@@ -37,8 +35,8 @@ pub trait Ways {
     /// The socket is about to be closed.
     fn remove(&mut self, socket: RawFd);
 
-    /// Sleeps until some are ready, and says which.
-    fn wait(&mut self, ready: &mut Vec<RawFd>) -> io::Result<()>;
+    /// Sleeps until some are ready, and says which, and whether their peer has ended its side.
+    fn wait(&mut self, ready: &mut Vec<(RawFd, bool)>) -> io::Result<()>;
 }
 
 /// select(2): both sets are copied to the kernel and back, and looked through, each time.
@@ -60,7 +58,7 @@ impl Default for Select {
     }
 }
 
-impl Ways for Select {
+impl Way for Select {
     fn add(&mut self, socket: RawFd) -> io::Result<()> {
         if socket as usize >= libc::FD_SETSIZE {
             let what = "select(2) knows 1,024 descriptors: use fewer connections";
@@ -89,7 +87,7 @@ impl Ways for Select {
         }
     }
 
-    fn wait(&mut self, ready: &mut Vec<RawFd>) -> io::Result<()> {
+    fn wait(&mut self, ready: &mut Vec<(RawFd, bool)>) -> io::Result<()> {
         let (mut read, mut write) = (self.read, self.write);
         let null = std::ptr::null_mut();
         // SAFETY: the sets live through the call and hold descriptors below `end`.
@@ -99,7 +97,8 @@ impl Ways for Select {
         let is_set = |socket| unsafe {
             libc::FD_ISSET(socket, &raw const read) || libc::FD_ISSET(socket, &raw const write)
         };
-        ready.extend((0..self.end).filter(|&socket| is_set(socket)));
+        let found = (0..self.end).filter(|&socket| is_set(socket));
+        ready.extend(found.map(|socket| (socket, false)));
         Ok(())
     }
 }
@@ -112,7 +111,7 @@ pub struct Poll {
     places: Vec<usize>,
 }
 
-impl Ways for Poll {
+impl Way for Poll {
     fn add(&mut self, socket: RawFd) -> io::Result<()> {
         if self.places.len() <= socket as usize {
             self.places.resize(socket as usize + 1, 0);
@@ -140,7 +139,7 @@ impl Ways for Poll {
         }
     }
 
-    fn wait(&mut self, ready: &mut Vec<RawFd>) -> io::Result<()> {
+    fn wait(&mut self, ready: &mut Vec<(RawFd, bool)>) -> io::Result<()> {
         // SAFETY: the list lives through the call.
         let found = unsafe { libc::poll(self.all.as_mut_ptr(), self.all.len() as u64, -1) };
         answered(found as isize)?;
@@ -150,7 +149,7 @@ impl Ways for Poll {
                 break;
             }
             if one.revents != 0 {
-                ready.push(one.fd);
+                ready.push((one.fd, false));
                 left -= 1;
             }
         }
@@ -183,7 +182,7 @@ impl Epoll {
         let edge = match self.until {
             Until::Once => 0,
             // With an edge both directions can be asked for once and for all.
-            Until::Empty | Until::Short => libc::EPOLLET | libc::EPOLLOUT,
+            Until::Empty | Until::Short => libc::EPOLLET | libc::EPOLLOUT | libc::EPOLLRDHUP,
         };
         let room = if room { libc::EPOLLOUT } else { 0 };
         let mut event = libc::epoll_event {
@@ -197,7 +196,7 @@ impl Epoll {
     }
 }
 
-impl Ways for Epoll {
+impl Way for Epoll {
     fn until(&self) -> Until {
         self.until
     }
@@ -217,12 +216,14 @@ impl Ways for Epoll {
         // Closing does it.
     }
 
-    fn wait(&mut self, ready: &mut Vec<RawFd>) -> io::Result<()> {
+    fn wait(&mut self, ready: &mut Vec<(RawFd, bool)>) -> io::Result<()> {
         let (epoll, room) = (self.epoll.as_raw_fd(), self.events.len() as i32);
         // SAFETY: the kernel writes no more events than there is room for.
         let found = unsafe { libc::epoll_wait(epoll, self.events.as_mut_ptr(), room, -1) };
         let found = answered(found as isize)?;
-        ready.extend(self.events[..found].iter().map(|event| event.u64 as RawFd));
+        let ended = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
+        let found = self.events[..found].iter();
+        ready.extend(found.map(|event| (event.u64 as RawFd, event.events & ended != 0)));
         Ok(())
     }
 }
@@ -243,30 +244,35 @@ struct Over;
 /// # Errors
 ///
 /// What a way of waiting or accept4(2) says.
-pub fn serve(listener: &TcpListener, mut ways: impl Ways, answers: &Answers) -> io::Result<()> {
+pub fn serve(listener: &TcpListener, mut way: impl Way, answers: &Answers) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let listener = listener.as_raw_fd();
-    ways.add(listener)?;
+    way.add(listener)?;
     let mut connections: Vec<Option<Connection>> = Vec::new();
     let mut ready = Vec::new();
     let mut buffer = vec![0; RECEIVE_BYTES];
     loop {
         ready.clear();
-        ways.wait(&mut ready)?;
-        for &socket in &ready {
+        match way.wait(&mut ready) {
+            // It was stopped, and goes on.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            other => other?,
+        }
+        for &(socket, ended) in &ready {
             if socket == listener {
-                accept(listener, &mut ways, &mut connections)?;
+                accept(listener, &mut way, &mut connections)?;
                 continue;
             }
             let place = &mut connections[socket as usize];
             let Some(connection) = place else { continue };
-            let until = ways.until();
+            // Behind the last bytes there is no other edge for the end.
+            let until = if ended { Until::Empty } else { way.until() };
             if turn(socket, connection, until, &mut buffer, answers).is_ok() {
-                want_room_if_owed(socket, connection, &mut ways)?;
+                want_room_if_owed(socket, connection, &mut way)?;
                 continue;
             }
             *place = None;
-            ways.remove(socket);
+            way.remove(socket);
             // SAFETY: it was accepted here, and is forgotten here.
             unsafe { libc::close(socket) };
         }
@@ -275,7 +281,7 @@ pub fn serve(listener: &TcpListener, mut ways: impl Ways, answers: &Answers) -> 
 
 fn accept(
     listener: RawFd,
-    ways: &mut impl Ways,
+    way: &mut impl Way,
     connections: &mut Vec<Option<Connection>>,
 ) -> io::Result<()> {
     loop {
@@ -291,7 +297,7 @@ fn accept(
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
             Err(error) => return Err(error),
         };
-        ways.add(socket as RawFd)?;
+        way.add(socket as RawFd)?;
         if connections.len() <= socket {
             connections.resize_with(socket + 1, || None);
         }
@@ -363,14 +369,14 @@ fn send(socket: RawFd, connection: &mut Connection) -> Result<(), Over> {
 fn want_room_if_owed(
     socket: RawFd,
     connection: &mut Connection,
-    ways: &mut impl Ways,
+    way: &mut impl Way,
 ) -> io::Result<()> {
     let wants = !connection.owed.is_empty();
     if wants == connection.wants_room {
         return Ok(());
     }
     connection.wants_room = wants;
-    ways.want_room(socket, wants)
+    way.want_room(socket, wants)
 }
 
 /// What a system call returned, or its error.

@@ -11,10 +11,9 @@ use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{BufRingEntry, DestinationSlot, Fd, Fixed};
 use io_uring::{IoUring, cqueue, opcode};
 
-use crate::http::{Answers, Requests};
+use crate::http::{Answers, RECEIVE_BYTES, Requests};
 
 const SUBMISSIONS: u32 = 1024;
-const RECEIVE_BYTES: usize = 4096;
 /// Provided buffers, of [`RECEIVE_BYTES`] each.
 const BUFFERS: u16 = 1024;
 const BUFFER_GROUP: u16 = 0;
@@ -73,6 +72,13 @@ impl Mechanisms {
             return Err(
                 "SQPOLL submits in a thread of the kernel, and DEFER_TASKRUN wants the \
                         thread that submits to run the work: leave one of them out"
+                    .into(),
+            );
+        }
+        if all.skip_success && !all.batching {
+            return Err(
+                "answers that complete nothing keep their order by being submitted \
+                        together: add batching"
                     .into(),
             );
         }
@@ -435,18 +441,25 @@ impl Server<'_> {
         // SAFETY: answers live as long as the program, and a connection keeps its buffer until its
         // receive has ended.
         while unsafe { self.ring.submission().push(&entry) }.is_err() {
-            match self.ring.submit() {
-                Ok(_) if self.with.sqpoll.is_some() => {
-                    self.ring.submitter().squeue_wait()?;
-                }
-                Ok(_) => {}
-                Err(error) => return Err(error),
+            self.submit()?;
+            if self.with.sqpoll.is_some() {
+                self.ring.submitter().squeue_wait()?;
             }
         }
-        if !self.with.batching {
-            self.ring.submit()?;
+        match self.with.batching {
+            true => Ok(()),
+            false => self.submit(),
         }
-        Ok(())
+    }
+
+    fn submit(&self) -> io::Result<()> {
+        loop {
+            match self.ring.submit() {
+                // It was stopped, and goes on.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => return other.map(drop),
+            }
+        }
     }
 }
 

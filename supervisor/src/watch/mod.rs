@@ -76,7 +76,7 @@ pub struct Watched {
     /// The subject's own metrics that moved, from before the round's load to after it.
     #[serde(default)]
     pub scraped: BTreeMap<String, Change>,
-    /// What its log said of collecting garbage; null where that isn't known.
+    /// What its log said of collecting garbage; absent where that isn't known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collected: Option<Collected>,
     /// What could not be seen here and why, in sentences.

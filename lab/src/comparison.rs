@@ -11,7 +11,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use faults::Fault;
+use faults::{Fault, arrivals};
 use load::Redaction;
 use load::check::Threshold;
 use serde::Deserialize;
@@ -22,7 +22,6 @@ use supervisor::flow;
 use supervisor::generator::Generator;
 use toml::Spanned;
 
-use crate::arrivals;
 use crate::given::Made;
 use crate::judging::{self, Judging};
 use crate::phase::{self, Phase};
@@ -592,12 +591,15 @@ fn judging(
     let place = judge.span();
     let judging = Judging::new(judge.into_inner());
     let generators = written.rows.iter().any(|row| row.generator.is_some());
+    let mut rows = written.rows.iter();
+    let events = workload.events || rows.any(|row| row.workload.events == Some(true));
     let why = match judging.equal_rate {
         _ if timed => "timed commands are judged by their time and their CPU time: remove [judge]",
         _ if generators => {
             "load generators are judged by their CPU time per request and by the requests they get \
              answered: remove [judge]"
         }
+        _ if judging.is_of_events() && !events => judging::WITHOUT_EVENTS,
         None => return Ok(judging),
         Some(_) if !phases.is_empty() => {
             "`equal_rate` adds a phase of its own: remove it or the [[phase]]s"

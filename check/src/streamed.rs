@@ -47,6 +47,10 @@ impl Streamed {
         Streamed::EventRate,
     ];
 
+    /// Why servers can't be compared by any where a file doesn't ask for events.
+    pub const NOT_TIMED: &'static str =
+        "figures of events are measured with `events = true` in [workload]: add it";
+
     /// What servers are compared by where events are timed and nobody says by what: how long users
     /// wait at worst, for the first and for the next.
     pub const USUAL: [Streamed; 2] = [Streamed::FirstEventP99, Streamed::EventGapP99];

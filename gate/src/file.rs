@@ -221,7 +221,7 @@ fn make_whole(workload: &mut Table, beside: &Path) {
         let path = std::path::absolute(&path).unwrap_or(path);
         path.display().to_string()
     };
-    for key in ["targets", "data", "script", "proto"] {
+    for key in ["targets", "data", "script", "proto", "replay"] {
         if let Some(Value::String(file)) = workload.get_mut(key) {
             *file = whole(file);
         }
@@ -306,7 +306,7 @@ fn figures(
             "`rate` is what a closed loop reaches, and [workload] fixes it: remove it here or there"
         }
         some if !workload.events && some.iter().any(|one| matches!(one, Figure::Streamed(_))) => {
-            lab::judging::WITHOUT_EVENTS
+            load::check::Streamed::NOT_TIMED
         }
         _ => return Ok(figures),
     };

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use faults::{Fault, arrivals};
 use load::Redaction;
-use load::check::Threshold;
+use load::check::{Streamed, Threshold};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny};
 use supervisor::cores::Choice;
@@ -27,8 +27,10 @@ use crate::judging::{self, Judging};
 use crate::phase::{self, Phase};
 use crate::places::{Places, meant};
 use crate::points::{self, Key, Point};
+use crate::verdict::Metric;
 pub use supervisor::row::Row;
 use supervisor::subject::{Kind, Subject, is_plain_name};
+use supervisor::varied::Varied;
 use supervisor::workload::{Difference, Protocol, Question, Workload};
 
 const SUBJECTS_MAX: usize = 64;
@@ -206,6 +208,8 @@ struct WrittenRow {
     #[serde(default)]
     workload: Difference,
     generator: Option<Spanned<Generator>>,
+    #[serde(default)]
+    start: Varied,
 }
 
 fn rounds() -> Spanned<u32> {
@@ -356,9 +360,10 @@ impl Reader<'_> {
         let mut rows = Vec::new();
         let of_generators = self.check_generators(&wanted, common)?;
         for wanted in wanted {
-            let workload = common.with(wanted.difference);
+            let mut workload = common.with(wanted.difference);
             let subject = self.places.read(&wanted.subject, self.document)?;
             let mut subject = subject.suited(&workload);
+            wanted.start.vary(&mut subject, &self.redaction);
             self.proxy(&mut subject);
             let mut question = workload
                 .question(self.beside)
@@ -367,6 +372,7 @@ impl Reader<'_> {
             self.check_rates(&question)?;
             self.redaction.learn_from(&question.redaction);
             question.redaction = self.redaction.clone();
+            workload.rate = workload.rate.or(question.rate());
             question.tell_secrets();
             for answer in &subject.answers {
                 answer.tell_secrets(&self.redaction);
@@ -425,14 +431,12 @@ impl Reader<'_> {
         }
     }
 
-    /// The messages of a WebSocket have no rate, in no phase, and neither have flows of users.
+    /// The messages of a WebSocket have no rate, in no phase; flows and replays have one of their own.
     fn check_rates(&self, question: &Question) -> Result<(), BadFile> {
-        if question.has_users() {
-            let is_equal = self.judging.equal_rate.is_some();
-            let is_rated = is_equal || self.phases.iter().any(|phase| phase.rate.is_some());
-            return match is_rated {
-                true => Err(self.document.fault(None, supervisor::WITHOUT_RATE)),
-                false => Ok(()),
+        if question.has_users() || question.is_replay() {
+            return match self.judging.equal_rate {
+                Some(_) => Err(self.document.fault(None, supervisor::WITHOUT_RATE)),
+                None => Ok(()),
             };
         }
         if !question.has_flow() {
@@ -472,8 +476,9 @@ impl Reader<'_> {
         Err(self.document.fault(Some(named.span()), what))
     }
 
-    fn comparison(&self, workload: Workload, rows: Vec<Row>) -> Comparison {
+    fn comparison(&self, mut workload: Workload, rows: Vec<Row>) -> Comparison {
         let written = self.written;
+        workload.rate = rows[0].workload.rate;
         let engine = written.engine.as_ref();
         Comparison {
             name: self.name.clone(),
@@ -593,13 +598,15 @@ fn judging(
     let generators = written.rows.iter().any(|row| row.generator.is_some());
     let mut rows = written.rows.iter();
     let events = workload.events || rows.any(|row| row.workload.events == Some(true));
+    let mut figures = judging.figures.iter();
+    let of_events = figures.any(|one| matches!(one, Metric::Streamed(_)));
     let why = match judging.equal_rate {
         _ if timed => "timed commands are judged by their time and their CPU time: remove [judge]",
         _ if generators => {
             "load generators are judged by their CPU time per request and by the requests they get \
              answered: remove [judge]"
         }
-        _ if judging.is_of_events() && !events => judging::WITHOUT_EVENTS,
+        _ if !events && of_events => Streamed::NOT_TIMED,
         None => return Ok(judging),
         Some(_) if !phases.is_empty() => {
             "`equal_rate` adds a phase of its own: remove it or the [[phase]]s"
@@ -620,6 +627,7 @@ struct Wanted {
     subject: Spanned<String>,
     difference: Difference,
     generator: Option<Spanned<Generator>>,
+    start: Varied,
 }
 
 fn wanted(written: &mut Written, document: &Document) -> Result<Vec<Wanted>, BadFile> {
@@ -637,6 +645,7 @@ fn wanted(written: &mut Written, document: &Document) -> Result<Vec<Wanted>, Bad
                 subject: name.clone(),
                 difference: Difference::default(),
                 generator: None,
+                start: Varied::default(),
             })
             .collect()),
         None => {
@@ -649,6 +658,7 @@ fn wanted(written: &mut Written, document: &Document) -> Result<Vec<Wanted>, Bad
                 subject: row.subject,
                 difference: row.workload,
                 generator: row.generator,
+                start: row.start,
             });
             Ok(wanted.collect())
         }

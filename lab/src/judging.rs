@@ -22,10 +22,6 @@ pub const CLOSED: &str = "closed-loop";
 /// The name of the equal rate's part.
 pub const EQUAL: &str = "equal-rate";
 
-/// Why figures of events can't be judged where nobody looks for events.
-pub const WITHOUT_EVENTS: &str =
-    "figures of events are measured with `events = true` in [workload]: add it";
-
 /// Which share of what the slowest row answers in a closed loop is the rate for all.
 const SHARE: f64 = 0.5;
 /// The significant digits of a rate that was found: it is to be read, and means no more.
@@ -155,13 +151,6 @@ impl Judging {
             figures: figures.into_iter().map(Figure::metric).collect(),
             equal_rate: written.equal_rate,
         }
-    }
-
-    /// Whether a figure of events is named.
-    pub(crate) fn is_of_events(&self) -> bool {
-        self.figures
-            .iter()
-            .any(|one| matches!(one, Metric::Streamed(_)))
     }
 
     /// Everything that rows are judged by, the `main` figure first.

@@ -246,6 +246,7 @@ pub(crate) fn kind(heading: &str, row: &Row, words: Option<&[&str]>) -> Option<V
         "commands" => several(several(text())),
         "number" => count(),
         "numbers" => several(count()),
+        "ratio" => json!({"type": "number", "exclusiveMinimum": 0}),
         "switch" => json!({"type": "boolean"}),
         "time" | "times" => amount(TIME),
         "rate" => rate(),

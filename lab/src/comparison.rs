@@ -431,7 +431,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The messages of a WebSocket have no rate, in no phase; flows and replays have one of their own.
+    /// The messages of a WebSocket have no rate, in no phase; flows and replays have their own.
     fn check_rates(&self, question: &Question) -> Result<(), BadFile> {
         if question.has_users() || question.is_replay() {
             return match self.judging.equal_rate {

@@ -9,13 +9,16 @@ use cli::{Asked, Conductor, Keep};
 use engine::signal::Stop;
 use fleet::Name;
 use fleet::bus::Bus as _;
+use fleet::chain::{Digest, Hasher};
 use fleet::coordinator::{Action, Coordinator, End as Ending, Event, OnLoss, Settings};
+use fleet::message::DataFile;
 use load::Plan;
 use measure::time::{Time, unix_seconds};
 use output::terminal::say;
 
 use crate::local::Here;
 use crate::nats::{Broker, End};
+use crate::orders::Notary;
 use crate::signed::{self, Signer};
 use crate::{VERSION, epoch, result, sent};
 
@@ -53,7 +56,10 @@ impl Conductor for Fleet {
                 (here.broker().clone(), Some(here))
             }
         };
-        let settings = settings(asked, plan)?;
+        let signer = asked.sign.as_deref();
+        let signer = signer.map(|seed| Signer::new(seed, asked.audience.as_deref()));
+        let signer = signer.transpose()?;
+        let settings = settings(asked, plan, signer.as_ref())?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -61,28 +67,34 @@ impl Conductor for Fleet {
         runtime.block_on(async {
             let end = End::connect(&broker, &settings.run.to_string()).await?;
             say(&format!(
-                "run {}: waiting for {} at {}",
+                "run {}: {} {} at {}",
                 settings.run,
+                match settings.returns {
+                    true => "looking for",
+                    false => "waiting for",
+                },
                 match settings.agents {
                     1 => "an agent".to_owned(),
                     agents => format!("{agents} agents"),
                 },
                 broker.shown()
             ));
-            conduct(settings, plan, end, stop, keep).await
+            let bus = (end, Notary::new(signer));
+            conduct(settings, plan, bus, stop, keep).await
         })
     }
 }
 
-fn settings(asked: &Asked, plan: &Plan) -> Result<Settings, String> {
+fn settings(asked: &Asked, plan: &Plan, signer: Option<&Signer>) -> Result<Settings, String> {
     let epoch = epoch();
-    let name = format!("run-{}-{:04x}", unix_seconds(), epoch.nonce & 0xffff);
+    let name = match &asked.resume {
+        Some(run) => run.clone(),
+        None => format!("run-{}-{:04x}", unix_seconds(), epoch.nonce & 0xffff),
+    };
     let workers = asked.agents.checked_mul(plan.threads);
     let workers = workers.ok_or("that are more threads than a fleet can have: lower -t")?;
     let run = Name::new(&name).map_err(|why| why.to_string())?;
-    let signer = asked.sign.as_deref();
-    let signer = signer.map(|seed| Signer::new(seed, asked.audience.as_deref()));
-    let (signer, data) = (signer.transpose()?, sent::files(plan)?);
+    let (bytes, data) = (sent::encode(plan)?, sent::files(plan)?);
     let at = (&run, unix_seconds());
     Ok(Settings {
         run: run.clone(),
@@ -90,17 +102,29 @@ fn settings(asked: &Asked, plan: &Plan) -> Result<Settings, String> {
         program: VERSION.to_owned(),
         agents: asked.agents,
         workers: Some(workers),
-        plan: signed::seal(&sent::encode(plan)?, &data, at, signer.as_ref())?,
+        plan: signed::seal(&bytes, &data, at, signer)?,
+        same: same(&bytes, &data),
         data,
-        on_loss: match asked.stops_on_loss {
-            true => OnLoss::Stop,
-            false => OnLoss::Continue,
+        on_loss: match asked.on_loss {
+            cli::OnLoss::Continue => OnLoss::Continue,
+            cli::OnLoss::Stop => OnLoss::Stop,
+            cli::OnLoss::Rebalance => OnLoss::Rebalance,
         },
         gather_ns: GATHER_NS,
         prepare_ns: PREPARE_NS,
         longest_ns: longest_ns(plan),
-        returns: false,
+        returns: asked.resume.is_some(),
     })
+}
+
+/// What makes two loads the same: the plan, and what is in its files.
+fn same(plan: &[u8], data: &[DataFile]) -> Digest {
+    let mut all = Hasher::new();
+    all.add(plan);
+    for file in data {
+        all.add(format!("\n{}\n{}", file.name, file.digest).as_bytes());
+    }
+    all.finish()
 }
 
 /// When a load is ended that should have ended by itself.
@@ -116,7 +140,7 @@ fn longest_ns(plan: &Plan) -> u64 {
 async fn conduct(
     settings: Settings,
     plan: &Plan,
-    mut end: End,
+    (mut end, mut notary): (End, Notary),
     stop: &Stop,
     keep: Keep<'_>,
 ) -> Result<(), String> {
@@ -130,6 +154,7 @@ async fn conduct(
             match action {
                 Action::Subscribe(subject) => end.subscribe(&subject),
                 Action::Send(subject, message) => {
+                    let message = notary.close(&subject, message);
                     let _lost = end.publish(&subject, message);
                 }
                 Action::Record(outcome) => {

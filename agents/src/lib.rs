@@ -17,10 +17,12 @@ pub mod everyone;
 pub mod local;
 pub mod manifests;
 pub mod nats;
+mod orders;
 pub mod policy;
 mod result;
 mod sent;
 pub mod signed;
+mod taken;
 mod work;
 
 use std::collections::hash_map::RandomState;

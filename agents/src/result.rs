@@ -79,7 +79,8 @@ fn tally(plan: &Plan, course: &[Interval]) -> Tally {
 
 /// Whether the figures are those of the load that was asked for.
 fn is_valid(of: &Of) -> bool {
-    let early = of.agents.iter().any(|agent| agent.ended_early);
+    let spoilt = |agent: &AgentRecord| agent.ended_early || agent.clock_jumped;
+    let early = of.agents.iter().any(spoilt);
     of.complete && of.limited_by.is_empty() && !early
 }
 

@@ -39,6 +39,7 @@ use exit::{Exit, Failure};
 use load::redaction::guessed;
 use output::terminal::{self, Paint};
 
+pub use args::fleet::OnLoss;
 pub use run::fleet::{Asked, Conducted, Conductor, Keep};
 pub use schema::Schema;
 

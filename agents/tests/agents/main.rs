@@ -2,6 +2,7 @@
 //! server that counts by itself what it was asked.
 
 mod bus;
+mod crowd;
 mod everyone;
 mod failures;
 mod manifests;
@@ -9,6 +10,8 @@ mod many;
 mod networks;
 mod policies;
 mod programs;
+mod promises;
+mod relay;
 mod runs;
 #[path = "../../../tests/skip.rs"]
 mod skip;

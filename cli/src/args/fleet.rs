@@ -21,10 +21,14 @@ pub(crate) struct Fleet {
     #[arg(long, value_name = "URL", requires = "agents", help_heading = FLEET)]
     pub(crate) nats: Option<String>,
 
-    /// What the others do when an agent is lost: continue with their shares, or stop [default:
-    /// continue]
+    /// What the others do when an agent is lost [default: continue]
     #[arg(long, value_enum, value_name = "WHAT", requires = "agents", help_heading = FLEET)]
     pub(crate) on_loss: Option<OnLoss>,
+
+    /// Go on with a run whose coordinator was killed, by the name that it was given; all else as it
+    /// was given then. Agents wait for 10 s before they end their load
+    #[arg(long, value_name = "RUN", requires = "agents", help_heading = FLEET)]
+    pub(crate) resume: Option<String>,
 
     /// Sign the load for this run alone, with the nkey whose seed is in FILE (ringside-fleet keys),
     /// for agents whose policy asks for that
@@ -38,7 +42,11 @@ pub(crate) struct Fleet {
 
 /// What the others do when an agent is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OnLoss {
+pub enum OnLoss {
+    /// Go on with their shares
     Continue,
+    /// End
     Stop,
+    /// Take its share over, each as much of it
+    Rebalance,
 }

@@ -33,8 +33,10 @@ pub struct Asked {
     pub agents: u32,
     /// The broker that they are connected to; none: all of it is started here.
     pub nats: Option<String>,
-    /// Whether the others end when one is lost.
-    pub stops_on_loss: bool,
+    /// What the others do when one is lost.
+    pub on_loss: OnLoss,
+    /// The run that an earlier coordinator began, and was killed in.
+    pub resume: Option<String>,
     /// The file with the seed of the nkey that the plan is signed with.
     pub sign: Option<PathBuf>,
     /// The agents that it's signed for.
@@ -135,6 +137,13 @@ fn asked(fleet: &Fleet) -> Result<Asked, String> {
         (Some(Agents::Local(_)), Some(_)) if fleet.nats.is_some() => {
             return Err("--agents local:N starts a NATS server of its own: drop --nats".to_owned());
         }
+        (Some(Agents::Local(_)), _) if fleet.resume.is_some() => {
+            return Err(
+                "--agents local:N ends with its coordinator, so there's nothing to resume: start \
+                 the run again"
+                    .to_owned(),
+            );
+        }
         (Some(Agents::Local(agents)), _) => (agents, None),
         (Some(Agents::Elsewhere(agents)), Some(nats)) => (agents, Some(nats)),
         (Some(Agents::Elsewhere(agents)), None) => {
@@ -152,7 +161,8 @@ fn asked(fleet: &Fleet) -> Result<Asked, String> {
     Ok(Asked {
         agents,
         nats,
-        stops_on_loss: fleet.on_loss == Some(OnLoss::Stop),
+        on_loss: fleet.on_loss.unwrap_or(OnLoss::Continue),
+        resume: fleet.resume.clone(),
         sign: fleet.sign.clone(),
         audience: fleet.audience.clone(),
     })
@@ -175,6 +185,14 @@ fn refusal(arguments: &Run, plan: &Plan) -> Option<String> {
         (plan.target.unix_socket.is_some(), "--unix-socket"),
         (mixed, "--targets with gRPC calls"),
     ];
+    let rebalances = arguments.fleet.on_loss == Some(OnLoss::Rebalance);
+    if rebalances && (plan.count.is_some() || plan.is_dealt_once()) {
+        return Some(
+            "--on-loss rebalance needs a load that ends by time, because nobody knows what an \
+             agent that was lost has left of a count: give -d or --stages"
+                .to_owned(),
+        );
+    }
     let (_, flag) = given.iter().find(|(given, _)| *given)?;
     Some(format!(
         "{flag} doesn't work with --agents yet: drop one of them"

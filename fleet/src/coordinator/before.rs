@@ -57,6 +57,7 @@ impl Coordinator {
         }
         self.enter(Phase::Running, self.settings.longest_ns, now);
         self.progress = (0, now);
+        self.is_short = (self.parts.len() as u32) < self.settings.agents;
         if self.parts.iter().any(|part| part.begun.is_none()) {
             let why = "the coordinator was away while agents began, and some hadn't";
             self.not_begun(why.to_owned(), now, actions);
@@ -64,13 +65,22 @@ impl Coordinator {
     }
 
     /// An agent says where it is in the run.
-    pub(super) fn take_standing(&mut self, from: Member, stands: Standing, now: Time) {
+    pub(super) fn take_standing(
+        &mut self,
+        from: Member,
+        stands: Standing,
+        now: Time,
+        actions: &mut Vec<Action>,
+    ) {
         let is_back = matches!(
             self.phase,
             Phase::Recalling | Phase::Running | Phase::Closing
         );
         if !self.settings.returns || !is_back {
             return;
+        }
+        if stands.same.is_some_and(|same| same != self.settings.same) {
+            return self.is_another(&from, actions);
         }
         let known = self.parts.iter().position(|part| part.member == from);
         let index = known.unwrap_or(self.parts.len());
@@ -83,16 +93,28 @@ impl Coordinator {
         };
         part.is_heard(now);
         part.place = part.place.or(stands.place);
-        if let Some((place, turn)) = stands.moved {
-            part.moved = part.moved.or(Some(place));
-            self.moves = self.moves.max(turn);
+        if part.taken.is_empty() {
+            part.taken = stands.taken;
         }
+        self.moves = self.moves.max(stands.turn);
         if stands.has_begun {
             // When it began is known to it alone.
             part.begun = part.begun.or(Some(now));
         }
         part.knows(stands.count);
         self.pulse = now;
+    }
+
+    /// Agents carry out another load than the one that this coordinator was started with. Whoever
+    /// comes back with theirs has the run, so that nobody is told to end it.
+    fn is_another(&mut self, from: &Member, actions: &mut Vec<Action>) {
+        let (agent, run) = (&from.agent, &self.settings.run);
+        let why = format!(
+            "agent {agent} sends another load in run {run}: give all arguments that the run was \
+             begun with"
+        );
+        self.phase = Phase::Over;
+        actions.push(Action::Over(End::Failed(why)));
     }
 
     /// Calls for agents.
@@ -254,6 +276,7 @@ impl Coordinator {
                     to: part.member.clone(),
                     place,
                     plan: settings.plan.clone(),
+                    same: settings.same,
                     data: settings.data.clone(),
                 };
                 tell(settings, &part.member.agent, order, actions);

@@ -94,6 +94,9 @@ pub struct Settings {
     pub workers: Option<u32>,
     /// What the load is.
     pub plan: Bytes,
+    /// What makes two plans the same, however they were signed: a coordinator that comes back is to
+    /// have that of the one before.
+    pub same: Digest,
     /// The files that it needs.
     pub data: Vec<DataFile>,
     /// What happens when an agent is lost.
@@ -166,11 +169,13 @@ enum Phase {
 }
 
 /// Where an agent is in a run that an earlier coordinator began.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Standing {
     workers: u32,
     place: Option<Place>,
-    moved: Option<(Place, u32)>,
+    taken: Vec<Place>,
+    turn: u32,
+    same: Option<Digest>,
     has_begun: bool,
     count: u64,
 }
@@ -190,8 +195,10 @@ pub struct Coordinator {
     begin: Option<Time>,
     /// Why the load is ended, and since when.
     stopping: Option<(Stop, Time)>,
-    /// How often shares were moved.
+    /// How often workers were moved.
     moves: u32,
+    /// Agents were lost while no coordinator was there, and nothing was decided because of that.
+    is_short: bool,
     findings: Vec<String>,
     /// Agents that are in other runs.
     busy: BTreeMap<AgentName, RunId>,
@@ -229,6 +236,7 @@ impl Coordinator {
             begin: None,
             stopping: None,
             moves: 0,
+            is_short: false,
             findings: Vec::new(),
             busy: BTreeMap::new(),
             rival: None,
@@ -409,7 +417,9 @@ impl Coordinator {
         if let Report::Standing {
             workers,
             place,
-            moved,
+            taken,
+            turn,
+            same,
             has_begun,
             count,
         } = report
@@ -417,11 +427,13 @@ impl Coordinator {
             let stands = Standing {
                 workers,
                 place,
-                moved,
+                taken,
+                turn,
+                same,
                 has_begun,
                 count,
             };
-            return self.take_standing(from, stands, now);
+            return self.take_standing(from, stands, now, actions);
         }
         let at_end = !matches!(self.phase, Phase::Preparing | Phase::Clocks);
         let Some(part) = self.parts.iter_mut().find(|part| part.member == from) else {

@@ -2,7 +2,7 @@
 """Holds a fleet to what it promises: real agents behind networks and clocks of their own, and a
 thousand simulated ones, over a real NATS server.
 
-    python3 comparisons/fleet.py [RINGSIDE_FLEET] [OUTPUT]
+    python3 comparisons/fleet.py [RINGSIDE_FLEET] [OUTPUT] [CROWD]
 
 - Eight agents in eight networks with eight monotonic clocks begin within 10 ms, as the server saw it,
   and `stop` ends their load within 2 s.
@@ -11,8 +11,9 @@ thousand simulated ones, over a real NATS server.
 - Merging what 1,000 agents count in 60 s takes at most 0.3 of a core and 500 MB; nothing is lost.
 - 100,000 messages, 1 % of them twice, and a broker that is killed meanwhile: all of it is proven.
 
-Writes OUTPUT (fleet.csv) and exits with 1 if one of that isn't so. Simulated agents are built by
-cargo, as tests are. Needs nats-server, ip (iproute2), and user namespaces."""
+Writes OUTPUT (fleet.csv) and exits with 1 if one of that isn't so. CROWD is the program of simulated
+agents, which cargo builds as it does tests if none is given. Needs nats-server, ip (iproute2), and
+user namespaces."""
 
 import csv
 import json
@@ -28,6 +29,8 @@ import time
 
 FLEET = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "target/release/ringside-fleet")
 OUTPUT = os.path.abspath(sys.argv[2] if len(sys.argv) > 2 else "fleet.csv")
+CARGO = ["cargo", "test", "--quiet", "--workspace", "--locked", "--bench", "crowd", "--"]
+SIMULATED = [os.path.abspath(sys.argv[3])] if len(sys.argv) > 3 else CARGO
 INSIDE = "FLEET_COMPARISON_INSIDE"
 AGENTS = 8
 # How much further one agent's clock is than that of the one before.
@@ -240,8 +243,7 @@ def stops(nats):
 
 def crowd(*words):
     """The program of simulated agents."""
-    command = ["cargo", "test", "--quiet", "--workspace", "--locked", "--bench", "crowd", "--"]
-    return subprocess.Popen([*command, *words], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen([*SIMULATED, *words], stdout=subprocess.PIPE, text=True)
 
 
 def simulated(agents, intervals, every_ms, exchanges, double_every, meanwhile):
@@ -309,7 +311,7 @@ def main():
             real(folder)
     else:
         own = ["unshare", "--user", "--map-root-user", "--net"]
-        inside = [sys.executable, os.path.abspath(__file__), FLEET, OUTPUT]
+        inside = [sys.executable, os.path.abspath(__file__), FLEET, OUTPUT, *sys.argv[3:4]]
         ended = subprocess.run([*own, *inside], env={**os.environ, INSIDE: "yes"})
         with open(OUTPUT, encoding="utf-8", newline="") as file:
             rows.extend(list(csv.reader(file))[1:])

@@ -39,8 +39,7 @@ use exit::{Exit, Failure};
 use load::redaction::guessed;
 use output::terminal::{self, Paint};
 
-pub use args::fleet::OnLoss;
-pub use run::fleet::{Asked, Conducted, Conductor, Keep};
+pub use run::fleet::{Asked, Conducted, Conductor, Keep, OnLoss};
 pub use schema::Schema;
 
 /// The whole program: parses `arguments`, the program's name first, and does what they ask.

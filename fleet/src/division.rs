@@ -6,6 +6,7 @@
 //! all agents in the same way. So it sends exactly what one machine with all of these workers would
 //! have sent, and nothing has to be divided a second time.
 
+use std::iter::once;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -114,7 +115,7 @@ pub fn nobodys<'a>(all: u32, has: impl Iterator<Item = &'a Place>) -> Vec<Range<
     let mut theirs: Vec<Range<u32>> = has.map(Place::numbers).collect();
     theirs.sort_by_key(|numbers| numbers.start);
     let (mut gaps, mut from) = (Vec::new(), 0);
-    for numbers in theirs.into_iter().chain([all..all]) {
+    for numbers in theirs.into_iter().chain(once(all..all)) {
         if numbers.start > from {
             gaps.push(from..numbers.start.min(all));
         }

@@ -2,7 +2,6 @@
 //! by real processes and a real broker.
 
 use std::collections::BTreeSet;
-use std::thread::sleep;
 use std::time::Duration;
 
 use agents::nats::{Broker, End};
@@ -124,7 +123,11 @@ fn a_short_partition_is_noted_and_a_long_one_ends_the_load_of_whoever_is_cut_off
     let run = Program::start(&words(&broker, &url, &["-d", "16s"]));
     until("the load has begun", || target.requests() > 20);
     ways.iter().for_each(|way| way.cut(true));
-    sleep(Duration::from_millis(4000));
+    // Four seconds of it.
+    let by_then = target.requests();
+    until("the load goes on all the same", || {
+        target.requests() > by_then + 400
+    });
     ways[1].cut(false);
     until("whoever is cut off ends its load", || {
         all[0].audit().contains("didn't hear from the coordinator")
@@ -249,7 +252,8 @@ fn an_agent_that_stood_still_is_named_as_the_limit() {
     let run = Program::start(&words(&broker, &url, &["-d", "5s"]));
     until("the load has begun", || target.requests() > 20);
     all[1].signal(Signal::STOP);
-    sleep(Duration::from_millis(1500));
+    let by_then = target.requests();
+    until("the other one goes on", || target.requests() > by_then + 75);
     all[1].signal(Signal::CONT);
     let ended = run.end();
     assert_eq!(ended.code, Some(4), "{ended:?}");

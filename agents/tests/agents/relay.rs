@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
+use measure::time::{Time, sleep_until};
+
 /// See the module. Its threads end with the connections that they carry.
 pub(crate) struct Relay {
     address: SocketAddr,
@@ -49,7 +51,7 @@ fn carry(mut from: TcpStream, mut to: TcpStream, is_cut: &AtomicBool) {
     let mut bytes = vec![0; 1 << 16];
     while let Ok(read @ 1..) = from.read(&mut bytes) {
         while is_cut.load(Relaxed) {
-            thread::sleep(Duration::from_millis(10));
+            sleep_until(Time::now() + Duration::from_millis(10));
         }
         if to.write_all(&bytes[..read]).is_err() {
             break;

@@ -21,7 +21,8 @@ pub(crate) struct Fleet {
     #[arg(long, value_name = "URL", requires = "agents", help_heading = FLEET)]
     pub(crate) nats: Option<String>,
 
-    /// What the others do when an agent is lost [default: continue]
+    /// What the others do when an agent is lost: continue with their shares, stop, or rebalance,
+    /// which is to take its share over [default: continue]
     #[arg(long, value_enum, value_name = "WHAT", requires = "agents", help_heading = FLEET)]
     pub(crate) on_loss: Option<OnLoss>,
 
@@ -42,11 +43,8 @@ pub(crate) struct Fleet {
 
 /// What the others do when an agent is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OnLoss {
-    /// Go on with their shares
+pub(crate) enum OnLoss {
     Continue,
-    /// End
     Stop,
-    /// Take its share over, each as much of it
     Rebalance,
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{data, exit, plan, targets, trouble};
-use crate::args::fleet::{Fleet, OnLoss};
+use crate::args::fleet::{Fleet, OnLoss as Named};
 use crate::args::run::{Format, Run};
 use crate::args::values::Agents;
 use crate::exit::{Exit, Failure};
@@ -41,6 +41,17 @@ pub struct Asked {
     pub sign: Option<PathBuf>,
     /// The agents that it's signed for.
     pub audience: Option<String>,
+}
+
+/// What the others do when an agent is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnLoss {
+    /// They go on with their shares.
+    Continue,
+    /// They end.
+    Stop,
+    /// They take its share over.
+    Rebalance,
 }
 
 /// What a fleet did.
@@ -161,7 +172,11 @@ fn asked(fleet: &Fleet) -> Result<Asked, String> {
     Ok(Asked {
         agents,
         nats,
-        on_loss: fleet.on_loss.unwrap_or(OnLoss::Continue),
+        on_loss: match fleet.on_loss {
+            None | Some(Named::Continue) => OnLoss::Continue,
+            Some(Named::Stop) => OnLoss::Stop,
+            Some(Named::Rebalance) => OnLoss::Rebalance,
+        },
         resume: fleet.resume.clone(),
         sign: fleet.sign.clone(),
         audience: fleet.audience.clone(),
@@ -185,7 +200,7 @@ fn refusal(arguments: &Run, plan: &Plan) -> Option<String> {
         (plan.target.unix_socket.is_some(), "--unix-socket"),
         (mixed, "--targets with gRPC calls"),
     ];
-    let rebalances = arguments.fleet.on_loss == Some(OnLoss::Rebalance);
+    let rebalances = arguments.fleet.on_loss == Some(Named::Rebalance);
     if rebalances && (plan.count.is_some() || plan.is_dealt_once()) {
         return Some(
             "--on-loss rebalance needs a load that ends by time, because nobody knows what an \

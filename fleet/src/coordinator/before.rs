@@ -5,12 +5,12 @@ use measure::time::Time;
 
 use super::part::Part;
 use super::{
-    Action, CLOCKS_NS, Coordinator, End, LEAD_NS, Phase, RECALL_NS, REPEAT_NS, SECOND_NS, Standing,
+    Action, CLOCKS_NS, Coordinator, End, LEAD_NS, Phase, RECALL_NS, REPEAT_NS, SECOND_NS,
     URGENT_NS, tell,
 };
 use crate::bus::Subject;
 use crate::division::{by_weight, places};
-use crate::message::{LIST_MAX, Order, Stop};
+use crate::message::{LIST_MAX, Order, Report, Stop};
 use crate::words::{AgentName, Member, RunId, Text};
 
 impl Coordinator {
@@ -68,10 +68,22 @@ impl Coordinator {
     pub(super) fn take_standing(
         &mut self,
         from: Member,
-        stands: Standing,
+        report: Report,
         now: Time,
         actions: &mut Vec<Action>,
     ) {
+        let Report::Standing {
+            workers,
+            place,
+            taken,
+            turn,
+            same,
+            has_begun,
+            count,
+        } = report
+        else {
+            return;
+        };
         let is_back = matches!(
             self.phase,
             Phase::Recalling | Phase::Running | Phase::Closing
@@ -79,29 +91,29 @@ impl Coordinator {
         if !self.settings.returns || !is_back {
             return;
         }
-        if stands.same.is_some_and(|same| same != self.settings.same) {
+        if same.is_some_and(|same| same != self.settings.same) {
             return self.is_another(&from, actions);
         }
         let known = self.parts.iter().position(|part| part.member == from);
         let index = known.unwrap_or(self.parts.len());
         if known.is_none() && (index as u32) < self.settings.agents {
-            let part = Part::new(&self.settings.run, from, stands.workers, now);
+            let part = Part::new(&self.settings.run, from, workers, now);
             self.parts.push(part);
         }
         let Some(part) = self.parts.get_mut(index) else {
             return;
         };
         part.is_heard(now);
-        part.place = part.place.or(stands.place);
+        part.place = part.place.or(place);
         if part.taken.is_empty() {
-            part.taken = stands.taken;
+            part.taken = taken;
         }
-        self.moves = self.moves.max(stands.turn);
-        if stands.has_begun {
+        self.moves = self.moves.max(turn);
+        if has_begun {
             // When it began is known to it alone.
             part.begun = part.begun.or(Some(now));
         }
-        part.knows(stands.count);
+        part.knows(count);
         self.pulse = now;
     }
 

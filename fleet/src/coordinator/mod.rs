@@ -25,7 +25,6 @@ use plan::Invalid;
 use crate::bus::Subject;
 use crate::chain::Digest;
 use crate::course::Course;
-use crate::division::Place;
 use crate::message::{
     Check, DataFile, LIST_MAX, Order, PLAN_MAX, Report, Said, Stop, Unread, decode, encode,
 };
@@ -166,18 +165,6 @@ enum Phase {
     Confirming,
     Failing(String),
     Over,
-}
-
-/// Where an agent is in a run that an earlier coordinator began.
-#[derive(Clone, Debug)]
-struct Standing {
-    workers: u32,
-    place: Option<Place>,
-    taken: Vec<Place>,
-    turn: u32,
-    same: Option<Digest>,
-    has_begun: bool,
-    count: u64,
 }
 
 /// See the module.
@@ -414,26 +401,8 @@ impl Coordinator {
         if let Report::Follows { epoch } = report {
             return self.take_follows(epoch, actions);
         }
-        if let Report::Standing {
-            workers,
-            place,
-            taken,
-            turn,
-            same,
-            has_begun,
-            count,
-        } = report
-        {
-            let stands = Standing {
-                workers,
-                place,
-                taken,
-                turn,
-                same,
-                has_begun,
-                count,
-            };
-            return self.take_standing(from, stands, now, actions);
+        if matches!(report, Report::Standing { .. }) {
+            return self.take_standing(from, report, now, actions);
         }
         let at_end = !matches!(self.phase, Phase::Preparing | Phase::Clocks);
         let Some(part) = self.parts.iter_mut().find(|part| part.member == from) else {

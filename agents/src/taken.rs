@@ -106,6 +106,9 @@ fn rest(own: &Plan, place: &Place, after_ns: u64) -> Result<(Plan, u64), String>
     if own.count.is_some() || own.is_dealt_once() {
         return Err("what others have left of a count can't be known".to_owned());
     }
+    if own.script.is_some() {
+        return Err("a script can't be taken over".to_owned());
+    }
     let mut plan = own.clone();
     let after_s = after_ns as f64 / 1e9;
     let measured_s = (after_s - own.warm_up_s).max(0.0);

@@ -243,8 +243,13 @@ fn events_are_added_up_thresholds_judged_and_metrics_scraped() {
         scraped.contains("ringside_stream_events_total") && all_events(&scraped) == 120
     });
     let ended = run.end();
-    assert_eq!(ended.code, Some(99), "{ended:?}");
     let record = ended.record();
+    // On a machine that is too busy for its figures nothing is judged.
+    let code = match record["valid"] == true {
+        true => 99,
+        false => 4,
+    };
+    assert_eq!(ended.code, Some(code), "{ended:?}");
     assert_eq!(record["streams"]["streams"], 30, "{record}");
     assert_eq!(record["streams"]["events"], 120, "{record}");
     assert_eq!(record["fleet"]["complete"], true, "{record}");

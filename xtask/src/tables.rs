@@ -345,6 +345,19 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "soak",
+        holds: "one server under one load for hours: what grows, what happened meanwhile",
+        imports: &[
+            "chart",
+            "lab",
+            "load",
+            "measure",
+            "statistics",
+            "supervisor",
+        ],
+        test_imports: &[],
+    },
+    Crate {
         name: "doctor",
         holds: "what a host costs a measurement, and the commands that change it",
         imports: &["engine", "measure"],
@@ -391,6 +404,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "overview",
             "replay",
             "report",
+            "soak",
             "studies",
             "supervisor",
             "testserver",

@@ -94,6 +94,8 @@ pub(crate) fn capacities(rows: Vec<RowCapacity>) -> Capacities {
         asked: "GET / over HTTP/1.1".to_owned(),
         load: "10 connections".to_owned(),
         arrivals: Arrivals::Poisson,
+        of_flows: false,
+        replayed: false,
         slo: vec!["p99<10ms".to_owned()],
         at_least: None,
         window_s: 1.0,

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::signal::Stop;
@@ -20,6 +21,7 @@ use crate::audit::Audit;
 use crate::local::LOCAL;
 use crate::nats::{Broker, End};
 use crate::policy::Policy;
+use crate::store::Cellar;
 use crate::work::{self, Order, Told, Work};
 use crate::{VERSION, epoch};
 
@@ -106,6 +108,10 @@ struct Owner {
     actions: Vec<Action>,
     /// How often it was asked to get ready.
     asked: u64,
+    /// The files of its load.
+    cellar: Arc<Cellar>,
+    /// Something in this process can't be ended any more.
+    is_stuck: bool,
     /// The agent's part of the load, between getting ready and beginning.
     plan: Option<Box<Plan>>,
     work: Option<Work>,
@@ -128,7 +134,12 @@ impl Owner {
         };
         let agent = Agent::new(own, &mut actions);
         let (tell, told) = unbounded_channel();
+        // What whoever started a local fleet takes away with it.
+        let place = std::env::var_os(LOCAL).map(PathBuf::from);
+        let place = place.or_else(|| settings.keep.clone());
         Owner {
+            cellar: Arc::new(Cellar::new(place)),
+            is_stuck: false,
             settings,
             audit,
             end,
@@ -164,7 +175,7 @@ impl Owner {
 
     /// Whether it has nothing left to do before it ends.
     fn is_done(&mut self, stop: &Stop, now: Time) -> bool {
-        if stop.requested().is_none() {
+        if stop.requested().is_none() && !self.is_stuck {
             return false;
         }
         let since = *self.leaving.get_or_insert_with(|| {
@@ -201,6 +212,13 @@ impl Owner {
                 });
             }
             Told::Counted(interval) => self.handle(Event::Counted(&interval)),
+            Told::Hung(why) => {
+                say(&format!("{why}; this agent ends when the run is over"));
+                self.is_stuck = true;
+                self.work = None;
+                self.note("ended", &why);
+                self.failed(&why);
+            }
             Told::Trouble(what) => self.handle(Event::NotKept(&what)),
             Told::Ended { verdict, failed } => {
                 self.work = None;
@@ -242,6 +260,8 @@ impl Owner {
                     data,
                     place,
                     cpus: self.settings.cpus.clone(),
+                    broker: self.settings.broker.clone(),
+                    cellar: Arc::clone(&self.cellar),
                 };
                 self.prepare(order);
             }

@@ -26,6 +26,8 @@ use crate::signed::{self, Wanted};
 /// The policy of agents that are started by whoever asks for the load, on the machine that could
 /// send it alone, too.
 pub(crate) const ANYTHING: &str = "\
+scripts = true
+
 [[allow]]
 networks = [\"0.0.0.0/0\", \"::/0\"]
 ports = [\"0-65535\"]
@@ -37,6 +39,7 @@ pub struct Policy {
     allow: Vec<Allow>,
     limits: Limits,
     signed: Wanted,
+    scripts: bool,
 }
 
 /// Addresses that may be loaded.
@@ -65,6 +68,8 @@ struct Written {
     limits: WrittenLimits,
     #[serde(default)]
     signed: WrittenSigned,
+    #[serde(default)]
+    scripts: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -145,6 +150,7 @@ impl Policy {
                 duration: duration.transpose()?,
             },
             signed: Wanted::new(written.signed.by, written.signed.audience.as_deref())?,
+            scripts: written.scripts,
         })
     }
 
@@ -188,6 +194,21 @@ impl Policy {
     pub fn permits(&self) -> Permits {
         let policy = Arc::new(self.clone());
         Permits::only(move |address| policy.check_address(address))
+    }
+
+    /// Whether it may run the plan's script, if there is one.
+    ///
+    /// # Errors
+    /// A sentence that names the rule.
+    pub(crate) fn check_script(&self, plan: &Plan) -> Result<(), String> {
+        match plan.script.is_some() && !self.scripts {
+            true => Err(
+                "a script can do on this machine whatever its agent can, and this agent's policy \
+                 doesn't allow any: write `scripts = true` above its tables"
+                    .to_owned(),
+            ),
+            false => Ok(()),
+        }
     }
 
     /// Whether an agent at this place may do so much of a load.

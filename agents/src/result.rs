@@ -8,7 +8,7 @@ use fleet::record::{AgentRecord, Outcome, Record as Of};
 use load::{Plan, Record, grpc_status};
 use measure::host::Host;
 use measure::interval::{Interval, Phase};
-use measure::record::{EndedBy, Facts, Generator, StepFacts};
+use measure::record::{EndedBy, Facts, Generator, StepFacts, StreamFacts};
 use measure::series::Row;
 use measure::tally::{Counted, Loop, Tally};
 use measure::time::Time;
@@ -41,6 +41,7 @@ pub(crate) fn conducted(
             duration_s,
             offered_rate: offered_rate(plan, &tally, duration_s),
             steps: steps(plan, &tally),
+            streams: plan.events.then(StreamFacts::default),
             grpc_status: grpc_status(tally.grpc_statuses),
             valid: is_valid(of),
             warnings: of.findings.clone(),

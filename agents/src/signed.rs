@@ -152,7 +152,7 @@ impl Wanted {
             if !pair.is_ok_and(|pair| pair.key_pair_type() == KeyPairType::User) {
                 return Err(format!(
                     "[signed] by: {key:?} is no public nkey of a user, which begins with U: \
-                     `ringside-fleet keys FILE` prints one"
+                     `ringside fleet keys FILE` prints one"
                 ));
             }
         }

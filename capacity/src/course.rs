@@ -25,7 +25,7 @@ use super::finding::{Point, RowCapacity};
 use super::scaling::{self, Scaling};
 use super::search::{Found, Kind, Limits, Probe, Search, Step, Verdict};
 use super::slo::Wrong;
-use super::{Goal, slo};
+use super::{Elsewhere, Goal, flows, slo};
 
 /// One rest of a subject after it has failed.
 const REST: Duration = Duration::from_millis(500);
@@ -65,6 +65,8 @@ pub(super) struct Seeker {
     wrong: Option<Wrong>,
     /// Whether a much lower rate was tried because of them.
     asked_lower: bool,
+    /// How long a user alone takes for a flow, once that is known.
+    flow: Option<Duration>,
 }
 
 /// Whose capacity is searched.
@@ -107,7 +109,14 @@ impl Seeker {
             pace: Pace::default(),
             wrong: None,
             asked_lower: false,
+            flow: None,
         }
+    }
+
+    /// The same, whose flow takes a user so long.
+    pub(super) fn of_flow(mut self, flow: Option<Duration>) -> Seeker {
+        self.flow = flow;
+        self
     }
 
     pub(super) fn name(&self) -> &str {
@@ -217,6 +226,8 @@ pub(super) struct Course<'a> {
     pub(super) goal: &'a Goal,
     /// How rows are started; none for a target that is there already.
     setting: Option<Setting<'a>>,
+    /// Who loads a target; none: this process.
+    pub(super) elsewhere: Option<Elsewhere<'a>>,
     stop: &'a Stop,
     pub(super) store: &'a mut Store,
     pub(super) observer: &'a mut dyn Observer,
@@ -235,6 +246,7 @@ impl<'a> Course<'a> {
         Course {
             goal,
             setting,
+            elsewhere: None,
             stop,
             store,
             observer,
@@ -244,27 +256,39 @@ impl<'a> Course<'a> {
 
     /// How long all searches take at least and at most, about, before anything is known.
     pub(super) fn expected_seconds(&self, seekers: &[Seeker]) -> (f64, f64) {
-        let scaling = f64::from(scaling::runs(self.goal)) * self.seconds_of(None);
+        let runs = f64::from(scaling::runs(self.goal));
         let each = seekers.iter().filter(|seeker| seeker.is_open());
         each.fold((0.0, 0.0), |(least, most), seeker| {
-            let (low, high) = self.left(&seeker.search, Pace::default());
+            let scaling = runs * self.seconds_of(seeker.flow, None);
+            let (low, high) = self.left(seeker, Pace::default());
             (least + low + scaling, most + high + scaling)
         })
     }
 
     /// How long a search still takes at least and at most.
-    fn left(&self, search: &Search, pace: Pace) -> (f64, f64) {
+    fn left(&self, seeker: &Seeker, pace: Pace) -> (f64, f64) {
+        let (search, flow) = (&seeker.search, seeker.flow);
         expected::seconds(search, &self.goal.limits, pace, |probe| {
             let rests = REST.as_secs_f64() * f64::from(probe.rests);
-            self.seconds_of(Some(probe.rate)) + rests
+            self.seconds_of(flow, Some(probe.rate)) + rests
         })
     }
 
     /// How long a probe of `rate` takes, or a run that has none.
-    fn seconds_of(&self, rate: Option<f64>) -> f64 {
+    fn seconds_of(&self, flow: Option<Duration>, rate: Option<f64>) -> f64 {
+        let (settle_s, window_s) = self.lengths(flow, rate);
+        let around = self.elsewhere.as_ref().map_or(AROUND, |there| there.around);
+        settle_s + window_s + around.as_secs_f64()
+    }
+
+    /// Settling and window of such a load, in seconds.
+    fn lengths(&self, flow: Option<Duration>, rate: Option<f64>) -> (f64, f64) {
         let goal = self.goal;
         let window_s = rate.map_or(goal.window.as_secs_f64(), |rate| window_s(goal, rate));
-        window_s + goal.settle.as_secs_f64() + AROUND.as_secs_f64()
+        flows::lengths(
+            flow.unwrap_or_default(),
+            (goal.settle.as_secs_f64(), window_s),
+        )
     }
 
     /// Searches until all are done, or somebody asks to stop. Nothing that was started is alive
@@ -301,7 +325,7 @@ impl<'a> Course<'a> {
             }
         };
         let number = seeker.probes() + 1;
-        let left = self.left(&seeker.search, seeker.pace).1;
+        let left = self.left(seeker, seeker.pace).1;
         self.rest(seeker.idle_since + REST * probe.rests);
         if self.stopped() {
             return;
@@ -320,7 +344,8 @@ impl<'a> Course<'a> {
             Err(trouble) => give_up(seeker, trouble),
             Ok(ran) => {
                 let took_s = Time::now().since(began) as f64 / 1e9;
-                seeker.pace.took(took_s, self.seconds_of(Some(probe.rate)));
+                let meant_s = self.seconds_of(seeker.flow, Some(probe.rate));
+                seeker.pace.took(took_s, meant_s);
                 self.take(seeker, probe, ran);
             }
         }
@@ -334,7 +359,7 @@ impl<'a> Course<'a> {
         };
         let plan = Plan {
             connections,
-            ..self.plan(base, rate, number)
+            ..self.plan((base, seeker.flow), rate, number)
         };
         let when = match connections == seeker.connections.now() {
             true => format!("at {}", per_second(rate)),
@@ -516,11 +541,14 @@ impl<'a> Course<'a> {
             setting.start += 1;
         }
         entry.raise(setting, self.observer);
-        match (&entry.state, trouble(entry)) {
-            (_, Some((what, log))) => Err(Trouble::Failed(what, log)),
-            (State::Live(_), None) => Ok(()),
-            _ => Err(Trouble::Stopped),
-        }
+        let flow = match (&entry.state, trouble(entry)) {
+            (_, Some((what, log))) => return Err(Trouble::Failed(what, log)),
+            (State::Live(live), None) if seeker.flow.is_none() => flows::tried(&live.plan),
+            (State::Live(_), None) => return Ok(()),
+            _ => return Err(Trouble::Stopped),
+        };
+        seeker.flow = flow.map_err(|what| Trouble::Failed(what, Vec::new()))?;
+        Ok(())
     }
 
     /// One run, and its record written down.
@@ -567,8 +595,12 @@ impl<'a> Course<'a> {
         ))
     }
 
-    fn load_target(&self, plan: &Plan, when: &str) -> Result<Record, Trouble> {
-        match load::run(plan, self.stop, &mut |_| ()) {
+    fn load_target(&mut self, plan: &Plan, when: &str) -> Result<Record, Trouble> {
+        let ran = match &mut self.elsewhere {
+            Some(there) => (there.load)(plan, self.stop),
+            None => load::run(plan, self.stop, &mut |_| ()),
+        };
+        match ran {
             Ok(record) if matches!(record.ended_by, EndedBy::Interrupt | EndedBy::Terminate) => {
                 Err(Trouble::Stopped)
             }
@@ -582,13 +614,17 @@ impl<'a> Course<'a> {
     }
 
     /// The load of one probe.
-    fn plan(&self, base: &Plan, rate: f64, number: u32) -> Plan {
+    fn plan(&self, (base, flow): (&Plan, Option<Duration>), rate: f64, number: u32) -> Plan {
         let goal = self.goal;
+        let (settle_s, window_s) = self.lengths(flow, Some(rate));
         Plan {
-            schedule: Schedule::open(rate, goal.arrivals),
-            duration_s: Some(window_s(goal, rate)),
+            schedule: match base.schedule {
+                Schedule::Trace { .. } => base.schedule.in_part(Some(rate), settle_s + window_s),
+                _ => Schedule::open(rate, goal.arrivals),
+            },
+            duration_s: Some(window_s),
             count: None,
-            warm_up_s: goal.settle.as_secs_f64(),
+            warm_up_s: settle_s,
             seed: goal.seed.wrapping_add(u64::from(number)),
             ..base.clone()
         }

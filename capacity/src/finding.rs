@@ -19,6 +19,7 @@ mod reach;
 mod steps;
 
 use super::connections::Limited;
+use super::flows::Counted;
 use super::scaling::Scaling;
 use super::search::{Edge, Ending, Found, Kind, Limits, Probe, Verdict};
 use super::slo::Judgement;
@@ -50,6 +51,13 @@ pub struct Capacities {
     pub load: String,
     /// How requests are spaced: `poisson` or `constant`.
     pub arrivals: load::schedule::Arrivals,
+    /// Whether rates and counts are those of whole flows of users, and not of requests.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub of_flows: bool,
+    /// Whether requests that were made once are sent again, with their own gaps, faster or slower;
+    /// `arrivals` says nothing then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replayed: bool,
     /// What must hold.
     pub slo: Vec<String>,
     /// The rate that every capacity has to reach; left out where none was asked for.
@@ -238,6 +246,8 @@ impl Capacities {
             asked: String::new(),
             load: String::new(),
             arrivals: goal.arrivals,
+            of_flows: false,
+            replayed: false,
             slo: goal.slo.iter().map(ToString::to_string).collect(),
             at_least: goal.at_least,
             window_s: goal.window.as_secs_f64(),
@@ -659,18 +669,18 @@ impl Point {
         sample: Option<&Sample>,
         judgement: Judgement,
     ) -> Point {
-        let exchanges = &record.exchanges;
+        let counted = Counted::of(record);
         let limited = record.generator.limited;
         Point {
             number,
             kind: probe.kind,
             rate: probe.rate,
             connections: record.plan.connections,
-            offered: record.offered_rate.unwrap_or_default(),
-            achieved: record.achieved_rate,
+            offered: counted.offered,
+            achieved: counted.achieved,
             seconds: record.duration_s,
-            completed: exchanges.completed,
-            failed: exchanges.failed + exchanges.unfinished,
+            completed: counted.completed,
+            failed: counted.failed + counted.unfinished,
             errors: record
                 .errors
                 .iter()
@@ -678,11 +688,8 @@ impl Point {
                 .map(|(k, n)| (k.clone(), *n))
                 .collect(),
             steps: StepFound::of_probe(record),
-            p50_us: record.response_time_us.p50,
-            p99_us: record
-                .response_time_us
-                .p99
-                .filter(|_| exchanges.completed >= exchanges_min(0.99)),
+            p50_us: counted.response.p50,
+            p99_us: (counted.response.p99).filter(|_| counted.completed >= exchanges_min(0.99)),
             server_cpu_us_per_exchange: sample.and_then(|s| s.server_cpu_us_per_exchange),
             server_busy: sample.map(|sample| sample.server_busy),
             generator_limited: limited.then(|| record.generator.limited_reason.clone()),

@@ -21,6 +21,7 @@ mod connections;
 mod course;
 mod expected;
 mod finding;
+mod flows;
 pub mod formats;
 mod scaling;
 pub mod search;
@@ -35,8 +36,8 @@ use std::time::Duration;
 
 use load::check::Threshold;
 use load::plan::{Invalid, Workload};
-use load::schedule::Arrivals;
-use load::{Plan, Redaction, Signal, Stop};
+use load::schedule::{Arrivals, Schedule};
+use load::{LoadError, Plan, Record, Redaction, Signal, Stop};
 use measure::host::Host;
 use measure::time::unix_seconds;
 
@@ -58,6 +59,7 @@ use statistics::format::per_second;
 use statistics::usl::POINTS_MIN;
 use supervisor::cache::Cache;
 use supervisor::cores::{Moved, Placement};
+use supervisor::row::Row;
 use supervisor::setting::Setting;
 use supervisor::workload;
 
@@ -70,6 +72,8 @@ const SETTLE: Duration = Duration::from_millis(200);
 const WINDOW: Duration = Duration::from_secs(1);
 /// Where the search begins, unless somebody says otherwise.
 const FROM: f64 = 1000.0;
+/// The same of flows.
+const FROM_OF_FLOWS: f64 = 100.0;
 /// So many times lower it is tried where that fails.
 const LOWER_MAX: f64 = 1000.0;
 /// The bracket's width, unless somebody says otherwise.
@@ -202,6 +206,17 @@ struct Goal {
     seed: u64,
 }
 
+/// Whoever sends the loads of a search, where this process doesn't.
+pub struct Elsewhere<'a> {
+    /// Sends one, as [`load::run`] does.
+    pub load: &'a mut Loads<'a>,
+    /// How long one takes besides its warm-up and its window, about.
+    pub around: Duration,
+}
+
+/// Carries a plan out until somebody asks for the end, and says what came of it.
+type Loads<'a> = dyn FnMut(&Plan, &Stop) -> Result<Record, LoadError> + 'a;
+
 /// Searches. A stop ends it early, with what was found until then.
 ///
 /// # Errors
@@ -212,11 +227,35 @@ pub fn capacity(
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, CannotBegin> {
+    capacity_from(options, stop, observer, None)
+}
+
+/// The same with the loads from `elsewhere`, if that is given. The first contact is made from here.
+///
+/// # Errors
+/// Those of [`capacity`], and that rows of a comparison, which are started here, can't be loaded
+/// from elsewhere.
+pub fn capacity_from(
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+    elsewhere: Option<Elsewhere<'_>>,
+) -> Result<Outcome, CannotBegin> {
     match &options.whose {
         Whose::Target {
             plan,
             connections_given,
-        } => of_target(plan, *connections_given, options, stop, observer),
+        } => of_target(
+            plan,
+            *connections_given,
+            options,
+            (stop, elsewhere),
+            observer,
+        ),
+        Whose::File(file) if elsewhere.is_some() => Err(CannotBegin::Impossible(format!(
+            "the servers of {} are started and loaded on this machine: start one, and give its URL",
+            file.display()
+        ))),
         Whose::File(file) => {
             let subjects = options.subjects.as_deref();
             let (comparison, _) = Comparison::read_with_text(file, subjects, &options.redaction)
@@ -230,28 +269,29 @@ fn of_target(
     plan: &Plan,
     connections_given: bool,
     options: &Options,
-    stop: &Stop,
+    (stop, elsewhere): (&Stop, Option<Elsewhere<'_>>),
     observer: &mut dyn Observer,
 ) -> Result<Outcome, CannotBegin> {
     plan.validate()
         .map_err(|invalid| CannotBegin::Target(invalid.into()))?;
+    closed(options, is_replay(&plan.schedule))?;
     let workloads = [plan.workload.as_ref()];
     let goal = goal(options, None, &workloads, (WINDOW, SETTLE), plan.seed)?;
-    let (step, asked) =
-        first_request(plan).map_err(|invalid| CannotBegin::Target(invalid.into()))?;
-    // As long as any other request may take.
-    let timeout = Duration::from_secs_f64(plan.timeout_s);
-    let answer = load::unless_stopped(stop, move || load::probe(&asked, timeout))
-        .map_err(CannotBegin::Target)?;
     let mut cautions: Vec<String> = raised(options.from, &goal).into_iter().collect();
-    if let Err(what) = load::verify(plan, step, &answer) {
-        let which = plan.workload.as_ref().map(|_| " the first request");
-        cautions.push(format!(
-            "Before any load, the target answered{} {what}; if it keeps doing that, no rate will \
-             hold.",
-            which.unwrap_or_default()
-        ));
-    }
+    let flow = match plan.has_users() {
+        true => {
+            let plan = plan.clone();
+            let tried = load::unless_stopped(stop, move || Ok(flows::tried(&plan)));
+            let tried = tried.map_err(CannotBegin::Target)?;
+            tried.map_err(|what| {
+                CannotBegin::Impossible(format!("a user who went through the flow failed: {what}"))
+            })?
+        }
+        false => {
+            cautions.extend(asked_once(plan, stop)?);
+            None
+        }
+    };
     let name = "capacity";
     let began = unix_seconds();
     let mut store =
@@ -262,10 +302,36 @@ fn of_target(
     let mut found = Capacities::new(name, &goal, began, cautions);
     found.asked = url.clone();
     found.load = load_words(plan, plan.connections);
+    found.of_flows = plan.has_users();
+    found.replayed = is_replay(&plan.schedule);
     let seeker = Seeker::target(url, plan.clone(), connections_given, goal.limits);
-    let seekers = vec![seeker];
-    let course = Course::new(&goal, None, stop, &mut store, observer);
+    let seekers = vec![seeker.of_flow(flow)];
+    let mut course = Course::new(&goal, None, stop, &mut store, observer);
+    // No longer than what else the course has.
+    course.elsewhere = elsewhere.map(|there| Elsewhere {
+        load: there.load,
+        around: there.around,
+    });
     Ok(finish(course, seekers, found, stop))
+}
+
+/// Asks for the first request. What is wrong with its answer is a caution.
+fn asked_once(plan: &Plan, stop: &Stop) -> Result<Option<String>, CannotBegin> {
+    let (step, asked) =
+        first_request(plan).map_err(|invalid| CannotBegin::Target(invalid.into()))?;
+    // As long as any other request may take.
+    let timeout = Duration::from_secs_f64(plan.timeout_s);
+    let answer = load::unless_stopped(stop, move || load::probe(&asked, timeout))
+        .map_err(CannotBegin::Target)?;
+    let wrong = load::verify(plan, step, &answer).err();
+    Ok(wrong.map(|what| {
+        let which = plan.workload.as_ref().map(|_| " the first request");
+        format!(
+            "Before any load, the target answered{} {what}; if it keeps doing that, no rate will \
+             hold.",
+            which.unwrap_or_default()
+        )
+    }))
 }
 
 /// A plan of one request alone: the first that is sent where they differ, and which step that is.
@@ -295,6 +361,20 @@ fn name_of(plan: &Plan) -> String {
     }
 }
 
+fn is_replay(schedule: &Schedule) -> bool {
+    matches!(schedule, Schedule::Trace { .. })
+}
+
+/// Whether what is sent can be in a closed loop, if that is asked for.
+fn closed(options: &Options, is_replay: bool) -> Result<(), CannotBegin> {
+    match is_replay && !options.scaling.is_empty() {
+        false => Ok(()),
+        true => Err(CannotBegin::Impossible(
+            "--usl measures closed loops, and a replay has times of its own: drop --usl".to_owned(),
+        )),
+    }
+}
+
 /// Whether the rows of a comparison have one rate each that can be searched for.
 fn searchable(comparison: &Comparison) -> Result<(), CannotBegin> {
     let impossible = |what: &str| Err(CannotBegin::Impossible(what.to_owned()));
@@ -321,11 +401,11 @@ fn searchable(comparison: &Comparison) -> Result<(), CannotBegin> {
              more `connections` ([sweep])",
         );
     }
-    if comparison.rows.iter().any(|row| row.question.has_users()) {
+    let of_flows = |row: &Row| row.question.has_users();
+    if comparison.rows.iter().any(of_flows) && !comparison.rows.iter().all(of_flows) {
         return impossible(
-            "flows of users have a rate of their own, which isn't one of requests, so there's none \
-             to search for: compare them with `ringside compare`, on ever more `connections` \
-             ([sweep])",
+            "some rows have flows of users and others have requests, so their rates aren't of the \
+             same: give all rows the flow, or none",
         );
     }
     Ok(())
@@ -363,6 +443,9 @@ fn of_rows(
     found.asked = question(comparison);
     found.load = workload.words();
     found.baseline = Some(comparison.baseline.clone());
+    found.of_flows = comparison.rows.iter().any(|row| row.question.has_users());
+    found.replayed = comparison.rows.iter().any(|row| row.question.is_replay());
+    closed(options, found.replayed)?;
     let setting = Setting {
         placement: &placement,
         engine: &comparison.engine,
@@ -447,7 +530,12 @@ fn goal(
     let each = each.map_err(CannotBegin::Impossible)?;
     let exchanges_min = each.into_iter().max().unwrap_or(1);
     let judged = course::lowest_rate(exchanges_min, window);
-    let from = options.from.or(written.from).unwrap_or(FROM).max(judged);
+    let has_users = |one: &Option<&Workload>| one.is_some_and(|one| one.users.is_some());
+    let usual = match workloads.iter().any(has_users) {
+        true => FROM_OF_FLOWS,
+        false => FROM,
+    };
+    let from = options.from.or(written.from).unwrap_or(usual).max(judged);
     let to = options.to.or(written.to);
     let limits = Limits {
         from,

@@ -21,6 +21,7 @@ use measure::histogram::Histogram;
 use measure::record::Times;
 use statistics::quantile;
 
+use super::flows::{Counted, is_of_flows};
 use super::search::Verdict;
 use excuse::Excuse;
 pub(super) use wrong::Wrong;
@@ -44,23 +45,21 @@ pub(super) struct Judgement {
 }
 
 /// The fewest exchanges of a window from which all conditions can be judged, those on a step by its
-/// share of them.
+/// share of them; of users the fewest flows.
 ///
 /// # Errors
 /// A condition on a step that isn't there, or is never sent.
 pub(super) fn exchanges_min(slo: &[Threshold], workload: Option<&Workload>) -> Result<u64, String> {
     let mut most = 1;
     for one in slo {
-        let mut needed = needed(one) as f64;
-        if let Some(step) = one.step() {
-            let share = workload.map_or(0.0, |workload| workload.share_of(step));
-            if share == 0.0 {
-                return Err(format!(
-                    "{one}: there is no step {step:?} that is ever sent"
-                ));
-            }
-            needed /= share;
+        let none = f64::from(u8::from(one.step().is_none()));
+        let share = workload.map_or(none, |workload| workload.for_each_due(one.step()));
+        if let Some(step) = one.step().filter(|_| share == 0.0) {
+            return Err(format!(
+                "{one}: there is no step {step:?} that is ever sent"
+            ));
         }
+        let needed = needed(one) as f64 / share;
         most = most.max(needed.ceil() as u64);
     }
     Ok(most)
@@ -173,14 +172,16 @@ pub(super) fn judge(slo: &[Threshold], record: &Record) -> Judgement {
 /// What was broken, with the wrong answers that did it where they did.
 fn broken(slo: &[Threshold], record: &Record, crossed: &[String], wrong: Option<&Wrong>) -> String {
     let served = served(slo, record);
-    let due = record.offered_rate.unwrap_or_default() * record.duration_s;
+    let due = Counted::of(record).offered * record.duration_s;
     let of_due = wrong.map_or(0.0, |wrong| wrong.count() as f64 / due.max(1.0));
     let mut clauses = crossed.to_vec();
     if crossed.is_empty() && served + of_due < SERVED_MIN {
-        clauses.push(format!(
-            "only {:.1} % of the requests that were due were answered",
-            100.0 * (served + of_due)
-        ));
+        let what = match is_of_flows(record) {
+            true => "flows that were due were finished",
+            false => "requests that were due were answered",
+        };
+        let percent = 100.0 * (served + of_due);
+        clauses.push(format!("only {percent:.1} % of the {what}"));
     }
     let by_failures = |one: &Threshold| one.is_about_failures() && !one.evaluate(record).ok;
     let by_failures = served < SERVED_MIN || slo.iter().any(by_failures);
@@ -260,13 +261,17 @@ fn no_shorter(times: &Times, quantile: Option<f64>) -> String {
 /// What was answered in time to count, as a share of what was due. Failures count as answers only
 /// where the conditions say how many may fail: of all, or of these steps.
 fn served(slo: &[Threshold], record: &Record) -> f64 {
-    let offered = record.offered_rate.unwrap_or_default() * record.duration_s;
-    let mut answered = record.achieved_rate * record.duration_s;
+    let counted = Counted::of(record);
+    let offered = counted.offered * record.duration_s;
+    let mut answered = counted.achieved * record.duration_s;
     let about = slo.iter().filter(|one| one.is_about_failures());
-    let of_all = about.clone().any(|one| one.step().is_none());
-    if of_all && record.exchanges.completed > 0 {
-        answered += record.exchanges.failed as f64;
-    } else if record.exchanges.completed > 0 {
+    // A flow that failed has ended, whichever request may fail.
+    let of_all = about
+        .clone()
+        .any(|one| one.step().is_none() || is_of_flows(record));
+    if of_all && counted.completed > 0 {
+        answered += counted.failed as f64;
+    } else if counted.completed > 0 {
         let mut counted = BTreeSet::new();
         let new = about.filter(|one| counted.insert(one.step()));
         answered += new

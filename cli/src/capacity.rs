@@ -1,19 +1,22 @@
 //! `ringside capacity`: whose capacity out of the arguments, the search, and its report.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use capacity::{Options, Outcome, Reach, Whose};
+use capacity::{Elsewhere, Options, Outcome, Reach, Whose};
 use engine::signal::Stop;
 use lab::Event;
 use load::plan::workload::Order;
 use load::{Plan, Redaction};
 use netns::wants_host;
+use workload::hurl;
 
 use crate::args::capacity::Capacity;
 use crate::compare::{Talk, keep, look};
 use crate::exit::{Exit, Failure};
 use crate::export::Spans;
-use crate::run::{plan, targets};
+use crate::run::fleet::{self, Conductor};
+use crate::run::{flows, plan, replayed, targets};
 use crate::this_program;
 use crate::{network, page};
 use output::terminal::{self, Paint};
@@ -21,8 +24,42 @@ use output::terminal::{self, Paint};
 /// A URL that only serves to see what the flags about a load would make of it.
 const ANY: &str = "http://localhost/";
 
+/// What a load of a fleet takes besides its window: agents are called, their clocks are compared,
+/// and they begin together.
+const AROUND: Duration = Duration::from_millis(2500);
+
+/// Searches by the loads of a fleet, and reports.
+pub(crate) fn on_fleet(
+    arguments: &Capacity,
+    no_color: bool,
+    conductor: &mut dyn Conductor,
+) -> Result<Exit, Failure> {
+    if !is_target(arguments) {
+        return Err(Failure::usage(format!(
+            "--agents: the servers of {} are started and loaded on this machine: start one, and \
+             give its URL",
+            whose(arguments)
+        )));
+    }
+    let asked = fleet::asked(&arguments.fleet).map_err(Failure::usage)?;
+    let mut load = |plan: &Plan, stop: &Stop| fleet::record(conductor, &asked, plan, stop);
+    let elsewhere = Elsewhere {
+        load: &mut load,
+        around: AROUND,
+    };
+    search_from(arguments, no_color, Some(elsewhere))
+}
+
 /// Searches, and reports.
 pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure> {
+    search_from(arguments, no_color, None)
+}
+
+fn search_from(
+    arguments: &Capacity,
+    no_color: bool,
+    elsewhere: Option<Elsewhere<'_>>,
+) -> Result<Exit, Failure> {
     let file = (!is_target(arguments)).then(|| whose(arguments).to_owned());
     let mut spans = Spans::of("capacity", file, None, &arguments.export)?;
     // A target is wherever it is; the rows of a comparison are started here.
@@ -42,7 +79,7 @@ pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure>
     let outcome = search(
         arguments,
         &options,
-        &stop,
+        (&stop, elsewhere),
         (no_color, &mut talk),
         &mut spans,
     );
@@ -54,14 +91,15 @@ pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure>
 fn search(
     arguments: &Capacity,
     options: &Options,
-    stop: &Stop,
+    (stop, elsewhere): (&Stop, Option<Elsewhere<'_>>),
     (no_color, talk): (bool, &mut Talk),
     spans: &mut Spans,
 ) -> Result<Exit, Failure> {
-    let outcome = capacity::capacity(options, stop, &mut |event: &Event<'_>| {
+    let mut observer = |event: &Event<'_>| {
         spans.hear(event);
         talk.tell(event);
-    });
+    };
+    let outcome = capacity::capacity_from(options, stop, &mut observer, elsewhere);
     talk.rest();
     let outcome = outcome?;
     let found = outcome.found.conclusions.iter();
@@ -84,7 +122,8 @@ fn search(
 
 /// Whether a server is searched that somebody else runs.
 fn is_target(arguments: &Capacity) -> bool {
-    arguments.targets.is_given() || whose(arguments).contains("://")
+    let whose = whose(arguments);
+    arguments.targets.is_given() || whose.contains("://") || hurl::is_one(whose)
 }
 
 /// Whose capacity is searched, above what is drawn.
@@ -141,12 +180,26 @@ fn options(arguments: &Capacity) -> Result<Options, Failure> {
 fn target(arguments: &Capacity) -> Result<Whose, Failure> {
     let base = |url: &str| plan::base(url, &arguments.load, Redaction::default());
     arguments.targets.check().map_err(Failure::usage)?;
-    let plan = match &arguments.whose {
-        Some(url) if !arguments.targets.is_given() => base(url),
-        url => of_targets(url.as_deref(), arguments),
+    let given = flows::Given {
+        url: arguments.whose.as_deref(),
+        flows: &arguments.flows,
+        load: &arguments.load,
+        targets: &arguments.targets,
+        replay: &arguments.replay,
+        control: false,
+    };
+    once(arguments).map_err(Failure::usage)?;
+    let file = flows::file(&given).map_err(Failure::usage)?;
+    let plan = match (file, &arguments.whose) {
+        (Some(file), _) => flows::plan(file, &given, |origin, redaction| {
+            plan::without_request(origin, &arguments.load, redaction)
+        }),
+        (None, Some(url)) if !arguments.targets.is_given() => base(url),
+        (None, url) => of_targets(url.as_deref(), arguments),
     };
     let mut plan = plan.map_err(Failure::usage)?;
     plan.script = arguments.targets.script();
+    replayed::apply(&arguments.replay, &mut plan).map_err(Failure::usage)?;
     let known = targets::known_steps("--slo", &arguments.slo, &plan);
     known.map_err(Failure::usage)?;
     plan::needs_events(&arguments.slo, plan.events).map_err(Failure::usage)?;
@@ -157,6 +210,18 @@ fn target(arguments: &Capacity) -> Result<Whose, Failure> {
     })
 }
 
+/// Refuses an order of rows that ends a load.
+fn once(arguments: &Capacity) -> Result<(), String> {
+    match arguments.targets.data_order {
+        Some(Order::Once) => Err(
+            "--data-order once: a search sends requests for as long as it takes, so its rows can't \
+             be used up; use in-turn, random or zipf:1.1"
+                .to_owned(),
+        ),
+        _ => Ok(()),
+    }
+}
+
 /// A load whose requests differ, and that goes on for as long as it is wanted.
 fn of_targets(url: Option<&str>, arguments: &Capacity) -> Result<Plan, String> {
     let given = &arguments.targets;
@@ -165,13 +230,6 @@ fn of_targets(url: Option<&str>, arguments: &Capacity) -> Result<Plan, String> {
             "{file} is a comparison file, which sets its own requests: write `targets`, `template` \
              and `data` into its [workload]"
         ));
-    }
-    if given.data_order == Some(Order::Once) {
-        return Err(
-            "--data-order once: a search sends requests for as long as it takes, so its rows can't \
-             be used up; use in-turn, random or zipf:1.1"
-                .to_owned(),
-        );
     }
     let plan = targets::plan(url, given, &arguments.load, |origin| {
         plan::without_request(origin, &arguments.load, Redaction::default())
@@ -190,6 +248,11 @@ fn of_targets(url: Option<&str>, arguments: &Capacity) -> Result<Plan, String> {
 fn file(arguments: &Capacity) -> Result<Whose, String> {
     let file = whose(arguments);
     let usual = Plan::new(ANY).map_err(|invalid| invalid.to_string())?;
+    if let Some(flag) = arguments.flows.given() {
+        return Err(format!(
+            "{flag}: {file} is a comparison file: put `variables` into its [workload]"
+        ));
+    }
     match plan::base(ANY, &arguments.load, Redaction::default()) {
         Ok(plan) if plan == usual && arguments.load.connections.is_none() => {
             Ok(Whose::File(PathBuf::from(file)))

@@ -280,6 +280,8 @@ fn made(
         any_answer: arguments.any_answer,
         data: requests.as_ref().and_then(|files| files.data.clone()),
         targets: requests.map(|files| files.targets),
+        replay: (arguments.replay.as_deref().map(requests::replayed)).transpose()?,
+        speed: arguments.speed,
     };
     let started_with = check::Options {
         ringside: options.ringside.clone(),

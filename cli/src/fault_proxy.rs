@@ -40,7 +40,8 @@ pub(crate) fn run(arguments: &FaultProxy) -> Result<Exit, Failure> {
     };
     let engine = format!("{}: {reason}", kind.name());
     match kind {
-        Kind::Uring => {
+        Kind::Uring(without) => {
+            let config = Config { without, ..config };
             let driver = engine::uring::open(&config).map_err(Failure::running)?;
             proxy(driver, &settings, &engine, &stop)
         }

@@ -173,7 +173,7 @@ fn config(arguments: &Serve) -> Result<Config, String> {
     Ok(Config {
         address,
         listening: Vec::new(),
-        engine: arguments.engine,
+        engine: arguments.engine.leaving_out(&arguments.without)?,
         threads,
         cpus,
         backlog: arguments.backlog,

@@ -3,8 +3,8 @@
 
 use std::fs;
 
-use engine::uring::{self, Feature};
 use engine::{Capabilities, Config, Driver, OpenError, probe};
+use engine::{Feature, uring};
 use rustix::process::{Resource, getrlimit};
 
 use super::Finding;

@@ -50,7 +50,7 @@ fn main() {
         ..Config::default()
     };
     match kind {
-        Kind::Uring => both(ask, || uring::open(&config).expect("it opens")),
+        Kind::Uring(_) => both(ask, || uring::open(&config).expect("it opens")),
         Kind::Epoll => both(ask, || epoll::open(&config).expect("it opens")),
     }
 }

@@ -6,7 +6,11 @@ use std::sync::OnceLock;
 use std::thread;
 
 use crate::driver::OpenError;
+use crate::features::Without;
 use crate::probe;
+
+/// How a choice begins that leaves features out.
+const REDUCED: &str = "uring without ";
 
 /// What the user asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +20,8 @@ pub enum EngineChoice {
     Auto,
     /// io_uring or nothing.
     Uring,
+    /// io_uring without some of its features, or nothing.
+    UringWithout(Without),
     /// epoll.
     Epoll,
 }
@@ -23,8 +29,8 @@ pub enum EngineChoice {
 /// A driver for real sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// [`crate::uring`]
-    Uring,
+    /// [`crate::uring`], and what it isn't to use ([`crate::Config::without`]).
+    Uring(Without),
     /// The driver on epoll(7).
     Epoll,
 }
@@ -33,19 +39,40 @@ impl Kind {
     /// The name in records: `io_uring` or `epoll`.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Uring => "io_uring",
+            Kind::Uring(_) => "io_uring",
             Kind::Epoll => "epoll",
+        }
+    }
+}
+
+impl EngineChoice {
+    /// The same choice, but io_uring leaves `without` out.
+    ///
+    /// # Errors
+    ///
+    /// A sentence if epoll was chosen, which has none of these features.
+    pub fn leaving_out(self, without: &[Without]) -> Result<EngineChoice, String> {
+        let all: Without = without.iter().flat_map(|one| one.features()).collect();
+        match self {
+            choice if all.is_nothing() => Ok(choice),
+            EngineChoice::Epoll => Err(
+                "--without leaves features of io_uring out, and --engine epoll has none of them: \
+                 give one of the two"
+                    .into(),
+            ),
+            _ => Ok(EngineChoice::UringWithout(all)),
         }
     }
 }
 
 impl fmt::Display for EngineChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            EngineChoice::Auto => "auto",
-            EngineChoice::Uring => "uring",
-            EngineChoice::Epoll => "epoll",
-        })
+        match self {
+            EngineChoice::Auto => f.write_str("auto"),
+            EngineChoice::Uring => f.write_str("uring"),
+            EngineChoice::UringWithout(without) => write!(f, "{REDUCED}{without}"),
+            EngineChoice::Epoll => f.write_str("epoll"),
+        }
     }
 }
 
@@ -53,6 +80,9 @@ impl FromStr for EngineChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<EngineChoice, String> {
+        if let Some(without) = text.strip_prefix(REDUCED) {
+            return without.parse().map(EngineChoice::UringWithout);
+        }
         match text {
             "auto" => Ok(EngineChoice::Auto),
             "uring" | "io_uring" => Ok(EngineChoice::Uring),
@@ -91,11 +121,18 @@ fn decide_with(
     choice: EngineChoice,
     uring: impl FnOnce() -> Result<(), OpenError>,
 ) -> Result<(Kind, String), OpenError> {
+    let everything = Kind::Uring(Without::NOTHING);
     match choice {
         EngineChoice::Epoll => Ok((Kind::Epoll, "requested".into())),
-        EngineChoice::Uring => uring().map(|()| (Kind::Uring, "requested".into())),
+        EngineChoice::Uring => uring().map(|()| (everything, "requested".into())),
+        EngineChoice::UringWithout(without) => uring().map(|()| {
+            (
+                Kind::Uring(without),
+                format!("requested, without {without}"),
+            )
+        }),
         EngineChoice::Auto => Ok(match uring() {
-            Ok(()) => (Kind::Uring, "passed its self-test".into()),
+            Ok(()) => (everything, "passed its self-test".into()),
             Err(error) => (Kind::Epoll, format!("io_uring doesn't work here: {error}")),
         }),
     }
@@ -115,7 +152,7 @@ mod tests {
     #[test]
     fn auto_takes_io_uring_where_it_works() {
         let (kind, reason) = decide_with(EngineChoice::Auto, || Ok(())).expect("a driver");
-        assert_eq!(kind, Kind::Uring);
+        assert_eq!(kind, Kind::Uring(Without::NOTHING));
         assert!(reason.contains("self-test"), "{reason}");
     }
 
@@ -141,7 +178,10 @@ mod tests {
 
     #[test]
     fn choices_read_back_as_they_are_written() {
-        for choice in [EngineChoice::Auto, EngineChoice::Uring, EngineChoice::Epoll] {
+        let without = "multishot,batching".parse().expect("features");
+        let reduced = EngineChoice::UringWithout(without);
+        let plain = [EngineChoice::Auto, EngineChoice::Uring, EngineChoice::Epoll];
+        for choice in plain.into_iter().chain([reduced]) {
             assert_eq!(choice.to_string().parse(), Ok(choice));
         }
         assert!("kqueue".parse::<EngineChoice>().is_err());

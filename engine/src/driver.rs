@@ -41,6 +41,7 @@ use std::os::fd::OwnedFd;
 use measure::time::Time;
 
 use crate::completions::Completions;
+use crate::features::Without;
 pub use crate::operations::{
     Address, Close, Completion, Event, Fault, Lent, Listen, Listening, Payload, QUIET_BYTES_MAX,
     Refused, Secure, Share, SocketOptions, Template, Token, TunnelFault,
@@ -63,6 +64,8 @@ pub struct Config {
     pub buffer_bytes: usize,
     /// How long a gracefully closed socket may take to send what is left.
     pub linger_ns: u64,
+    /// What io_uring isn't to use, as if the kernel were older: to see what it is worth.
+    pub without: Without,
 }
 
 impl Default for Config {
@@ -72,6 +75,7 @@ impl Default for Config {
             buffers: 256,
             buffer_bytes: 16 * 1024,
             linger_ns: LINGER_NS,
+            without: Without::NOTHING,
         }
     }
 }

@@ -8,6 +8,7 @@ pub mod choice;
 pub mod completions;
 pub mod driver;
 pub mod epoll;
+pub mod features;
 pub mod inherited;
 mod lingering;
 mod listening;
@@ -36,6 +37,7 @@ pub use driver::{
     Lent, Listen, Listening, OpenError, Payload, QUIET_BYTES_MAX, Refused, Secure, Share,
     SocketOptions, Template, Token, TunnelFault, Until,
 };
+pub use features::{Feature, Without};
 /// The limit of open files, which every driver lives under.
 pub use measure::descriptors;
 /// Timers stand above the driver, which knows one deadline a turn: the wheel yields it.

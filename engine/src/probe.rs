@@ -109,7 +109,7 @@ fn exchange(driver: &mut impl Driver) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::uring::Feature;
+    use crate::features::Feature;
 
     #[test]
     fn an_exchange_succeeds_without_any_one_feature_and_without_all() {
@@ -122,7 +122,11 @@ mod tests {
             .filter(|&feature| feature != needed)
             .collect();
         for without in optional.chunks(1).chain([optional.as_slice()]) {
-            let mut driver = uring::open_without(&small(), without).expect("it opens");
+            let config = Config {
+                without: without.iter().copied().collect(),
+                ..small()
+            };
+            let mut driver = uring::open(&config).expect("it opens");
             assert_eq!(exchange(&mut driver), Ok(()), "without {without:?}");
             let missing = &driver.capabilities().missing;
             assert!(

@@ -333,7 +333,7 @@ impl fmt::Display for Ended {
             Ended::NoRoom => f.write_str("it had no room to keep more intervals"),
             Ended::Left => f.write_str("it was stopped on its own machine"),
             Ended::Failed(why) => write!(f, "its load failed: {why}"),
-            Ended::Halted => f.write_str("all load was stopped (ringside-fleet stop)"),
+            Ended::Halted => f.write_str("all load was stopped (ringside fleet stop)"),
         }
     }
 }

@@ -119,8 +119,8 @@ impl Flow {
         let text = fs::read(path).map_err(|why| {
             vec![Mistake {
                 file: name.clone(),
-                line: 1,
-                column: 1,
+                line: 0,
+                column: 0,
                 what: format!("can't be read: {why}"),
             }]
         })?;
@@ -151,6 +151,19 @@ impl Flow {
         let columns = given.columns.iter().map(String::as_str);
         let known: Vec<&str> = typed.map(|(name, _)| &**name).chain(columns).collect();
         let file = file::read(name, text, &known, files)?;
+        let typed = known.len() - given.columns.len();
+        if !given.columns.is_empty() && !file.used[typed..].contains(&true) {
+            let columns = given.columns.join("}}, {{");
+            return Err(vec![Mistake {
+                file: name.to_owned(),
+                line: 0,
+                column: 0,
+                what: format!(
+                    "no request uses the data file: write one of its columns as {{{{{columns}}}}}, \
+                     or drop it"
+                ),
+            }]);
+        }
         let slot = |name: &str| file.names.iter().position(|known| **known == *name);
         let mut initial = vec![None; file.names.len()];
         let mut secrecy = vec![Secrecy::Plain; file.names.len()];

@@ -222,7 +222,7 @@ fn make_whole(workload: &mut Table, beside: &Path) {
         let path = std::path::absolute(&path).unwrap_or(path);
         path.display().to_string()
     };
-    for key in ["targets", "data", "script", "proto"] {
+    for key in ["targets", "data", "script", "proto", "replay"] {
         if let Some(Value::String(file)) = workload.get_mut(key) {
             *file = whole(file);
         }

@@ -88,7 +88,7 @@ fn ask(workload: &mut Table, head: &Subject, besides: &Besides) -> Result<(), St
     if let Some(path) = &besides.path {
         workload.insert("path".into(), Value::String(path.clone()));
     }
-    if ["path", "targets", "script"]
+    if ["path", "targets", "script", "replay"]
         .iter()
         .any(|key| workload.contains_key(*key))
     {
@@ -118,6 +118,7 @@ fn equal_rate(file: &GateFile) -> Option<String> {
     match &file.equal_rate {
         Some(written) => written.clone(),
         None if file.workload.rate.is_some() || has_flow(file) => None,
+        None if file.workload.replay.is_some() => None,
         None => {
             let needed = file
                 .gate

@@ -47,7 +47,7 @@ fn of_comparison() -> Made {
         made.put("gate", Section::of("[gate]", table));
     }
     // A row differs in everything but what all have to share.
-    let shared = ["rate", "settle", "timeout", "warm_up", "window"];
+    let shared = ["rate", "settle", "speed", "timeout", "warm_up", "window"];
     if let Some(table) = page.table("[workload]") {
         made.put("rows.workload", Section::difference(table, &shared));
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::page::{Page, Row, Table};
 
 /// Where the value of a key is one of a few words: the heading of its table, the key, the words.
-pub(crate) const WORDS: [(&str, &str, &[&str]); 14] = [
+pub(crate) const WORDS: [(&str, &str, &[&str]); 15] = [
     ("[[answer]]", "protocol", PROTOCOLS),
     ("[[companion]]", "cores", &["generator", "server"]),
     ("[[faults]]", "kind", FAULTS),
@@ -17,6 +17,7 @@ pub(crate) const WORDS: [(&str, &str, &[&str]); 14] = [
     ("[gate]", "smallest_of", FIGURES),
     ("[judge]", "figures", FIGURES),
     ("[ready]", "protocol", PROTOCOLS),
+    ("[watch]", "garbage", &["java", "go", "node"]),
     ("[workload]", "pick", &["in-turn", "weighted", "random"]),
     ("[workload]", "protocol", PROTOCOLS),
     ("Top level", "engine", &["auto", "uring", "epoll"]),
@@ -251,6 +252,7 @@ fn of_tables(heading: &str, row: &Row) -> Option<Value> {
     let name = match (heading, row.key.as_str()) {
         ("[[rows]]", "workload") => "rows.workload",
         ("[[rows]]", "generator") => "generator",
+        ("[[rows]]", "start") => "start",
         ("[[phase]]", "faults") => "faults",
         ("[[companion]]", "ready") => "companion.ready",
         _ => return None,

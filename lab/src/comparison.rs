@@ -30,6 +30,7 @@ use crate::places::{Places, meant};
 use crate::points::{self, Key, Point};
 pub use supervisor::row::Row;
 use supervisor::subject::{Kind, Subject, is_plain_name};
+use supervisor::varied::Varied;
 use supervisor::workload::{Difference, Protocol, Question, Workload};
 
 const SUBJECTS_MAX: usize = 64;
@@ -207,6 +208,8 @@ struct WrittenRow {
     #[serde(default)]
     workload: Difference,
     generator: Option<Spanned<Generator>>,
+    #[serde(default)]
+    start: Varied,
 }
 
 fn rounds() -> Spanned<u32> {
@@ -357,9 +360,10 @@ impl Reader<'_> {
         let mut rows = Vec::new();
         let of_generators = self.check_generators(&wanted, common)?;
         for wanted in wanted {
-            let workload = common.with(wanted.difference);
+            let mut workload = common.with(wanted.difference);
             let subject = self.places.read(&wanted.subject, self.document)?;
             let mut subject = subject.suited(&workload);
+            wanted.start.vary(&mut subject, &self.redaction);
             self.proxy(&mut subject);
             let mut question = workload
                 .question(self.beside)
@@ -368,6 +372,7 @@ impl Reader<'_> {
             self.check_rates(&question)?;
             self.redaction.learn_from(&question.redaction);
             question.redaction = self.redaction.clone();
+            workload.rate = workload.rate.or(question.rate());
             question.tell_secrets();
             for answer in &subject.answers {
                 answer.tell_secrets(&self.redaction);
@@ -426,14 +431,12 @@ impl Reader<'_> {
         }
     }
 
-    /// The messages of a WebSocket have no rate, in no phase, and neither have flows of users.
+    /// The messages of a WebSocket have no rate, in no phase; flows and replays have one of their own.
     fn check_rates(&self, question: &Question) -> Result<(), BadFile> {
-        if question.has_users() {
-            let is_equal = self.judging.equal_rate.is_some();
-            let is_rated = is_equal || self.phases.iter().any(|phase| phase.rate.is_some());
-            return match is_rated {
-                true => Err(self.document.fault(None, supervisor::WITHOUT_RATE)),
-                false => Ok(()),
+        if question.has_users() || question.is_replay() {
+            return match self.judging.equal_rate {
+                Some(_) => Err(self.document.fault(None, supervisor::WITHOUT_RATE)),
+                None => Ok(()),
             };
         }
         if !question.has_flow() {
@@ -473,8 +476,9 @@ impl Reader<'_> {
         Err(self.document.fault(Some(named.span()), what))
     }
 
-    fn comparison(&self, workload: Workload, rows: Vec<Row>) -> Comparison {
+    fn comparison(&self, mut workload: Workload, rows: Vec<Row>) -> Comparison {
         let written = self.written;
+        workload.rate = rows[0].workload.rate;
         let engine = written.engine.as_ref();
         Comparison {
             name: self.name.clone(),
@@ -618,6 +622,7 @@ struct Wanted {
     subject: Spanned<String>,
     difference: Difference,
     generator: Option<Spanned<Generator>>,
+    start: Varied,
 }
 
 fn wanted(written: &mut Written, document: &Document) -> Result<Vec<Wanted>, BadFile> {
@@ -635,6 +640,7 @@ fn wanted(written: &mut Written, document: &Document) -> Result<Vec<Wanted>, Bad
                 subject: name.clone(),
                 difference: Difference::default(),
                 generator: None,
+                start: Varied::default(),
             })
             .collect()),
         None => {
@@ -647,6 +653,7 @@ fn wanted(written: &mut Written, document: &Document) -> Result<Vec<Wanted>, Bad
                 subject: row.subject,
                 difference: row.workload,
                 generator: row.generator,
+                start: row.start,
             });
             Ok(wanted.collect())
         }

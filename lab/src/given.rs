@@ -55,6 +55,10 @@ pub struct Given {
     pub any_answer: bool,
     /// A file of requests that differ, which the load sends in the place of the path: a whole path.
     pub targets: Option<String>,
+    /// Where requests were written down once, which are sent again: a whole path.
+    pub replay: Option<String>,
+    /// How many times as fast they are sent.
+    pub speed: Option<f64>,
     /// A file of rows, whose columns these requests have: a whole path.
     pub data: Option<String>,
 }
@@ -319,20 +323,19 @@ fn comparison(given: &Given, wanted: &[Wanted], answers: &[Declared<'_>]) -> Str
         let _ = writeln!(text, "# {name}: {typed}; status {status}, {bytes} bytes");
     }
     let names: Vec<&str> = wanted.iter().map(|one| one.name.as_str()).collect();
-    let figures = match wanted.iter().all(|one| one.why_unseen().is_none()) {
-        true => "[\"rate\", \"cpu\"]",
+    let is_seen = wanted.iter().all(|one| one.why_unseen().is_none());
+    let figures = match (is_seen, given.replay.is_some()) {
+        (true, false) => "[\"rate\", \"cpu\"]",
         // The times at a rate that all can serve are the servers' own as well.
-        false => "[\"rate\", \"p50\", \"p99\"]",
+        (false, false) => "[\"rate\", \"p50\", \"p99\"]",
+        (true, true) => "[\"p99\", \"cpu\"]",
+        (false, true) => "[\"p50\", \"p99\"]",
     };
-    // Users of a flow have no rate.
-    let is_flow = given
-        .targets
-        .as_ref()
-        .is_some_and(|file| file.ends_with(".hurl"));
-    let equal_rate = if is_flow {
-        ""
-    } else {
-        "equal_rate = \"auto\"\n"
+    // Flows and replays have a rate of their own.
+    let targets = given.targets.as_deref().unwrap_or_default();
+    let equal_rate = match targets.ends_with(".hurl") || given.replay.is_some() {
+        true => "",
+        false => "equal_rate = \"auto\"\n",
     };
     let _ = writeln!(
         text,
@@ -340,13 +343,17 @@ fn comparison(given: &Given, wanted: &[Wanted], answers: &[Declared<'_>]) -> Str
          [workload]\n{}\nsettle = \"100ms\"\nwindow = \"350ms\"",
         quoted(&names.join("-")),
         rounds(names.len()),
-        match &given.targets {
-            Some(file) => format!("targets = {}", quoted(file)),
-            None => format!("path = {}", quoted(&wanted[0].path)),
+        match (&given.targets, &given.replay) {
+            (Some(file), _) => format!("targets = {}", quoted(file)),
+            (None, Some(file)) => format!("replay = {}", quoted(file)),
+            (None, None) => format!("path = {}", quoted(&wanted[0].path)),
         },
     );
     if let Some(file) = &given.data {
         let _ = writeln!(text, "data = {}", quoted(file));
+    }
+    if let Some(speed) = given.speed {
+        let _ = writeln!(text, "speed = {speed:?}");
     }
     if let Some(connections) = given.connections {
         let _ = writeln!(text, "connections = {connections}");
@@ -354,7 +361,8 @@ fn comparison(given: &Given, wanted: &[Wanted], answers: &[Declared<'_>]) -> Str
     for one in wanted {
         let (name, path) = (quoted(&one.name), quoted(&one.path));
         let _ = writeln!(text, "\n[[rows]]\nname = {name}\nsubject = {name}");
-        if one.path != wanted[0].path && given.targets.is_none() {
+        let is_one = given.targets.is_none() && given.replay.is_none();
+        if one.path != wanted[0].path && is_one {
             let _ = writeln!(text, "workload = {{ path = {path} }}");
         }
     }

@@ -289,16 +289,13 @@ fn begin<J: Job>(
 ) -> Result<(), LoadError> {
     cpu::pin(processor).map_err(|why| LoadError::Limits(why.to_string()))?;
     cpu::sharpen_sleep();
-    let config = job.config();
+    let mut config = job.config();
     match kind {
-        Kind::Uring => drive(
-            engine::uring::rings::open(&config),
-            over,
-            job,
-            gate,
-            stop,
-            bring,
-        ),
+        Kind::Uring(without) => {
+            config.without = without;
+            let driver = engine::uring::rings::open(&config);
+            drive(driver, over, job, gate, stop, bring)
+        }
         Kind::Epoll => drive(engine::epoll::open(&config), over, job, gate, stop, bring),
     }
 }

@@ -323,7 +323,12 @@ fn scripted<'a>(
         })?;
     }
     let mut jobs = Vec::with_capacity(threads.len());
-    for (worker, thread) in (0..).zip(threads) {
+    // `setup` was called for all of them, so that each has what it would have in one process.
+    let own = plan.workers();
+    for (worker, thread) in (0..)
+        .zip(threads)
+        .filter(|(worker, _)| own.contains(worker))
+    {
         let own = thread
             .address()
             .map(|address| [vec![Address::Tcp(address)]]);
@@ -446,7 +451,7 @@ fn check_limits(plan: &Plan, kind: Kind) -> Result<(), LoadError> {
     let connections = u64::from(plan.own_connections()) * plan.origins() as u64;
     // Registered descriptors are limited for each ring; ordinary ones for the process.
     let wanted = connections + DESCRIPTORS_SPARE;
-    if kind == Kind::Uring || wanted <= limit {
+    if matches!(kind, Kind::Uring(_)) || wanted <= limit {
         return Ok(());
     }
     Err(LoadError::Limits(format!(

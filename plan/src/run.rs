@@ -366,10 +366,10 @@ impl Plan {
                         .into(),
                 ));
             }
-            if matches!(self.schedule, Schedule::Trace { .. }) {
+            if matches!(self.schedule, Schedule::Trace { passes: 1, .. }) {
                 return Err(Invalid(
                     "--warmup can't be combined with --replay, which is sent once: warm the server \
-                     up with a run of its own"
+                     up with a run of its own, or send it over again (--replay-passes)"
                         .into(),
                 ));
             }

@@ -123,6 +123,46 @@ impl Schedule {
         }
     }
 
+    /// The same load at another mean rate: what was made once is sent faster or slower, and anything
+    /// else falls due at this rate.
+    pub fn at_rate(&self, rate: f64, arrivals: Arrivals) -> Schedule {
+        let mut other = self.clone();
+        if let Schedule::Trace {
+            speed,
+            requests,
+            seconds,
+            ..
+        } = &mut other
+        {
+            *speed = rate * pass_s(*requests, *seconds) / (*requests).max(1) as f64;
+            return other;
+        }
+        Schedule::open(rate, arrivals)
+    }
+
+    /// What it is in a part of a load that lasts so long and has this rate: of none what was made
+    /// once goes on at its own speed, and anything else is a closed loop. It's sent over again for
+    /// as long as that.
+    pub fn in_part(&self, rate: Option<f64>, part_s: f64) -> Schedule {
+        let mut part = match rate {
+            Some(rate) => self.at_rate(rate, Arrivals::Poisson),
+            None if matches!(self, Schedule::Trace { .. }) => self.clone(),
+            None => Schedule::Closed,
+        };
+        if let Schedule::Trace {
+            speed,
+            passes,
+            requests,
+            seconds,
+            ..
+        } = &mut part
+        {
+            let needed = (part_s * *speed / pass_s(*requests, *seconds)).ceil();
+            *passes = (needed as u32).saturating_add(1).min(PASSES_MAX);
+        }
+        part
+    }
+
     /// Whether exchanges are due by time and not by answers.
     pub fn is_open(&self) -> bool {
         !matches!(self, Schedule::Closed)

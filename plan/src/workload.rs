@@ -284,6 +284,19 @@ impl Workload {
         own as f64 / all.max(1) as f64
     }
 
+    /// How many exchanges of a step, or of all, there are for each that the schedule has fall due.
+    /// Of users it's flows that do, with each request once, unless a flow says otherwise.
+    pub fn for_each_due(&self, step: Option<&str>) -> f64 {
+        let named = |name: &str| self.steps.iter().filter(|step| step.name == name).count();
+        match (step, &self.users) {
+            (None, None) => 1.0,
+            (Some(name), None) => self.share_of(name),
+            (None, Some(_)) => self.steps.len() as f64,
+            (Some(WHOLE), Some(_)) => 1.0,
+            (Some(name), Some(_)) => named(name) as f64,
+        }
+    }
+
     fn is_exchange(&self, index: usize) -> bool {
         let flow = self.flow.as_ref();
         flow.is_none_or(|flow| flow.is_exchange(index))

@@ -33,8 +33,7 @@ const OWN_FIELDS: [&str; 12] = [
 
 /// Whether a field is sent again: it's none that a client makes itself, and it's one (RFC 9110 §5).
 pub(crate) fn is_sent(name: &str, value: &str) -> bool {
-    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    let is_field = !name.is_empty() && name.bytes().all(is_token);
+    let is_field = log::is_token(name.as_bytes());
     let is_own = OWN_FIELDS.iter().any(|own| own.eq_ignore_ascii_case(name));
     is_field && !is_own && !value.chars().any(char::is_control)
 }

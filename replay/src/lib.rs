@@ -25,6 +25,10 @@ use measure::foreign::Foreign;
 const LINE_BYTES_MAX: usize = 1 << 20;
 /// The most requests of a trace.
 const SENDINGS_MAX: usize = 50_000_000;
+/// So many bytes of requests that differ are kept, what their places take included.
+const KEPT_BYTES_MAX: usize = 1 << 30;
+/// What one takes besides what it holds: two names of it, and their places.
+const REQUEST_BYTES: usize = 256;
 /// Of a line that doesn't fit, so much is shown.
 const SHOWN_BYTES: usize = 120;
 /// How often lines that don't fit may stand before the first that does.
@@ -74,6 +78,15 @@ pub struct Request {
     pub fields: Vec<(String, String)>,
     /// Its content.
     pub body: Vec<u8>,
+}
+
+impl Request {
+    /// How many bytes it holds.
+    fn bytes(&self) -> usize {
+        let fields = self.fields.iter();
+        let fields: usize = fields.map(|(name, value)| name.len() + value.len()).sum();
+        self.method.len() + self.target.len() + fields + self.body.len()
+    }
 }
 
 /// What of a file isn't in a trace.
@@ -265,6 +278,8 @@ struct Making<'a> {
     options: &'a Options<'a>,
     known: HashMap<Arc<Request>, u32>,
     requests: Vec<Arc<Request>>,
+    /// About how much memory they take.
+    kept_bytes: usize,
     /// When, which request, and where to.
     sendings: Vec<(stamp::Stamp, u32, u32)>,
     hosts: Hosts,
@@ -321,6 +336,7 @@ impl<'a> Making<'a> {
             options,
             known: HashMap::new(),
             requests: Vec::new(),
+            kept_bytes: 0,
             sendings: Vec::new(),
             hosts: Hosts::default(),
             left_out: LeftOut::default(),
@@ -358,6 +374,13 @@ impl<'a> Making<'a> {
         let is_bare = entry.is_bare && WITH_CONTENT.contains(&&*request.method);
         self.bare += u64::from(is_bare);
         let request = self.place(request);
+        if self.kept_bytes > KEPT_BYTES_MAX {
+            return Err(format!(
+                "{} has more than {} MiB of requests that differ: divide it",
+                self.name,
+                KEPT_BYTES_MAX >> 20
+            ));
+        }
         let host = self.hosts.place(entry.host);
         self.sendings.push((entry.at, request, host));
         Ok(())
@@ -367,6 +390,7 @@ impl<'a> Making<'a> {
         if let Some(place) = self.known.get(&request) {
             return *place;
         }
+        self.kept_bytes += request.bytes() + REQUEST_BYTES;
         let (place, request) = (self.requests.len() as u32, Arc::new(request));
         self.requests.push(Arc::clone(&request));
         self.known.insert(request, place);

@@ -127,12 +127,17 @@ pub(crate) fn request_line(line: &[u8]) -> Result<(String, String, Option<String
     Ok((method_of(method)?, target, host))
 }
 
+/// Whether it's a token (RFC 9110 §5.6.2).
+pub(crate) fn is_token(text: &[u8]) -> bool {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    !text.is_empty() && text.iter().all(is_part)
+}
+
 /// A method (RFC 9110 §9.1) that can be replayed.
 pub(crate) fn method_of(method: &[u8]) -> Result<String, String> {
-    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     match std::str::from_utf8(method) {
         Ok("CONNECT") => Err("CONNECT asks for a tunnel".to_owned()),
-        Ok(text) if !text.is_empty() && method.iter().all(is_token) => Ok(text.to_owned()),
+        Ok(text) if is_token(method) => Ok(text.to_owned()),
         _ => Err("its method is none".to_owned()),
     }
 }

@@ -50,6 +50,12 @@ pub struct Resources {
     pub descriptors: Option<Spread>,
     /// Processor time of its companions, such as a database, per exchange, in microseconds.
     pub companions_us_per_exchange: Option<Spread>,
+    /// Collections of garbage per second, as its log says.
+    pub collections_per_second: Option<Spread>,
+    /// The longest time that a collection made it stand still, in microseconds.
+    pub longest_pause_us: Option<Spread>,
+    /// The share of the time that it stood still for collections.
+    pub paused: Option<Spread>,
 }
 
 impl Resources {
@@ -89,6 +95,9 @@ impl Resources {
                 us_each(round, round.watched.subject.companions_ns)
                     .filter(|_| round.watched.subject.companions_ns > 0)
             }),
+            collections_per_second: known(|round| round.watched.collected?.per_second()),
+            longest_pause_us: known(|round| Some(round.watched.collected?.longest_ns as f64 / 1e3)),
+            paused: known(|round| round.watched.collected?.share_paused()),
         })
     }
 }
@@ -326,7 +335,7 @@ impl Column {
     }
 }
 
-const COLUMNS: [Column; 13] = [
+const COLUMNS: [Column; 16] = [
     Column::new(
         "CPU in user mode, per exchange",
         |used| used.user_us_per_exchange,
@@ -367,6 +376,17 @@ const COLUMNS: [Column; 13] = [
         |used| used.companions_us_per_exchange,
         time_us,
     ),
+    Column::new(
+        "collections of garbage, per second",
+        |used| used.collections_per_second,
+        digits,
+    ),
+    Column::new(
+        "longest pause for one",
+        |used| used.longest_pause_us,
+        time_us,
+    ),
+    Column::new("stood still for them", |used| used.paused, percent),
 ];
 
 fn whole_number(number: f64) -> String {

@@ -459,7 +459,7 @@ fn sockets(config: &Config, kind: Kind) -> usize {
     let connections = limits.connections.unwrap_or(CONNECTIONS_MAX_DEFAULT);
     let wanted = connections.saturating_add(1);
     let share = match kind {
-        Kind::Uring => SOCKETS_MAX,
+        Kind::Uring(_) => SOCKETS_MAX,
         Kind::Epoll => {
             let limit = descriptors::raise_limit(u64::MAX).saturating_sub(DESCRIPTORS_RESERVED);
             usize::try_from(limit / config.threads as u64).unwrap_or(usize::MAX)
@@ -561,7 +561,7 @@ struct Told {
 }
 
 fn work<S: Service + 'static>(
-    job: Job,
+    mut job: Job,
     make: impl FnOnce() -> S,
     told: &Told,
 ) -> Result<Summary, Broken> {
@@ -571,7 +571,10 @@ fn work<S: Service + 'static>(
     }
     cpu::sharpen_sleep();
     match job.kind {
-        Kind::Uring => serve(uring::rings::open(&job.engine), job, make, told),
+        Kind::Uring(without) => {
+            job.engine.without = without;
+            serve(uring::rings::open(&job.engine), job, make, told)
+        }
         Kind::Epoll => serve(epoll::open(&job.engine), job, make, told),
     }
 }

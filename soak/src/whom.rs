@@ -163,7 +163,17 @@ impl Ground {
     /// What a reader must know before there are any figures.
     pub(crate) fn cautions(&self) -> Vec<String> {
         match self {
-            Ground::Row { comparison, .. } => comparison.notes(),
+            Ground::Row { comparison, .. } => {
+                let one = comparison;
+                let has_more =
+                    !(one.points.is_empty() && one.phases.is_empty() && one.faults.is_empty());
+                let left_out = has_more.then(|| {
+                    "the load of a soak is constant: the phases, faults and sweep of the file are \
+                     left out"
+                        .to_owned()
+                });
+                left_out.into_iter().chain(comparison.notes()).collect()
+            }
             Ground::Target { running, .. } => {
                 let root = running
                     .as_ref()
@@ -276,6 +286,13 @@ fn row(comparison: &Comparison, name: Option<&str>) -> Result<Row, String> {
         return Err(
             "flows set the rate themselves, and a soak needs a constant one: give a comparison of \
              requests"
+                .to_owned(),
+        );
+    }
+    if row.question.is_replay() {
+        return Err(
+            "a replay has the rate of what happened, and a soak needs a constant one: give a \
+             comparison of requests"
                 .to_owned(),
         );
     }

@@ -2,6 +2,11 @@
 // The subject php-fpm: the front controller that nginx hands every request to.
 declare(strict_types=1);
 
+function fib(int $n): int
+{
+    return $n < 2 ? $n : fib($n - 1) + fib($n - 2);
+}
+
 function answer(string $type, string $body): void
 {
     header("Content-Type: $type");
@@ -23,6 +28,9 @@ switch ($_SERVER['DOCUMENT_URI']) {
         // As posted programs write it: without a length, so that nginx sends it in chunks.
         header('Content-Type: application/json');
         echo json_encode(['status' => 'ok', 'timestamp' => time()]);
+        break;
+    case '/fib/20':
+        answer('text/plain', (string) fib(20));
         break;
     case '/wait10':
         usleep(10_000);

@@ -38,6 +38,7 @@ mod skip;
 mod spoken;
 pub mod subject;
 mod url_path;
+pub mod varied;
 pub mod watch;
 pub mod ways;
 pub mod workload;

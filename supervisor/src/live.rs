@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use load::schedule::Schedule;
 use load::{Answer, Plan, Stop};
 use measure::foreign::Foreign;
 use serde_json::Value;
@@ -48,9 +47,10 @@ impl Setting<'_> {
         plan.engine = self.engine.to_owned();
         plan.seed = self.seed;
         row.question.ways.load(&mut plan);
-        if let Some(rate) = workload.rate {
-            plan.schedule = Schedule::Poisson { rate };
-        }
+        let longest_s = (workload.window + workload.settle)
+            .max(row.warm_up())
+            .as_secs_f64();
+        plan.schedule = plan.schedule.in_part(workload.rate, longest_s);
         Ok(plan)
     }
 }
@@ -350,6 +350,9 @@ fn watch(subject: &Subject, served: &Served, port: u16) -> Result<Watch, String>
         }
         Served::Running(running) => Watch::of_running(running.pid()),
     };
+    if let (Some(runtime), Served::Started(process)) = (subject.watch.garbage, served) {
+        watch.read_log(runtime, process.log().clone());
+    }
     if let Some(path) = &subject.watch.metrics {
         watch.scrape(ready_question(path, Protocol::Http1).plan(subject.at(port))?);
     }

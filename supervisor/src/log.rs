@@ -15,7 +15,7 @@ const TAIL_BYTES: u64 = 8 * 1024;
 const KEPT_BYTES: (u64, u64) = (64 * 1024, 256 * 1024);
 
 /// The part of one start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Log {
     path: PathBuf,
     start: u64,
@@ -41,6 +41,12 @@ impl Log {
     /// Its first megabyte.
     pub(crate) fn beginning(&self) -> io::Result<Vec<u8>> {
         self.part(0, OUTPUT_BYTES_MAX)
+    }
+
+    /// What was written behind its first `from` bytes, `limit` of it at most.
+    pub(crate) fn since(&self, from: u64, limit: u64) -> io::Result<String> {
+        let bytes = self.part(from, limit)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Its last megabyte, from the beginning of a line.

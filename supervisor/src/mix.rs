@@ -9,10 +9,12 @@ use load::grpc::{self, Source};
 use load::plan::workload::{Data, Order, Pick};
 use load::plan::{Invalid, Request, Step, Target, digest};
 use load::protocol::{Call, Http2, Protocol as Spoken};
+use load::schedule::Schedule;
 use load::{Answer, Plan, Redaction};
 use sha2::{Digest, Sha256};
 use workload::formats::{self, Defaults, Format};
 use workload::hurl;
+use workload::replayed::{self, Given, Replayed};
 
 use crate::flow;
 use crate::spoken::Protocol;
@@ -48,6 +50,8 @@ pub(crate) struct Wanted<'a> {
     /// What users of a flow begin with, the most redirects that they follow, and what learns their
     /// secrets.
     pub variables: &'a BTreeMap<String, String>,
+    /// Requests that were made once, in the place of targets.
+    pub replay: Option<Given<'a>>,
     pub follow: u32,
     pub redaction: &'a Redaction,
 }
@@ -59,6 +63,8 @@ pub struct Mix {
     pub workload: load::plan::Workload,
     /// What the file of targets says that has no meaning here: `mix.http:3: …`.
     pub notes: Vec<String>,
+    /// When they're sent, where they were made once.
+    pub schedule: Option<Schedule>,
     /// The files, as the comparison names them.
     targets: Option<PathBuf>,
     data: Option<PathBuf>,
@@ -72,7 +78,7 @@ impl Mix {
     /// # Errors
     /// A file that can't be read, or requests that can't be sent, with the line.
     pub(crate) fn read(wanted: &Wanted<'_>, folder: &Path) -> Result<Mix, String> {
-        let mut defaults = Defaults {
+        let defaults = Defaults {
             headers: wanted.headers.clone().into_iter().collect(),
             body: wanted.message.map(|text| text.as_bytes().to_vec()),
             method: wanted.method.map(str::to_owned),
@@ -81,17 +87,50 @@ impl Mix {
             file: folder.join(file),
             order: wanted.data_order.unwrap_or_default(),
         });
-        let (mut made, notes) = match wanted.targets {
+        let (mut made, notes, schedule) = match &wanted.replay {
+            Some(given) => {
+                let read = Replayed::for_any(given, folder, wanted.redaction)?;
+                (read.workload, read.notes, Some(read.schedule))
+            }
+            None => {
+                let (made, notes) = Mix::made(wanted, folder, rows.clone(), defaults)?;
+                (made, notes, None)
+            }
+        };
+        let pick = wanted.pick.filter(|_| made.flow.is_none());
+        made.pick = pick.unwrap_or(made.pick);
+        made.data = rows;
+        alike(&made, wanted)?;
+        sendable(&mut made, wanted, schedule.as_ref())?;
+        let contents = contents(&made, schedule.as_ref())?;
+        Ok(Mix {
+            workload: made,
+            notes,
+            schedule,
+            targets: wanted.targets.map(Path::to_path_buf),
+            data: wanted.data.map(Path::to_path_buf),
+            contents,
+        })
+    }
+
+    /// Those of targets, or one with templates, and what of them has no meaning here.
+    fn made(
+        wanted: &Wanted<'_>,
+        folder: &Path,
+        rows: Option<Data>,
+        mut defaults: Defaults,
+    ) -> Result<(load::plan::Workload, Vec<String>), String> {
+        match wanted.targets {
             Some(file) if hurl::is_one(&file.to_string_lossy()) => {
                 let (file, known) = (folder.join(file), wanted.variables);
                 let how = (wanted.follow, wanted.redaction);
-                let read = hurl::compared::of_file(&file, known, rows.clone(), how);
+                let read = hurl::compared::of_file(&file, known, rows, how);
                 let (flow, secrets) = read.map_err(|bad| bad.to_string())?;
                 let learn = |secret: &String| wanted.redaction.learn_secret(secret);
                 secrets.iter().for_each(learn);
-                (flow, Vec::new())
+                Ok((flow, Vec::new()))
             }
-            Some(file) => of_file(&folder.join(file), &defaults)?,
+            Some(file) => of_file(&folder.join(file), &defaults),
             None => {
                 let scheme = match wanted.protocol {
                     Protocol::Grpc => "grpc",
@@ -106,22 +145,9 @@ impl Mix {
                 }
                 let url = format!("{scheme}://localhost{}", wanted.path);
                 let step = formats::of_url(&url, &defaults).map_err(|bad| bad.to_string())?;
-                (load::plan::Workload::new(vec![step]), Vec::new())
+                Ok((load::plan::Workload::new(vec![step]), Vec::new()))
             }
-        };
-        let pick = wanted.pick.filter(|_| made.flow.is_none());
-        made.pick = pick.unwrap_or(made.pick);
-        made.data = rows;
-        alike(&made, wanted)?;
-        sendable(&mut made, wanted)?;
-        let contents = contents(&made)?;
-        Ok(Mix {
-            workload: made,
-            notes,
-            targets: wanted.targets.map(Path::to_path_buf),
-            data: wanted.data.map(Path::to_path_buf),
-            contents,
-        })
+        }
     }
 
     /// The requests, as they go to `target`.
@@ -146,6 +172,7 @@ impl Mix {
         let first = workload.steps.first().filter(|_| workload.flow.is_some());
         let headers = match workload.users {
             Some(_) => Some(std::mem::take(&mut plan.request.headers)),
+            None if self.schedule.is_some() => Some(std::mem::take(&mut plan.request.headers)),
             None => first.map(|first| first.request.headers.clone()),
         };
         if workload.users.is_some() {
@@ -158,11 +185,13 @@ impl Mix {
             body: Vec::new(),
         };
         plan.workload = Some(workload);
+        plan.schedule = self.schedule.clone().unwrap_or(Schedule::Closed);
     }
 
     /// The requests in words, for a report. The hash tells whether two reports mean the same ones,
     /// if the same key hides the secrets of both.
     pub(crate) fn words(&self, protocol: Protocol, redaction: &Redaction) -> String {
+        let replayed = self.schedule.as_ref().and_then(replayed::words);
         let which = match &self.targets {
             Some(file) => {
                 let pick = match self.workload.pick {
@@ -182,6 +211,7 @@ impl Mix {
                 };
                 format!("{count} of {}{pick}", file.display())
             }
+            None if replayed.is_some() => replayed.unwrap_or_default(),
             None => self
                 .workload
                 .steps
@@ -333,7 +363,11 @@ fn alike(made: &load::plan::Workload, wanted: &Wanted<'_>) -> Result<(), String>
 }
 
 /// Makes all that is sent once, for nobody: what is wrong is found before anything is started.
-fn sendable(made: &mut load::plan::Workload, wanted: &Wanted<'_>) -> Result<(), String> {
+fn sendable(
+    made: &mut load::plan::Workload,
+    wanted: &Wanted<'_>,
+    schedule: Option<&Schedule>,
+) -> Result<(), String> {
     let mut nowhere = || {
         let mut plan = Plan::new("http://localhost/")?;
         match (wanted.protocol, made.steps.first()) {
@@ -361,6 +395,7 @@ fn sendable(made: &mut load::plan::Workload, wanted: &Wanted<'_>) -> Result<(), 
             };
         }
         plan.workload = Some(workload);
+        plan.schedule = schedule.cloned().unwrap_or(Schedule::Closed);
         plan.validate()?;
         if let (Protocol::Grpc, Some(proto)) = (wanted.protocol, &wanted.proto) {
             let source = Source::Proto {
@@ -406,7 +441,7 @@ fn messages(plan: &mut Plan, is_binary: bool) {
 }
 
 /// A hash of the steps, with what is in the files that they name, and of the rows.
-fn contents(made: &load::plan::Workload) -> Result<Vec<u8>, String> {
+fn contents(made: &load::plan::Workload, schedule: Option<&Schedule>) -> Result<Vec<u8>, String> {
     let load::plan::Workload {
         file,
         steps,
@@ -449,6 +484,10 @@ fn contents(made: &load::plan::Workload) -> Result<Vec<u8>, String> {
     }
     if let (Some(users), Some(file)) = (users, file) {
         hash.update(users.contents(file)?);
+    }
+    if let (Some(schedule), Some(file)) = (schedule, file) {
+        hash.update(format!("{schedule:?}"));
+        hash.update(digest(file)?);
     }
     Ok(hash.finalize().to_vec())
 }

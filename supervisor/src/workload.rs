@@ -1,6 +1,7 @@
 //! What is asked of a subject, how often, and for how long: from the words of a file to the plan of
 //! a run. Asks nothing itself.
 
+mod beside;
 mod values;
 
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ use load::{Plan, Redaction};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use toml::Spanned;
-use workload::hurl;
+use workload::replayed;
 
 pub use crate::at::At;
 use crate::document;
@@ -126,6 +127,17 @@ impl Question {
     pub fn has_users(&self) -> bool {
         let mix = self.mix.as_ref();
         mix.is_some_and(|mix| mix.workload.users.is_some())
+    }
+
+    /// Whether it's requests that were made once, sent again.
+    pub fn is_replay(&self) -> bool {
+        self.rate().is_some()
+    }
+
+    /// Requests a second that it has by itself: those of a replay, at its speed.
+    pub fn rate(&self) -> Option<f64> {
+        let schedule = self.mix.as_ref()?.schedule.as_ref();
+        schedule.and_then(|schedule| schedule.mean_rate(0.0))
     }
 
     /// Whether its requests may differ.
@@ -300,6 +312,18 @@ pub struct Workload {
     /// What users of a flow (`targets = "FILE.hurl"`) begin with.
     #[serde(default)]
     pub variables: BTreeMap<String, String>,
+    /// Where requests were written down once, which are sent again, beside the comparison.
+    #[serde(default)]
+    pub replay: Option<PathBuf>,
+    /// How many times as fast they are sent.
+    #[serde(default)]
+    pub speed: Option<f64>,
+    /// By which methods those are that are sent; empty: GET and HEAD.
+    #[serde(default)]
+    pub replay_methods: Vec<String>,
+    /// Whether fields of them are sent that let somebody in.
+    #[serde(default)]
+    pub replay_secrets: bool,
     /// Which of them is next; without it by weight where there are weights, else in turn.
     #[serde(default)]
     pub pick: Option<Pick>,
@@ -400,6 +424,9 @@ pub struct Difference {
     proto: Option<PathBuf>,
     targets: Option<PathBuf>,
     variables: Option<BTreeMap<String, String>>,
+    replay: Option<PathBuf>,
+    replay_methods: Option<Vec<String>>,
+    replay_secrets: Option<bool>,
     pick: Option<Pick>,
     template: Option<bool>,
     data: Option<PathBuf>,
@@ -453,6 +480,10 @@ impl Workload {
             proto: None,
             targets: None,
             variables: BTreeMap::new(),
+            replay: None,
+            speed: None,
+            replay_methods: Vec::new(),
+            replay_secrets: false,
             pick: None,
             template: false,
             data: None,
@@ -495,6 +526,9 @@ impl Workload {
             proto: difference.proto.or(base.proto),
             targets: difference.targets.or(base.targets),
             variables: difference.variables.unwrap_or(base.variables),
+            replay: difference.replay.or(base.replay),
+            replay_methods: difference.replay_methods.unwrap_or(base.replay_methods),
+            replay_secrets: difference.replay_secrets.unwrap_or(base.replay_secrets),
             pick: difference.pick.or(base.pick),
             template: difference.template.unwrap_or(base.template),
             data: difference.data.or(base.data),
@@ -551,6 +585,13 @@ impl Workload {
             proto: self.proto.as_ref().map(|file| folder.join(file)),
             binary: self.binary,
             variables: &self.variables,
+            replay: self.replay.as_deref().map(|file| replayed::Given {
+                file,
+                methods: &self.replay_methods,
+                keep_secrets: self.replay_secrets,
+                speed: self.speed.unwrap_or(1.0),
+                passes: 1,
+            }),
             follow: self.follow,
             redaction: &redaction,
         };
@@ -629,69 +670,9 @@ impl Workload {
         Ok(ways)
     }
 
-    /// Whether what is said of requests that differ goes together.
-    fn check_mix(&self) -> Result<(), String> {
-        let is_of_users = self.targets.as_ref();
-        let is_of_users = is_of_users.is_some_and(|file| hurl::is_one(&file.to_string_lossy()));
-        if is_of_users {
-            self.beside_flow().check()?;
-        }
-        let what = if !is_of_users && !self.variables.is_empty() {
-            "`variables` are those of a flow: add `targets = \"FILE.hurl\"`, or drop them"
-        } else if self.targets.is_none() && self.pick.is_some() {
-            "`pick` is about `targets`: add them, or drop it"
-        } else if self.data.is_none() && self.data_order.is_some() {
-            "`data_order` is about `data`: add it, or drop it"
-        } else if self.targets.is_some() && self.path.get_ref().as_str() != "/" {
-            "both `path` and `targets`; expected one of them"
-        } else if !self.is_mixed() && self.path.get_ref().as_str().contains(' ') {
-            "the path has spaces; for templates such as {{random 1 9}} add `template = true`"
-        } else if self.script.is_none() && !self.script_args.is_empty() {
-            "`script_args` is about `script`: add it, or drop them"
-        } else if self.script.is_some() && self.is_mixed() {
-            "a `script` says what is sent, and so do `targets`, `template` and `data`: expected \
-             one of them"
-        } else if self.script.is_some() && self.protocol != Protocol::Http1 {
-            "a `script` sends HTTP/1.1: drop `protocol`"
-        } else if self.data_order == Some(Order::Once) {
-            "`data_order = \"once\"` ends a load early, and rounds are as long as the others: use \
-             \"in-turn\", \"random\" or \"zipf:1.1\""
-        } else {
-            let is_http = matches!(self.protocol, Protocol::Http1 | Protocol::Http2);
-            match self.protocol {
-                Protocol::WebSocket if self.targets.is_some() => return Ok(()),
-                Protocol::WebSocket if self.is_mixed() => {
-                    "`template` and `data` are for http1, http2 and grpc; the messages of a \
-                     WebSocket that differ stand in a file: add `targets`"
-                }
-                Protocol::Grpc if self.is_mixed() && self.repeat > NonZeroU32::MIN => {
-                    "`repeat` is about one `message`: where calls differ, write arrays of messages"
-                }
-                _ if !is_http && !self.expect.is_empty() => "`expect` is for http1 and http2",
-                _ => return Ok(()),
-            }
-        };
-        Err(what.to_owned())
-    }
-
-    /// What has no meaning beside a flow of users.
-    fn beside_flow(&self) -> hurl::compared::Beside {
-        hurl::compared::Beside {
-            says_what_is_sent: self.method.is_some() || self.message.is_some() || self.template,
-            pick: self.pick.is_some(),
-            protocol: !matches!(self.protocol, Protocol::Http1 | Protocol::Http2),
-            expect: !self.expect.is_empty(),
-            cookies: self.cookies,
-            compressed: self.compressed,
-            pipeline: self.pipeline.max(self.streams) > NonZeroU32::MIN,
-            closes: !self.keep_alive,
-            rate: self.rate.is_some(),
-        }
-    }
-
     /// Whether requests may differ.
     fn is_mixed(&self) -> bool {
-        self.targets.is_some() || self.template || self.data.is_some()
+        self.targets.is_some() || self.template || self.data.is_some() || self.replay.is_some()
     }
 
     /// Hashes of what is in the files that this names; what they name in turn is among it only

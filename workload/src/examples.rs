@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use measure::time::unix_nanoseconds;
 use plan::protocol::{Call, Protocol};
+use plan::schedule::Schedule;
 use plan::{Invalid, Plan, Request, Step, Target};
 
 use crate::call;
 use crate::data::Data;
 use crate::recipe::{Chance, Encoding, Recipe};
+use crate::replayed;
 
 /// A request of a step as it might be sent.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +32,9 @@ pub fn examples(plan: &Plan, most: usize) -> Result<Vec<Example>, Invalid> {
     let Some(workload) = &plan.workload else {
         return Ok(Vec::new());
     };
+    if let Schedule::Trace { trace, .. } = &plan.schedule {
+        return Ok(replayed::examples(plan, workload, &trace.0, most));
+    }
     let open = |data| Data::open(data, 1, plan.seed).map(Arc::new);
     let data = workload.data.as_ref().map(open).transpose()?;
     let columns = data.as_ref().map_or(&[][..], |data| data.columns());

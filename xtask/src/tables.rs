@@ -75,6 +75,12 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &["measure"],
     },
     Crate {
+        name: "garbage",
+        holds: "what runtimes write about collecting garbage; no I/O, no clock",
+        imports: &[],
+        test_imports: &[],
+    },
+    Crate {
         name: "check",
         holds: "what a record holds by itself: thresholds, figures that lateness moved",
         imports: &["measure", "plan"],
@@ -242,7 +248,14 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "supervisor",
         holds: "subjects by themselves: folders, builds, processes, companions; watching them",
-        imports: &["load", "measure", "netns", "statistics", "workload"],
+        imports: &[
+            "garbage",
+            "load",
+            "measure",
+            "netns",
+            "statistics",
+            "workload",
+        ],
         test_imports: &[],
     },
     Crate {
@@ -402,7 +415,6 @@ pub(crate) const CRATES: &[Crate] = &[
             "otlp",
             "output",
             "overview",
-            "replay",
             "report",
             "soak",
             "studies",
@@ -416,7 +428,9 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "agents",
         holds: "agents and coordinators of a fleet, over NATS: the program `ringside-fleet`",
-        imports: &["cli", "engine", "fleet", "load", "measure", "output"],
+        imports: &[
+            "cli", "engine", "fleet", "load", "measure", "output", "replay", "workload",
+        ],
         test_imports: &["testserver"],
     },
     Crate {
@@ -487,6 +501,18 @@ pub(crate) const UNSAFE_FILES: &[(&str, &str)] = &[
     (
         "fuzz/support/heap.rs",
         "an allocator that counts, to hold a decoder to its bound",
+    ),
+    (
+        "subjects/mechanisms/src/main.rs",
+        "a socket option, and a longer backlog",
+    ),
+    (
+        "subjects/mechanisms/src/ready.rs",
+        "the system calls that are compared, with no library in between",
+    ),
+    (
+        "subjects/mechanisms/src/ring.rs",
+        "queues and buffers shared with the kernel, with no library in between",
     ),
 ];
 

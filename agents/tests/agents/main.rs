@@ -1,9 +1,11 @@
 //! Fleets as users have them: a real NATS server, agents and coordinators as processes, and a
 //! server that counts by itself what it was asked.
 
+mod abilities;
 mod bus;
 mod everyone;
 mod failures;
+mod heard;
 mod manifests;
 mod many;
 mod networks;

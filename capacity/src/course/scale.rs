@@ -7,6 +7,7 @@ use statistics::Random;
 use supervisor::setting::Trouble;
 
 use super::{Course, Ran, Seeker};
+use crate::flows::Counted;
 use crate::scaling::{ROUNDS, Scaling, ScalingPoint, fit};
 
 impl Course<'_> {
@@ -50,14 +51,15 @@ impl Course<'_> {
         number: u32,
     ) -> Result<ScalingPoint, Trouble> {
         self.make_ready(seeker, false)?;
+        let (settle_s, window_s) = self.lengths(seeker.flow, None);
         let base = seeker.plan().ok_or(Trouble::Stopped)?;
         let plan = Plan {
             schedule: Schedule::Closed,
             connections,
             threads: base.threads.min(connections),
-            duration_s: Some(self.goal.window.as_secs_f64()),
+            duration_s: Some(window_s),
             count: None,
-            warm_up_s: self.goal.settle.as_secs_f64(),
+            warm_up_s: settle_s,
             seed: self.goal.seed.wrapping_add(u64::from(number)),
             ..base.clone()
         };
@@ -71,7 +73,7 @@ impl Course<'_> {
         let full = sample.is_some_and(|sample| sample.server_busy >= lab::validity::SERVER_FULL);
         Ok(ScalingPoint {
             connections,
-            achieved: record.achieved_rate,
+            achieved: Counted::of(&record).achieved,
             generator_limited: (generator.limited && !full)
                 .then(|| generator.limited_reason.clone()),
         })

@@ -3,15 +3,16 @@
 
 use report::benchmark::Measure;
 
-use super::{SHOWN_AT, shown};
+use super::{SHOWN_AT, a_second, shown};
 use crate::{Capacities, RowCapacity};
 
 /// The figures of all subjects. One whose capacity isn't known has none.
 pub fn measures(found: &Capacities) -> Vec<Measure> {
+    let of_row = |row| of_row(row, a_second(found));
     found.rows.iter().flat_map(of_row).collect()
 }
 
-fn of_row(row: &RowCapacity) -> Vec<Measure> {
+fn of_row(row: &RowCapacity, unit: &'static str) -> Vec<Measure> {
     let Some((low, high)) = row.interval() else {
         return Vec::new();
     };
@@ -19,7 +20,7 @@ fn of_row(row: &RowCapacity) -> Vec<Measure> {
     let mut measures = vec![Measure {
         range: high.map(|high| (low, high)),
         extra: row.concluded().map(|conclusion| conclusion.words()),
-        ..Measure::bigger(name, "capacity", "requests/s", low)
+        ..Measure::bigger(name, "capacity", unit, low)
     }];
     let Some(at) = shown(row) else {
         return measures;

@@ -45,6 +45,7 @@ const SHOWN_AT: f64 = 0.8;
 /// What has to hold, and how that is judged, in a sentence.
 fn conditions(found: &Capacities) -> String {
     let arrivals = match found.arrivals {
+        _ if found.replayed => "the replay's own",
         load::schedule::Arrivals::Constant => "constant",
         load::schedule::Arrivals::Poisson => "Poisson",
     };
@@ -57,13 +58,17 @@ fn conditions(found: &Capacities) -> String {
         1 => "1 probe confirms".to_owned(),
         probes => format!("{probes} probes confirm"),
     };
+    let due = match found.of_flows {
+        true => "flows that were due were finished",
+        false => "requests that were due were answered",
+    };
     let network = found.network.as_ref();
     let network = network.map_or(String::new(), |network| {
         format!(" Measured in {}.", network.phrase())
     });
     format!(
-        "A rate holds if {} in {windows} of {} s or more with {arrivals} arrivals, and the \
-         requests that were due were answered. The search narrows the highest rate that holds and \
+        "A rate holds if {} in {windows} of {} s or more with {arrivals} arrivals, and the {due}. \
+         The search narrows the highest rate that holds and \
          the lowest that fails down to {} %, and {confirmed} each.{network}",
         found.slo.join(" and "),
         digits(found.window_s),
@@ -88,6 +93,22 @@ fn capacity(row: &RowCapacity) -> String {
         (Some((low, None)), _) => format!("≥ {}", per_second(low)),
         (None, Some(_)) => "failed".to_owned(),
         (None, None) => row.in_words(),
+    }
+}
+
+/// What rates are of.
+fn counted(found: &Capacities) -> &'static str {
+    match found.of_flows {
+        true => "flows",
+        false => "requests",
+    }
+}
+
+/// The unit of rates.
+fn a_second(found: &Capacities) -> &'static str {
+    match found.of_flows {
+        true => "flows/s",
+        false => "requests/s",
     }
 }
 

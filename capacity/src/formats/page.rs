@@ -11,8 +11,8 @@ use report::html::swatch;
 use statistics::format::{count, per_second, percent, time_us};
 
 use super::{
-    BY_REQUEST, OF_REQUEST, capacity, conditions, connections, dashes, failing, knee, mixed,
-    of_request, or_dash, scaling, share_failed, shown, times_held,
+    BY_REQUEST, OF_REQUEST, capacity, conditions, connections, counted, dashes, failing, knee,
+    mixed, of_request, or_dash, scaling, share_failed, shown, times_held,
 };
 use crate::{Capacities, Conclusion, CurvePoint, Point, RowCapacity};
 
@@ -145,9 +145,10 @@ fn by_request(found: &Capacities) -> Markup {
 
 /// The pictures over the offered rate, of what was measured, with the limits that were asked for.
 fn curves(found: &Capacities) -> Markup {
+    let what = counted(found);
     let picture = |title, y: Axis, limits: &[Limit], of: fn(&CurvePoint) -> Option<f64>| {
         let series = series(found, of);
-        let x = Axis::new("offered, requests a second", Scale::Log, count);
+        let x = Axis::new(format!("offered, {what} a second"), Scale::Log, count);
         let held: Vec<f64> = found
             .rows
             .iter()
@@ -171,8 +172,8 @@ fn curves(found: &Capacities) -> Markup {
         Scale::Log,
         time_us,
     );
-    let a_second = axis("requests a second", Scale::Log, count);
-    let of_all = axis("of all requests", Scale::FromZero, percent);
+    let a_second = Axis::new(format!("{what} a second"), Scale::Log, count);
+    let of_all = Axis::new(format!("of all {what}"), Scale::FromZero, percent);
     let of_cores = axis("of its cores", Scale::FromZero, percent);
     markup! {
         (picture("Response time", slowest, &slow, |p| p.p99_us))
@@ -252,7 +253,8 @@ fn scaling_plot(found: &Capacities) -> Markup {
         series.push(Series::new(&row.name, at, points));
     }
     let x = Axis::new("connections", Scale::Log, count);
-    let y = Axis::new("answered, requests a second", Scale::FromZero, count);
+    let what = format!("answered, {} a second", counted(found));
+    let y = Axis::new(what, Scale::FromZero, count);
     lines("Throughput over connections", "", (&x, &y), &series, &[])
 }
 

@@ -11,6 +11,7 @@ use load::check::{self, Threshold};
 use measure::record::Stall;
 
 use super::{SERVED_MIN, Wrong, served};
+use crate::flows::Counted;
 
 /// A stall counts if it is as long as this share of a limit, or of what a window may lose.
 const STALL_SHARE: f64 = 0.5;
@@ -187,7 +188,7 @@ fn stood_still(stall: Stall) -> String {
     format!("{stall}, which alone may have failed it")
 }
 
-/// Exchanges that fell due in the window.
+/// Exchanges, or flows of users, that fell due in the window.
 fn due(record: &Record) -> f64 {
-    record.offered_rate.unwrap_or_default() * record.duration_s
+    Counted::of(record).offered * record.duration_s
 }

@@ -7,8 +7,11 @@ use clap::Args;
 use load::check::Threshold;
 
 use super::export::Export;
+use super::fleet::Fleet;
+use super::flows::Flows;
 use super::load::Load;
 use super::network::Network;
+use super::replay::Replay;
 use super::run::Arrivals;
 use super::targets::Targets;
 use super::values::{self, Live};
@@ -18,7 +21,10 @@ Examples:
   ringside capacity http://localhost:8080/ --slo 'p99<10ms' --slo 'errors<0.1%'
   ringside capacity --targets mix.http --slo 'p99{item}<20ms' --slo 'errors<0.1%'
   ringside capacity comparisons/hello.toml --slo 'p99<10ms' -o out
+  ringside capacity shop.hurl --variable base=http://localhost:8080 --slo 'p95{(flow)}<2s'
+  ringside capacity http://localhost:8080/ --replay access.log --slo 'p99<50ms'
   ringside capacity http://localhost:8080/ --slo 'p99<50ms' --at-least 5k --usl 1,2,4,8,16,32
+  ringside capacity --agents local:3 --slo 'p99<10ms' http://localhost:8080/
 
 ringside doubles the rate until it fails, halves the gap, and confirms both edges. The result is the
 highest rate that held and the lowest that failed, or a lower bound if the generator couldn't send
@@ -32,6 +38,10 @@ Without -c, a rate that fails only because requests waited for a free connection
 twice as many connections, up to 4096, for as long as that helps. With -c or a FILE, such a result
 is a lower bound and says so. A probe that the host disturbed doesn't count and is repeated.
 
+Of a flow of users (FILE.hurl), the rate is one of flows begun, each by a user of its own, and no
+window is shorter than two flows. With --replay, the log is sent faster or slower, over and over, with
+its own gaps, until its mean rate is the one that holds.
+
 Objectives are the thresholds of ringside run; behind a response time, errors or rate, {NAME} is a
 request of --targets. --data-order once isn't for a search: its load has no end.
 Counts take k, M, G. Times take us, ms, s, m, h; a bare number is seconds.
@@ -43,16 +53,22 @@ SIGTERM, with a report of what was found.";
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct Capacity {
-    /// A server to load, or a comparison whose rows are searched in turn
+    /// A server to load, a flow of users (.hurl), or a comparison whose rows are searched in turn
     #[arg(
         id = "url",
-        value_name = "URL|FILE.toml",
+        value_name = "URL|FILE.hurl|FILE.toml",
         required_unless_present = "targets"
     )]
     pub(crate) whose: Option<String>,
 
     #[command(flatten)]
     pub(crate) targets: Targets,
+
+    #[command(flatten)]
+    pub(crate) flows: Flows,
+
+    #[command(flatten)]
+    pub(crate) replay: Replay,
 
     /// An objective, such as 'p99<10ms' or 'errors<0.1%' (repeatable)
     #[arg(long = "slo", value_name = "RULE", help_heading = SEARCH)]
@@ -114,6 +130,9 @@ pub(crate) struct Capacity {
 
     #[command(flatten)]
     pub(crate) network: Network,
+
+    #[command(flatten)]
+    pub(crate) fleet: Fleet,
 
     #[command(flatten)]
     pub(crate) load: Load,

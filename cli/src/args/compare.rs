@@ -64,6 +64,15 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "FILE")]
     pub(crate) data: Option<PathBuf>,
 
+    /// With --start or --url: send the requests in FILE again, with the gaps they had: an access log,
+    /// a HAR file, or JSON lines, as ringside run --replay does
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "file"])]
+    pub(crate) replay: Option<PathBuf>,
+
+    /// Replay N times as fast [default: 1]
+    #[arg(long, value_name = "N", value_parser = values::speed, requires = "replay")]
+    pub(crate) speed: Option<f64>,
+
     /// With --start or --url: number of connections [default: 10]
     #[arg(short, long, value_name = "N", value_parser = values::small_count)]
     pub(crate) connections: Option<u32>,

@@ -1,7 +1,7 @@
 //! How a generator runs on this machine, whatever it does.
 
 use clap::Args;
-use engine::EngineChoice;
+use engine::{EngineChoice, Without};
 
 use super::values;
 
@@ -16,7 +16,25 @@ pub(crate) struct Machine {
         help_heading = MACHINE)]
     pub(crate) engine: EngineChoice,
 
+    /// Features of io_uring to leave out, to see what each is worth: defer-taskrun, coop-taskrun,
+    /// submit-all, no-sqarray, registered-ring, abs-timer, no-iowait, direct-descriptors,
+    /// batching, multishot, skip-success; several with commas
+    #[arg(long, value_name = "FEATURES", value_parser = values::without, help_heading = MACHINE)]
+    pub(crate) without: Vec<Without>,
+
     /// CPUs to pin threads to, such as 0,2-5
     #[arg(long, value_name = "LIST", help_heading = MACHINE)]
     pub(crate) cpus: Option<String>,
+}
+
+impl Machine {
+    /// The engine as a plan names it.
+    ///
+    /// # Errors
+    ///
+    /// A sentence if features are left out of an engine that has none of them.
+    pub(crate) fn engine(&self) -> Result<String, String> {
+        let choice = self.engine.leaving_out(&self.without)?;
+        Ok(choice.to_string())
+    }
 }

@@ -1,6 +1,7 @@
 //! The raw arguments, one file a verb. What a word means by itself is settled here; whether words
 //! go together is settled where the verb makes its plan of them. The only place that knows clap.
 
+pub(crate) mod agents;
 pub(crate) mod capacity;
 pub(crate) mod claims;
 pub(crate) mod compare;
@@ -110,6 +111,8 @@ pub(crate) enum Verb {
     Doctor(doctor::Doctor),
     /// List, build, check or add servers to compare
     Subjects(subjects::Subjects),
+    /// Load from many machines as one: their agents, an end to all load, keys, Kubernetes
+    Fleet(agents::Fleet),
     /// Say what a check, a verdict, an error or an exit code means, and what to do
     Explain(explain::Explain),
     /// Print the JSON Schema of what ringside writes for programs, or of its files

@@ -15,7 +15,7 @@ pub(crate) struct Replay {
     /// nginx or Apache (common, combined), a HAR file (.har), or JSON lines (.ndjson)
     #[arg(long, value_name = "FILE", requires = "url", help_heading = REPLAY,
         conflicts_with_all = ["targets", "template", "data", "script", "body", "method", "message",
-            "rate", "stages", "arrivals", "control"])]
+            "arrivals"])]
     pub(crate) replay: Option<PathBuf>,
 
     /// Replay N times as fast [default: 1]

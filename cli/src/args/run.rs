@@ -79,7 +79,7 @@ pub(crate) struct Run {
 
     /// Open loop: send RATE requests (of a flow: begin RATE flows) per second in total, on schedule
     #[arg(short = 'R', long, value_name = "RATE", value_parser = values::rate,
-        help_heading = LOAD)]
+        conflicts_with = "replay", help_heading = LOAD)]
     pub(crate) rate: Option<f64>,
 
     /// Spacing of requests in an open loop [default: constant]
@@ -87,7 +87,7 @@ pub(crate) struct Run {
     pub(crate) arrivals: Option<Arrivals>,
 
     /// Open loop with ramps, steps and spikes: FROM:TO@TIME or RATE@TIME, comma-separated
-    #[arg(long, value_name = "STAGES", help_heading = LOAD)]
+    #[arg(long, value_name = "STAGES", conflicts_with = "replay", help_heading = LOAD)]
     pub(crate) stages: Option<String>,
 
     /// Apply the load for TIME before measuring
@@ -95,7 +95,7 @@ pub(crate) struct Run {
     pub(crate) warmup: Option<Duration>,
 
     /// Repeat the load against ringside's own server and show both side by side
-    #[arg(long, help_heading = OUTPUT)]
+    #[arg(long, conflicts_with = "replay", help_heading = OUTPUT)]
     pub(crate) control: bool,
 
     /// Also print wrk's latency percentiles

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use engine::EngineChoice;
+use engine::{EngineChoice, Without};
 
 use super::values;
 
@@ -71,6 +71,12 @@ pub(crate) struct Serve {
     /// auto, uring or epoll; auto is io_uring if the kernel allows it
     #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = values::engine)]
     pub(crate) engine: EngineChoice,
+
+    /// Features of io_uring to leave out, to see what each is worth: defer-taskrun, coop-taskrun,
+    /// submit-all, no-sqarray, registered-ring, abs-timer, no-iowait, direct-descriptors,
+    /// batching, multishot, skip-success; several with commas
+    #[arg(long, value_name = "FEATURES", value_parser = values::without)]
+    pub(crate) without: Vec<Without>,
 
     /// Worker threads, each pinned to a CPU [default: one per allowed CPU]
     #[arg(short, long, value_name = "N", value_parser = values::small_count)]

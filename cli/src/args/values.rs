@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
-use engine::EngineChoice;
+use engine::{EngineChoice, Without};
 use load::hold::BackOff;
 use load::plan::workload::Order;
 use measure::units;
@@ -136,6 +136,16 @@ pub(super) fn agents(text: &str) -> Result<Agents, String> {
     }
 }
 
+/// `big=3`: an agent, and its weight among the others.
+pub(super) fn weight(text: &str) -> Result<(String, u32), String> {
+    let wrong = || "write an agent's name and a whole number above 0, such as big=3".to_owned();
+    let (name, weight) = text.split_once('=').ok_or_else(wrong)?;
+    match weight.parse() {
+        Ok(weight @ 1..) if !name.is_empty() => Ok((name.to_owned(), weight)),
+        _ => Err(wrong()),
+    }
+}
+
 /// The most agents of a fleet.
 const AGENTS_MAX: u32 = 10_000;
 
@@ -203,4 +213,9 @@ pub(super) fn order(text: &str) -> Result<Order, String> {
 pub(super) fn engine(text: &str) -> Result<EngineChoice, String> {
     text.parse()
         .map_err(|error: <EngineChoice as FromStr>::Err| error.to_string())
+}
+
+/// `multishot,batching`: features of io_uring.
+pub(super) fn without(text: &str) -> Result<Without, String> {
+    text.parse()
 }

@@ -81,6 +81,11 @@ fn of_users(flow: &Path, data: Option<&Path>) -> Result<Requests, Failure> {
     })
 }
 
+/// The file of a replay, from the root.
+pub(super) fn replayed(file: &Path) -> Result<String, Failure> {
+    whole("--replay", file)
+}
+
 /// A file of rows.
 fn known(file: &Path) -> Result<PathBuf, Failure> {
     match Kind::of_file(file) {

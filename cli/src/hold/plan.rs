@@ -45,7 +45,7 @@ pub(super) fn plan(arguments: &Hold) -> Result<Plan, String> {
     terminal::hide(&plan.redaction);
     plan.request.method.clone_from(&arguments.method);
     plan.threads = arguments.threads;
-    plan.engine = arguments.machine.engine.to_string();
+    plan.engine = arguments.machine.engine()?;
     plan.cpus = addresses::cpus(arguments.machine.cpus.as_deref())?;
     plan.receive_buffer_bytes = arguments.sockets.rcvbuf;
     plan.send_buffer_bytes = arguments.sockets.sndbuf;

@@ -8,7 +8,7 @@ mod given;
 mod http2;
 mod message;
 pub(crate) mod plan;
-mod replayed;
+pub(crate) mod replayed;
 pub(crate) mod route;
 pub(crate) mod targets;
 mod watching;

@@ -29,8 +29,16 @@ pub(crate) fn plan(arguments: &Run) -> Result<Plan, String> {
         );
     }
     let of_url = |url: &str| base(url, &arguments.load, Redaction::of_user());
-    let mut plan = match (flows::file(arguments)?, &arguments.url) {
-        (Some(file), _) => flows::plan(file, arguments, |origin, redaction| {
+    let given = flows::Given {
+        url: arguments.url.as_deref(),
+        flows: &arguments.flows,
+        load: &arguments.load,
+        targets: &arguments.targets,
+        replay: &arguments.replay,
+        control: arguments.control,
+    };
+    let mut plan = match (flows::file(&given)?, &arguments.url) {
+        (Some(file), _) => flows::plan(file, &given, |origin, redaction| {
             without_request(origin, &arguments.load, redaction)
         })?,
         (None, Some(url)) if !arguments.targets.is_given() => of_url(url)?,
@@ -91,7 +99,7 @@ pub(crate) fn without_request(
     plan.pipeline = arguments.pipeline;
     plan.keep_alive = !arguments.no_keepalive;
     plan.seed = arguments.seed;
-    plan.engine = arguments.machine.engine.to_string();
+    plan.engine = arguments.machine.engine()?;
     plan.receive_buffer_bytes = arguments.sockets.rcvbuf;
     plan.send_buffer_bytes = arguments.sockets.sndbuf;
     plan.cpus = addresses::cpus(arguments.machine.cpus.as_deref())?;

@@ -338,3 +338,65 @@ fn requests_that_differ_are_searched_with_an_objective_for_one_of_them() {
     let round: Value = serde_json::from_str(&round).unwrap();
     assert_eq!(round["record"]["steps"][1]["name"], "item", "{round}");
 }
+
+/// What a search found, whose exit code is 0.
+fn found(words: &[&str], out: &str) -> Value {
+    let short = [
+        "-c",
+        "4",
+        "-d",
+        "200ms",
+        "--precision",
+        "20%",
+        "--from",
+        "50",
+    ];
+    let once = ["--repeats", "1", "--confirmations", "1", "-o", out];
+    let ended = ringside(&[&["capacity"], words, &short[..], &once[..]].concat());
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    let found = fs::read_to_string(format!("{out}/capacity.json")).unwrap();
+    serde_json::from_str(&found).unwrap()
+}
+
+#[test]
+fn flows_of_users_and_a_replay_are_searched_for_rates_of_their_own() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let base = format!("base={}", server.at("").trim_end_matches('/'));
+    let text = "GET {{base}}/\nHTTP 200\n\nGET {{base}}/limited/200\nHTTP 200\n";
+    let (flow, out) = (folder.write("shop.hurl", text), folder.path("flows"));
+    let whole = found(
+        &[&flow, "--variable", &base, "--slo", "errors{(flow)}<5%"],
+        &out,
+    );
+    assert_eq!(whole["of_flows"], true, "{whole}");
+    assert_says(whole["asked"].as_str().unwrap(), "2 requests of ");
+    let held = whole["rows"][0]["found"]["held"]["rate"].as_f64().unwrap();
+    // Each flow asks the route once that is answered 200 times a second, and its bucket holds some.
+    assert!((50.0..400.0).contains(&held), "{held}");
+    let report = fs::read_to_string(format!("{out}/report.md")).unwrap();
+    assert_says(&report, "the flows that were due were finished");
+    assert_says(&report, "(flow)");
+    let mut log = String::new();
+    for second in 0..4 {
+        for path in ["/", "/limited/200?n=1"] {
+            let time = format!("28/Nov/2026:10:00:{second:02} +0000");
+            log += &format!("::1 - - [{time}] \"GET {path} HTTP/1.1\" 200 5\n");
+        }
+    }
+    let (log, out) = (folder.write("access.log", &log), folder.path("replay"));
+    let url = server.at("");
+    let replay = found(&[&url, "--replay", &log, "--slo", "errors<5%"], &out);
+    assert_eq!(replay["replayed"], true, "{replay}");
+    let held = replay["rows"][0]["found"]["held"]["rate"].as_f64().unwrap();
+    assert!((50.0..1000.0).contains(&held), "{held}");
+    let round = fs::read_to_string(format!("{out}/rounds/target/001.json")).unwrap();
+    let round: Value = serde_json::from_str(&round).unwrap();
+    let schedule = &round["record"]["plan"]["schedule"];
+    // Two requests a second as they were made, and fifty as they are sent.
+    assert_eq!(schedule["kind"], "trace", "{schedule}");
+    assert!(schedule["speed"].as_f64().unwrap() > 10.0, "{schedule}");
+    let refused = ["capacity", &url, "--replay", &log, "--slo", "p99<1s"];
+    let refused = ringside(&[&refused[..], &["--usl", "1,2,4,8,16,32"]].concat());
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    assert_says(&refused.stderr, "drop --usl");
+}

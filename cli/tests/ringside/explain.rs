@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use capacity::search::{Ending, Verdict as OfProbe};
-use engine::uring::Feature;
+use engine::Feature;
 use lab::finding::{Check, Severity};
 use lab::manifest::Outcome;
 use lab::validity::Looked;

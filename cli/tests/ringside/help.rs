@@ -25,6 +25,7 @@ fn the_help_of_every_verb_is_the_committed_one() {
         "pack",
         "doctor",
         "subjects",
+        "fleet",
         "explain",
         "schema",
     ];

@@ -18,6 +18,7 @@ mod explain;
 mod fault_proxy;
 mod faulted;
 mod faults;
+mod fleet;
 mod flows;
 mod follow;
 mod foreign;

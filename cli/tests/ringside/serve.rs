@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use engine::Feature;
 use engine::choice::{EngineChoice, decide};
 
 use super::child::{Folder, Server, assert_says, ringside};
@@ -23,6 +24,57 @@ fn it_says_where_it_listens_and_with_what() {
         let (code, said) = server.stop();
         assert_eq!(code, Some(0));
         assert_says(&said, "served 0 requests on 0 connections");
+    }
+}
+
+#[test]
+fn features_of_io_uring_are_left_out_and_what_is_left_is_said() {
+    if decide(EngineChoice::Uring).is_err() {
+        return; // The conformance suite says so aloud.
+    }
+    let all: Vec<&str> = Feature::optional().map(Feature::word).collect();
+    for verb in ["serve", "run"] {
+        let help = ringside(&[verb, "--help"]).stdout;
+        let help: Vec<&str> = help.split_whitespace().collect();
+        assert_says(
+            &help.join(" "),
+            &format!("to see what each is worth: {}", all.join(", ")),
+        );
+    }
+    let all = &*all.join(",");
+    let server = Server::start(&["--without", "batching", "--without", all]);
+    let said = &server.greeting;
+    assert!(said.contains("(io_uring: requested, without "), "{said:?}");
+    let url = format!("{}/bytes/100000", server.url);
+    let run = [
+        "run",
+        &url,
+        "-n",
+        "300",
+        "-c",
+        "30",
+        "--without",
+        all,
+        "--format",
+        "json",
+    ];
+    let ended = ringside(&run);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_says(&ended.stdout, "requested, without defer-taskrun,");
+    assert_says(&server.stop().1, "served 300 requests");
+
+    for (words, what) in [
+        (
+            "--without provided-buffers",
+            "what is left is --engine epoll",
+        ),
+        ("--without multishoot", "choose among defer-taskrun, "),
+        ("--engine epoll --without multishot", "give one of the two"),
+    ] {
+        let words: Vec<&str> = ["serve"].into_iter().chain(words.split(' ')).collect();
+        let ended = ringside(&words);
+        assert_eq!(ended.code, Some(2), "{words:?}");
+        assert_says(&ended.stderr, what);
     }
 }
 

@@ -180,6 +180,29 @@ fn servers_without_a_file_are_compared_by_a_flow_of_users() {
 }
 
 #[test]
+fn servers_without_a_file_are_compared_by_a_log_that_is_sent_again() {
+    let folder = Folder::new();
+    let (one, two) = (serve(), serve());
+    let mut log = String::new();
+    for line in 0..40 {
+        let (second, path) = (line / 10, ["/json", "/bytes/5"][line % 2]);
+        let time = format!("28/Nov/2026:10:00:{second:02} +0000");
+        log += &format!("::1 - - [{time}] \"GET {path} HTTP/1.1\" 200 5\n");
+    }
+    folder.write("access.log", &log);
+    let urls = ["--url", &one.url, "--url", &two.url];
+    let words = ["--replay", "access.log", "--speed", "50"];
+    let ended = compare(&folder, &[&urls[..], &words, &SHORT].concat());
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    assert_says(&ended.stdout, "40 requests of access.log, replayed × 50");
+    let round = read(&folder, &format!("out/rounds/{}/002.json", row(&two.url)));
+    let record = &round["record"];
+    assert_eq!(record["plan"]["schedule"]["kind"], "trace", "{record}");
+    assert_eq!(record["steps"][0]["failed"], 0, "{record}");
+    assert!(record["exchanges"]["completed"].as_u64() > Some(40));
+}
+
+#[test]
 fn requests_of_servers_without_a_file_have_rows_and_expectations() {
     let folder = Folder::new();
     let (one, two) = (serve(), serve());

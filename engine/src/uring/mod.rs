@@ -4,7 +4,8 @@
 //!
 //! Operations are written into the submission queue as the owner asks for them. `wait` enters the
 //! kernel once: that submits all of them, runs what has become ready, and sleeps if nothing has.
-//! The flags, each left out where the kernel calls it invalid ([`Feature`] says what that costs):
+//! The flags, each left out where the kernel calls it invalid ([`Feature`](crate::Feature) says
+//! what that costs):
 //!
 //! - `SINGLE_ISSUER` and `DEFER_TASKRUN`: when bytes arrive, the kernel only puts a note on a list;
 //!   the work of receiving them is done by this thread inside enter, a batch at a time, instead of
@@ -107,7 +108,6 @@ use rustix::net::SocketAddrAny;
 
 use self::bell::Bell;
 use self::buffers::ReceiveBuffers;
-pub use self::features::Feature;
 use self::files::Files;
 use self::name::Name;
 use self::ring::{File, Ring};
@@ -222,16 +222,7 @@ enum Accepting {
 ///
 /// [`OpenError`] names the kernel feature, sysctl, seccomp rule or limit that is in the way.
 pub fn open(config: &Config) -> Result<Uring, OpenError> {
-    opening::open(config, &[])
-}
-
-/// Opens a driver as if the kernel were older: for tests of the ways around what is missing.
-///
-/// # Errors
-///
-/// As [`open`].
-pub fn open_without(config: &Config, without: &[Feature]) -> Result<Uring, OpenError> {
-    opening::open(config, without)
+    opening::open(config)
 }
 
 impl Driver for Uring {

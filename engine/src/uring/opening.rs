@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use super::buffers::ReceiveBuffers;
-use super::features::{Feature, Features};
+use super::features::Features;
 use super::files::{Files, PLACES_MIN};
 use super::ring::{File, Ring};
 use super::socket::{Kind, Phase, SLOTS_MAX, tag_number, untag};
@@ -17,6 +17,7 @@ use super::stranded::Looks;
 use super::{ADDRESSES, Uring};
 use crate::descriptors;
 use crate::driver::{Capabilities, Config, EngineCounters, OpenError, Token, Until};
+use crate::features::Feature;
 use crate::lingering::Lingering;
 use crate::payloads::Payloads;
 use crate::peers::Peers;
@@ -31,9 +32,9 @@ const PLACES_SPARE: u64 = 128;
 /// The most places that a file table can have (`IORING_MAX_FIXED_FILES`).
 const PLACES_MAX: u64 = 1 << 20;
 
-pub(super) fn open(config: &Config, without: &[Feature]) -> Result<Uring, OpenError> {
+pub(super) fn open(config: &Config) -> Result<Uring, OpenError> {
     check(config)?;
-    let mut features = Features::without(without);
+    let mut features = Features::without(config.without);
     let completions = (config.sockets * 2).next_power_of_two().clamp(1024, 32_768);
     let ring = Ring::new(completions as u32, &mut features);
     let mut ring = ring.map_err(|errno| explain(errno, &Surroundings::read()))?;
@@ -168,12 +169,11 @@ fn resets_direct_descriptors(ring: &mut Ring) -> bool {
 
 fn capabilities(features: Features) -> Capabilities {
     let missing = features.absent().map(|feature| {
-        format!(
-            "{} (Linux {}): {}",
-            feature.name(),
-            feature.since(),
-            feature.cost()
-        )
+        let why = match features.allows(feature) {
+            true => format!("Linux {}", feature.since()),
+            false => "left out".into(),
+        };
+        format!("{} ({why}): {}", feature.name(), feature.cost())
     });
     Capabilities {
         name: "io_uring",
@@ -414,7 +414,7 @@ mod tests {
             sockets: limit as usize,
             ..Config::default()
         };
-        match open(&config, &[]) {
+        match open(&config) {
             Err(error) => assert!(error.to_string().contains(&limit.to_string()), "{error}"),
             Ok(_) => panic!("{limit} sockets need a place for accepting too"),
         }
@@ -428,7 +428,7 @@ mod tests {
                 buffer_bytes,
                 ..Config::default()
             };
-            assert!(open(&config, &[]).is_err(), "{buffers} of {buffer_bytes}");
+            assert!(open(&config).is_err(), "{buffers} of {buffer_bytes}");
         }
     }
 }

@@ -16,8 +16,9 @@ use measure::time::Time;
 use rustix::io::Errno;
 use rustix::net::SocketAddrAny;
 
-use super::features::{Feature, Features};
+use super::features::Features;
 use crate::driver::Until;
+use crate::features::Feature;
 
 /// Submission entries. Few, because the ring is walked round and round and shall stay in the first
 /// cache; a turn that has more to submit makes one more system call for each so many.
@@ -78,6 +79,12 @@ pub(super) struct Ring {
     absolute_time: bool,
     /// Whether files are named by index ([`Flags::FIXED_FILE`]).
     file_flags: Flags,
+    /// Whether operations wait for the next enter, and aren't submitted one by one.
+    batching: bool,
+    /// Whether accepts and receives complete many times.
+    multishot: bool,
+    /// Whether what succeeds may complete nothing.
+    skips_success: bool,
     /// What did not fit while the kernel refused to take submissions. Almost always empty.
     backlog: VecDeque<squeue::Entry>,
     enters: u64,
@@ -133,6 +140,10 @@ impl Ring {
             enter_flags,
             absolute_time: false,
             file_flags: Flags::empty(),
+            // Every kernel of use has these (6.1 and newer).
+            batching: features.note(Feature::Batching, true),
+            multishot: features.note(Feature::Multishot, true),
+            skips_success: features.note(Feature::SkipSuccess, true),
             backlog: VecDeque::new(),
             enters: 0,
         };
@@ -216,10 +227,15 @@ impl Ring {
         let direct = !self.file_flags.is_empty();
         // With a place in the table, SOCK_CLOEXEC is refused; there is nothing to inherit there.
         let flags = if direct { 0 } else { libc::SOCK_CLOEXEC };
-        let accept = opcode::AcceptMulti::new(Fd(listener.0 as RawFd))
-            .allocate_file_index(direct)
-            .flags(flags)
-            .build();
+        let listener = Fd(listener.0 as RawFd);
+        let accept = if self.multishot {
+            let accept = opcode::AcceptMulti::new(listener);
+            accept.allocate_file_index(direct).flags(flags).build()
+        } else {
+            let accept = opcode::Accept::new(listener, ptr::null_mut(), ptr::null_mut());
+            let place = direct.then(DestinationSlot::auto_target);
+            accept.file_index(place).flags(flags).build()
+        };
         self.push_on_file(accept, tag);
     }
 
@@ -247,8 +263,9 @@ impl Ring {
     /// known to be empty, or that there may be no buffer now: wait before trying.
     pub(super) fn receive(&mut self, file: File, poll_first: bool, tag: u64) {
         let first = if poll_first { RECVSEND_POLL_FIRST } else { 0 };
+        let again = if self.multishot { RECV_MULTISHOT } else { 0 };
         let receive = opcode::Recv::new(Fd(file.0 as RawFd), ptr::null_mut(), 0)
-            .ioprio(RECV_MULTISHOT | first)
+            .ioprio(again | first)
             .buf_group(BUFFER_GROUP)
             .build()
             .flags(Flags::BUFFER_SELECT);
@@ -279,7 +296,7 @@ impl Ring {
         let send = opcode::Send::new(Fd(file.0 as RawFd), bytes.as_ptr(), length)
             .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
             .build();
-        let quiet = if quiet {
+        let quiet = if quiet && self.skips_success {
             Flags::SKIP_SUCCESS
         } else {
             Flags::empty()
@@ -390,6 +407,11 @@ impl Ring {
         })
     }
 
+    /// Whether a quiet send that succeeds completes nothing.
+    pub(super) fn skips_success(&self) -> bool {
+        self.skips_success
+    }
+
     /// How often the kernel was entered.
     pub(super) fn enters(&self) -> u64 {
         self.enters
@@ -430,6 +452,9 @@ impl Ring {
         // SAFETY: the pointers in the entry, if any, are valid by the contract of the functions
         // above, whose callers keep their memory until the operation has ended.
         if self.backlog.is_empty() && unsafe { self.io.submission().push(&entry) }.is_ok() {
+            if !self.batching {
+                self.flush();
+            }
             return;
         }
         self.backlog.push_back(entry);
@@ -598,13 +623,11 @@ fn set_up(completions: u32, features: &mut Features) -> Result<IoUring, Errno> {
         &[],
     ];
     let mut last = Errno::INVAL;
-    for wanted in LADDER {
-        if !wanted.iter().all(|&feature| features.allows(feature)) {
-            continue;
-        }
+    for rung in LADDER {
+        let wanted = allowed(rung, *features);
         let mut builder = IoUring::builder();
         builder.setup_cqsize(completions).setup_clamp().dontfork();
-        for feature in wanted {
+        for feature in &wanted {
             match feature {
                 Feature::DeferTaskrun => builder
                     .setup_single_issuer()
@@ -630,6 +653,16 @@ fn set_up(completions: u32, features: &mut Features) -> Result<IoUring, Errno> {
         }
     }
     Err(last)
+}
+
+/// What may be tried of a rung; where work may not be deferred, its weaker form stands in for it.
+fn allowed(rung: &[Feature], features: Features) -> Vec<Feature> {
+    let weaker = |feature| match feature {
+        Feature::DeferTaskrun if !features.allows(feature) => Feature::CoopTaskrun,
+        other => other,
+    };
+    let wanted = rung.iter().copied().map(weaker);
+    wanted.filter(|&one| features.allows(one)).collect()
 }
 
 fn errno(error: io::Error) -> Errno {

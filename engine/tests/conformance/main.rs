@@ -240,11 +240,11 @@ macro_rules! run_on_old_uring {
     ($case:path) => {
         if super::uring_opens(stringify!($case)) {
             $case(&|config| {
-                let without: Vec<Feature> = Feature::ALL
-                    .into_iter()
-                    .filter(|&feature| feature != Feature::ProvidedBuffers)
-                    .collect();
-                uring::open_without(config, &without).expect("it opened before")
+                let config = engine::Config {
+                    without: Feature::optional().collect(),
+                    ..config.clone()
+                };
+                uring::open(&config).expect("it opened before")
             })
         }
     };
@@ -252,7 +252,7 @@ macro_rules! run_on_old_uring {
 use run_on_old_uring;
 
 mod on_old_uring {
-    use engine::uring::{self, Feature};
+    use engine::{Feature, uring};
 
     every_driver!(run_on_old_uring);
     kernel_drivers!(run_on_old_uring);

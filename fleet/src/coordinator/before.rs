@@ -5,7 +5,7 @@ use measure::time::Time;
 
 use super::part::Part;
 use super::{
-    Action, CLOCKS_NS, Coordinator, End, LEAD_NS, Phase, RECALL_NS, REPEAT_NS, SECOND_NS, Standing,
+    Action, CLOCKS_NS, Coordinator, End, Phase, RECALL_NS, REPEAT_NS, SECOND_NS, Standing,
     URGENT_NS, tell,
 };
 use crate::bus::Subject;
@@ -115,7 +115,7 @@ impl Coordinator {
         let is_here = |name: &AgentName| self.parts.iter().any(|part| part.member.agent == *name);
         let busy = self.busy.iter().filter(|(agent, _)| !is_here(agent));
         let busy = busy.map(|(agent, run)| {
-            format!("agent {agent} is in run {run}, which `ringside-fleet stop` ends")
+            format!("agent {agent} is in run {run}, which `ringside fleet stop` ends")
         });
         let others: Vec<String> = self.findings.iter().cloned().chain(busy).collect();
         let others = match others.is_empty() {
@@ -221,7 +221,10 @@ impl Coordinator {
     fn divide(&mut self, now: Time) {
         self.parts
             .sort_by(|one, other| one.member.agent.cmp(&other.member.agent));
-        let wanted: Vec<u32> = self.parts.iter().map(|part| part.workers).collect();
+        if let Some(why) = self.weighs_nobody() {
+            return self.fail(why, now);
+        }
+        let wanted: Vec<u32> = self.parts.iter().map(|part| self.weight(part)).collect();
         let workers = match self.settings.workers {
             Some(all) => by_weight(all, &wanted),
             None => Ok(wanted),
@@ -278,11 +281,11 @@ impl Coordinator {
     /// Compares the agents' clocks with its own, and has the load begin.
     pub(super) fn compare_clocks(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.parts.iter().all(|part| part.clock.is_done(false)) {
-            let begin = now.plus(LEAD_NS);
+            let begin = now.plus(self.lead_ns);
             self.begin = Some(begin);
             self.enter(
                 Phase::Running,
-                LEAD_NS.saturating_add(self.settings.longest_ns),
+                self.lead_ns.saturating_add(self.settings.longest_ns),
                 now,
             );
             self.progress = (0, now);

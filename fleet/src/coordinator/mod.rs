@@ -14,6 +14,7 @@ mod assemble;
 mod before;
 mod part;
 mod running;
+mod shown;
 
 use std::collections::BTreeMap;
 
@@ -186,6 +187,10 @@ pub struct Coordinator {
     parts: Vec<Part>,
     /// What all of them counted, second by second.
     course: Course,
+    /// Between the decision to begin and the beginning.
+    lead_ns: u64,
+    /// What agents count for when the load is divided, instead of the workers they would run.
+    weights: BTreeMap<AgentName, u32>,
     /// When the load begins; none where an earlier coordinator decided that.
     begin: Option<Time>,
     /// Why the load is ended, and since when.
@@ -226,6 +231,8 @@ impl Coordinator {
             until: now.plus(CLAIM_NS),
             parts: Vec::new(),
             course: Course::default(),
+            lead_ns: LEAD_NS,
+            weights: BTreeMap::new(),
             begin: None,
             stopping: None,
             moves: 0,

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use measure::interval::Packed as Interval;
+use measure::interval::{Packed as Interval, Phase};
 use measure::tally::Packed;
 use measure::time::Time;
 
 use crate::agent::AGAIN_MAX;
 use crate::chain::{Chain, Digest};
 use crate::clock::{Offset, ROUNDS, Rounds};
+use crate::course::second;
 use crate::division::Place;
 use crate::message::{Ended, LIST_MAX, Order, Report};
 use crate::totals::Totals;
@@ -86,6 +87,8 @@ pub(super) struct Part {
     empty: Chain,
     /// Those that were added since they were last taken away from here.
     pub(super) linked: Vec<Interval>,
+    /// The second up to which it has told what it counted; the last of all once it is over.
+    pub(super) reached: u64,
     ahead: BTreeMap<u64, Arrived>,
     /// How many it has said that it has.
     known: u64,
@@ -123,6 +126,7 @@ impl Part {
             totals: Totals::default(),
             counted: Packed::default(),
             linked: Vec::new(),
+            reached: 0,
             ahead: BTreeMap::new(),
             known: 0,
             missing_since: None,
@@ -243,6 +247,10 @@ impl Part {
             self.chain = self.empty;
             return Err(why);
         }
+        self.reached = self.reached.max(match interval.phase {
+            Phase::Measure => second(&interval),
+            Phase::Drain => u64::MAX,
+        });
         self.linked.push(interval);
         Ok(totals)
     }

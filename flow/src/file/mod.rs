@@ -24,6 +24,8 @@ const METHODS: &str = "GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS or a method 
 #[derive(Debug)]
 pub(crate) struct File {
     pub entries: Box<[Entry]>,
+    /// Which of the variables that were given it uses.
+    pub used: Box<[bool]>,
     /// The variables in the order of their slots; first those that were given.
     pub names: Box<[Box<str>]>,
 }
@@ -75,8 +77,10 @@ pub(crate) fn read(
             .map(|wrong| mistake(name, &text, wrong))
             .collect());
     }
+    let used = given.iter().map(|name| reader.uses(name)).collect();
     Ok(File {
         entries: entries.into(),
+        used,
         names: reader.into_names(),
     })
 }

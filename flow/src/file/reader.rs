@@ -18,9 +18,9 @@ const LIKENESS_MIN: f64 = 0.6;
 pub struct Mistake {
     /// The file, as it was named.
     pub file: String,
-    /// From 1 on.
+    /// From 1 on; 0: it's about the file as a whole.
     pub line: u32,
-    /// From 1 on, in characters.
+    /// From 1 on, in characters; 0 with that line.
     pub column: u32,
     /// A sentence without its full stop: what is wrong, and what to do.
     pub what: String,
@@ -34,7 +34,11 @@ impl fmt::Display for Mistake {
             column,
             what,
         } = self;
-        write!(f, "{}:{line}:{column}: {what}", Foreign::new(file))
+        let file = Foreign::new(file);
+        match line {
+            0 => write!(f, "{file}: {what}"),
+            _ => write!(f, "{file}:{line}:{column}: {what}"),
+        }
     }
 }
 
@@ -50,6 +54,8 @@ pub(super) struct Wrong {
 struct Name {
     name: Box<str>,
     is_defined: bool,
+    /// Something asks for it that may do without.
+    is_mentioned: bool,
     /// Where it's used first.
     used_at: Option<usize>,
 }
@@ -176,7 +182,7 @@ impl<'a> Reader<'a> {
 
     /// The variable of a name, which is used at `at`, or defined without it.
     pub(super) fn slot(&mut self, name: &str, at: Option<usize>) -> Result<Slot, Wrong> {
-        let slot = self.mentioned(name)?;
+        let slot = self.place_of(name)?;
         let known = &mut self.names[usize::from(slot)];
         match at {
             Some(_) => known.used_at = known.used_at.or(at),
@@ -187,6 +193,12 @@ impl<'a> Reader<'a> {
 
     /// The same, which needn't have a value.
     pub(super) fn mentioned(&mut self, name: &str) -> Result<Slot, Wrong> {
+        let slot = self.place_of(name)?;
+        self.names[usize::from(slot)].is_mentioned = true;
+        Ok(slot)
+    }
+
+    fn place_of(&mut self, name: &str) -> Result<Slot, Wrong> {
         if let Some(slot) = self.names.iter().position(|known| &*known.name == name) {
             return Ok(slot as Slot);
         }
@@ -196,6 +208,7 @@ impl<'a> Reader<'a> {
         self.names.push(Name {
             name: name.into(),
             is_defined: false,
+            is_mentioned: false,
             used_at: None,
         });
         Ok((self.names.len() - 1) as Slot)
@@ -220,6 +233,12 @@ impl<'a> Reader<'a> {
             wrong_at(at, format!("the variable {name} isn't defined: {hint}"))
         };
         unknown.map(wrong).collect()
+    }
+
+    /// Whether anything in the file depends on a variable.
+    pub(super) fn uses(&self, name: &str) -> bool {
+        let mut names = self.names.iter();
+        names.any(|one| &*one.name == name && (one.is_mentioned || one.used_at.is_some()))
     }
 
     /// The variables in the order of their slots.

@@ -326,7 +326,7 @@ fn files_lie_in_the_folder_of_the_flow_or_the_file_root() {
     assert!(read(".", None).unwrap_err().contains("isn't a file"));
     let none = Flow::read(&folder.path().join("none.hurl"), &Given::default()).unwrap_err();
     assert!(
-        none[0].to_string().contains("none.hurl:1:1: can't be read"),
+        none[0].to_string().contains("none.hurl: can't be read"),
         "{none:?}"
     );
 }
@@ -423,4 +423,26 @@ fn nothing_stands_so_deep_that_it_overflows_the_stack() {
         "(".repeat(10_000)
     );
     assert!(mistakes(&regex)[0].contains("isn't a regular expression"));
+}
+
+#[test]
+fn rows_of_which_nothing_is_used_are_refused() {
+    let given = |columns: &[&str]| Given {
+        columns: columns.iter().map(|name| (*name).to_owned()).collect(),
+        ..Given::default()
+    };
+    let read = |text: &str, columns: &[&str]| {
+        let mut none = |_: &str| Err("there are no files".to_owned());
+        Flow::parse("a.hurl", text.as_bytes(), &given(columns), &mut none)
+    };
+    let wrong = read("GET http://h/a\n", &["user", "id"]).unwrap_err();
+    assert_eq!(
+        wrong[0].to_string(),
+        "a.hurl: no request uses the data file: write one of its columns as {{user}}, {{id}}, or \
+         drop it"
+    );
+    assert!(read("GET http://h/{{id}}\n", &["user", "id"]).is_ok());
+    let asserted = "GET http://h/a\nHTTP 200\n[Asserts]\nvariable \"user\" exists\n";
+    assert!(read(asserted, &["user", "id"]).is_ok());
+    assert!(read("GET http://h/a\n", &[]).is_ok());
 }

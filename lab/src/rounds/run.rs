@@ -308,10 +308,8 @@ impl Course<'_> {
 fn of_phase(plan: &Plan, phase: &Phase) -> Plan {
     let mut plan = plan.clone();
     plan.duration_s = Some(phase.length.as_secs_f64());
-    plan.schedule = match phase.rate {
-        Some(rate) => Schedule::Poisson { rate },
-        None => Schedule::Closed,
-    };
+    plan.schedule =
+        (plan.schedule).in_part(phase.rate, plan.warm_up_s + phase.length.as_secs_f64());
     if let Some(connections) = phase.connections {
         plan.connections = connections.get();
         plan.threads = (plan.cpus.len() as u32).min(plan.connections);

@@ -295,6 +295,8 @@ pub(super) fn assign(
 
 #[cfg(test)]
 mod tests {
+    use engine::Without;
+
     use super::*;
 
     fn plan(connections: u32) -> Plan {
@@ -310,10 +312,13 @@ mod tests {
         for (connections, workers) in [(1, 1), (18_000, 1), (18_001, 2), (50_000, 3), (1 << 20, 3)]
         {
             plan.connections = connections;
-            assert_eq!(threads(&plan, Kind::Uring, 20_000), Ok(workers));
+            assert_eq!(
+                threads(&plan, Kind::Uring(Without::NOTHING), 20_000),
+                Ok(workers)
+            );
         }
         plan.threads = Some(1);
-        assert_eq!(threads(&plan, Kind::Uring, 20_000), Ok(1));
+        assert_eq!(threads(&plan, Kind::Uring(Without::NOTHING), 20_000), Ok(1));
     }
 
     #[test]

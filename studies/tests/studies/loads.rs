@@ -160,6 +160,39 @@ fn a_row_has_a_load_of_its_own() {
 }
 
 #[test]
+fn a_row_starts_its_subject_in_its_own_way_and_hides_secrets() {
+    let arena = arena("loads-starts");
+    let text = "[[rows]]\nname = \"plain\"\nsubject = \"x\"\n\
+                [[rows]]\nname = \"other\"\nsubject = \"x\"\n\
+                start = { arguments = [\"--on\", \"{port}\"], \
+                environment = { A = \"1\", API_KEY = \"opensesame\" } }\n";
+    let comparison = Comparison::read(&arena.comparison(text).file, None).expect("it can be read");
+    let [plain, other] = &comparison.rows[..] else {
+        panic!("{:?}", comparison.rows);
+    };
+    let (as_written, added) = (&plain.subject.start, &other.subject.start);
+    assert_eq!(
+        added.command.shown(),
+        format!("{} --on {{port}}", as_written.command.shown())
+    );
+    let more = added.environment.len() - as_written.environment.len();
+    assert_eq!((more, added.environment.contains_key("API_KEY")), (2, true));
+    let said = &other.subject.description;
+    assert!(
+        said.ends_with(" --on {port}") && said.contains("A=1"),
+        "{said}"
+    );
+    assert!(!said.contains("opensesame"), "{said}");
+    let bad = text.replace("{port}", "{prot}");
+    let bad = Comparison::read(&arena.comparison(&bad).file, None).map(drop);
+    assert!(
+        bad.expect_err("no placeholder")
+            .to_string()
+            .contains("prot")
+    );
+}
+
+#[test]
 fn searches_have_any_load_and_tell_each_request() {
     let _beside = beside_others();
     let slo = "\n[capacity]\nslo = [\"errors<5%\"]\n";

@@ -42,6 +42,7 @@ subject = "x"
 [rows.workload]
 [rows.generator]
 command = ["x"]
+[rows.start]
 [cores]
 [sweep]
 [[phase]]
@@ -409,6 +410,7 @@ fn the_keys_of_a_comparison_have_the_types_and_defaults_that_the_reference_says(
         ("\n## `[[phase]]`\n", phases, "[[phase]]"),
         ("\n## `[[rows]]`\n", rows, "[[rows]]"),
         ("\n### `generator`\n", COMPARISON, "[rows.generator]"),
+        ("\n### `start`\n", COMPARISON, "[rows.start]"),
         ("\n## `[sweep]`\n", COMPARISON, "[sweep]"),
     ] {
         types_and_defaults_hold("comparison.md", heading, (text, table), &read);
@@ -444,6 +446,7 @@ fn the_reference_names_every_key_of_a_comparison() {
         ("", "\n## Top level\n"),
         ("[rows.workload]", "\n## `[workload]`\n"),
         ("[rows.generator]", "\n### `generator`\n"),
+        ("[rows.start]", "\n### `start`\n"),
     ];
     every_key_is_named("comparison.md", COMPARISON, &places, &|text| {
         let file = write(&folder, "x.toml", text);

@@ -11,6 +11,7 @@
 pub mod calls;
 pub(crate) mod cgroup;
 mod change;
+mod collecting;
 pub mod flame;
 pub mod host;
 pub mod network;
@@ -22,14 +23,17 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 
+use garbage::{Collected, Runtime};
 use load::Plan;
 use measure::process::{Listing, TreeWatch, peak_bytes, proportional_bytes, resident_bytes};
 use serde::{Deserialize, Serialize};
 
 use crate::cores::Placement;
+use crate::log::Log;
 use crate::workload::UrlPath;
 
 use self::cgroup::{Group, GroupTime};
+use self::collecting::Collecting;
 use self::host::{Attributed, HostUse};
 use self::scrape::{Change, Metrics, Scrape};
 use self::subject::{SharedPages, SubjectUse};
@@ -53,6 +57,9 @@ pub struct Wanted {
     /// The counters among its metrics that together say how many exchanges it has served.
     #[serde(default)]
     pub exchanges: Vec<String>,
+    /// Whose log it writes about collecting garbage.
+    #[serde(default)]
+    pub garbage: Option<Runtime>,
 }
 
 /// What was seen while a round's window was open.
@@ -69,6 +76,9 @@ pub struct Watched {
     /// The subject's own metrics that moved, from before the round's load to after it.
     #[serde(default)]
     pub scraped: BTreeMap<String, Change>,
+    /// What its log said of collecting garbage; absent where that isn't known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collected: Option<Collected>,
     /// What could not be seen here and why, in sentences.
     #[serde(default)]
     pub missing: Vec<String>,
@@ -85,6 +95,7 @@ pub struct Watch {
     companions: Companions,
     group: Option<Arc<Group>>,
     scrape: Option<Scrape>,
+    collecting: Option<Collecting>,
     /// Before the first load.
     idle: Memory,
     round: Seen,
@@ -105,6 +116,8 @@ struct Seen {
     descriptors: Option<u64>,
     /// Who loads it, where that is a process of its own, or computes beside it on purpose.
     generator: Option<Companions>,
+    /// What the log said, of the process that was there at the beginning.
+    collected: Option<Result<Option<Collected>, String>>,
     /// Other processes have come in the place of those that were there at the beginning.
     changed: bool,
 }
@@ -179,6 +192,7 @@ impl Watch {
             companions: Companions::new(&[]),
             group: None,
             scrape: None,
+            collecting: None,
             idle: Memory {
                 resident: resident_bytes(&pids),
                 divided: proportional_bytes(&pids),
@@ -190,6 +204,11 @@ impl Watch {
     /// Asks for the subject's own metrics, too, before and after each round.
     pub(crate) fn scrape(&mut self, metrics: Plan) {
         self.scrape = Some(Scrape::new(metrics));
+    }
+
+    /// Reads what its log says of collecting garbage, too.
+    pub(crate) fn read_log(&mut self, runtime: Runtime, log: Log) {
+        self.collecting = Some(Collecting::new(runtime, log));
     }
 
     /// Processor time of the subject and its companions until now.
@@ -245,6 +264,9 @@ impl Watch {
         self.round.pids = pids;
         let companions_ns = self.companions.cpu_ns(&listing);
         let group = self.group.as_ref().map(|group| group.time());
+        if let Some(collecting) = &mut self.collecting {
+            collecting.open();
+        }
         let subject = subject::Reading::before(&mut self.tree, &listing, threads);
         let generator_ns = self.round.generator_ns(&listing);
         self.round.opened = Some(Edge {
@@ -272,6 +294,7 @@ impl Watch {
             .map(|pid| measure::process::descriptors(*pid))
             .sum();
         let generator_ns = self.round.generator_ns(&listing);
+        self.round.collected = self.collecting.as_mut().map(Collecting::close);
         self.round.closed = Some(Edge {
             subject,
             companions_ns,
@@ -332,7 +355,16 @@ impl Watch {
             }
             _ => Ok(BTreeMap::new()),
         };
+        let collected = match round.collected {
+            Some(Ok(collected)) => collected.filter(|_| !round.changed),
+            Some(Err(what)) => {
+                missing.push(what);
+                None
+            }
+            None => None,
+        };
         Watched {
+            collected,
             scraped: scraped.unwrap_or_else(|what| {
                 missing.push(what);
                 BTreeMap::new()

@@ -32,8 +32,6 @@ pub struct Beside {
     pub pipeline: bool,
     /// `keep_alive` is false.
     pub closes: bool,
-    /// `rate` is given.
-    pub rate: bool,
 }
 
 impl Beside {
@@ -72,7 +70,6 @@ impl Beside {
                 self.closes,
                 "`keep_alive = false`: a user keeps its connection: drop it",
             ),
-            (self.rate, RATED),
         ];
         match table.iter().find(|(is_given, _)| *is_given) {
             Some((_, why)) => Err((*why).to_owned()),
@@ -81,10 +78,10 @@ impl Beside {
     }
 }
 
-/// Why flows are compared without a rate.
-pub const RATED: &str = "rows with flows are compared without a rate, because one of flows isn't \
-                         one of requests: drop `rate` and `equal_rate`, and set the load by \
-                         `connections`";
+/// Why flows and replays are compared without an equal rate.
+pub const RATED: &str = "`equal_rate` is a share of the requests that servers answer in a closed \
+                         loop: flows aren't requests, and a replay is no closed loop. Drop it, and \
+                         set the load by `connections`, `rate` or `speed`";
 
 /// The workload of a file for any server, and the values of its secrets, which the environment has;
 /// `redaction` knows other ones by their names.
@@ -174,10 +171,9 @@ mod tests {
             compressed: false,
             pipeline: false,
             closes: false,
-            rate: false,
         };
         assert_eq!(none.check(), Ok(()));
-        let why = Beside { rate: true, ..none }.check().unwrap_err();
-        assert!(why.contains("drop `rate`"), "{why}");
+        let why = Beside { pick: true, ..none }.check().unwrap_err();
+        assert!(why.contains("`pick`"), "{why}");
     }
 }

@@ -1,0 +1,3 @@
+module go-garbage
+
+go 1.24

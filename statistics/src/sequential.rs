@@ -96,8 +96,8 @@ impl Looks {
 /// The error that look `index` (from 0) may make where nobody knows how many there will be, and all
 /// of them together may make `alpha`: looks may go on for ever, and may end whenever one likes.
 /// Each should come when there is twice as much to see as at the one before (Howard, Ramdas,
-/// McAuliffe and Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence sequences", Annals of
-/// Statistics 49, 2021: a union over epochs that double; the shares of 1/k² add up to π²/6).
+/// McAuliffe and Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence sequences", Annals
+/// of Statistics 49, 2021: a union over epochs that double; the shares of 1/k² add up to π²/6).
 pub fn unending(index: u32, alpha: f64) -> f64 {
     let look = f64::from(index) + 1.0;
     alpha * 6.0 / (std::f64::consts::PI * look).powi(2)

@@ -31,8 +31,8 @@ pub const BLOCKS: usize = 60;
 /// Of fewer readings no slope is told.
 pub const READINGS_MIN: usize = 8;
 
-/// Where neighbours depend on each other more than this, what they were a moment ago is taken for all
-/// that is known of them, as of a walk at random: see [`drift`].
+/// Where neighbours depend on each other more than this, what they were a moment ago is taken for
+/// all that is known of them, as of a walk at random: see [`drift`].
 const DEPENDENCE_MAX: f64 = 0.7;
 
 /// Steps between averages of a walk vary by so much less than those of the walk in as much time

@@ -9,6 +9,7 @@ use cli::{Asked, Conductor, Seer};
 use engine::signal::Stop;
 use fleet::Name;
 use fleet::bus::Bus as _;
+use fleet::chain::{Digest, Hasher};
 use fleet::coordinator::{Action, Coordinator, End as Ending, Event, LEAD_NS, OnLoss, Settings};
 use fleet::message::DataFile;
 use load::Plan;
@@ -16,6 +17,7 @@ use measure::time::{Time, unix_seconds};
 
 use crate::local::Here;
 use crate::nats::{Broker, End};
+use crate::orders::Notary;
 use crate::sight::Sight;
 use crate::signed::{self, Signer};
 use crate::store::{Content, Shelf};
@@ -63,7 +65,10 @@ impl Conductor for Fleet {
                 here.broker().clone()
             }
         };
-        let (settings, contents) = settings(asked, plan)?;
+        let signer = asked.sign.as_deref();
+        let signer = signer.map(|seed| Signer::new(seed, asked.audience.as_deref()));
+        let signer = signer.transpose()?;
+        let (settings, contents) = settings(asked, plan, signer.as_ref())?;
         let manner = Manner {
             lead_ns: match self.runs {
                 0 => LEAD_NS,
@@ -79,8 +84,12 @@ impl Conductor for Fleet {
         runtime.block_on(async {
             let end = End::connect(&broker, &settings.run.to_string()).await?;
             seer.note(&format!(
-                "run {}: waiting for {} at {}",
+                "run {}: {} {} at {}",
                 settings.run,
+                match settings.returns {
+                    true => "looking for",
+                    false => "waiting for",
+                },
                 match settings.agents {
                     1 => "an agent".to_owned(),
                     agents => format!("{agents} agents"),
@@ -91,8 +100,9 @@ impl Conductor for Fleet {
                 [] => None,
                 _ => Some(Shelf::make(&end, &broker, &settings.run.to_string()).await?),
             };
+            let bus = (end, Notary::new(signer));
             let done = match put(shelf.as_ref(), &contents, &settings.data).await {
-                Ok(()) => conduct((settings, manner), plan, end, stop, seer).await,
+                Ok(()) => conduct((settings, manner), plan, bus, stop, seer).await,
                 Err(why) => Err(why),
             };
             if let Some(shelf) = shelf {
@@ -130,18 +140,20 @@ async fn put(shelf: Option<&Shelf>, contents: &[Content], data: &[DataFile]) -> 
 }
 
 /// What is to be done, and what agents need for it, in the order of its files.
-fn settings(asked: &Asked, plan: &Plan) -> Result<(Settings, Vec<Content>), String> {
+fn settings(
+    asked: &Asked,
+    plan: &Plan,
+    signer: Option<&Signer>,
+) -> Result<(Settings, Vec<Content>), String> {
     let epoch = epoch();
-    let name = format!("run-{}-{:04x}", unix_seconds(), epoch.nonce & 0xffff);
+    let name = match &asked.resume {
+        Some(run) => run.clone(),
+        None => format!("run-{}-{:04x}", unix_seconds(), epoch.nonce & 0xffff),
+    };
     let workers = asked.agents.checked_mul(plan.threads);
     let workers = workers.ok_or("that are more threads than a fleet can have: lower -t")?;
     let run = Name::new(&name).map_err(|why| why.to_string())?;
-    let signer = asked.sign.as_deref();
-    let signer = signer.map(|seed| Signer::new(seed, asked.audience.as_deref()));
-    let (signer, packet) = (
-        signer.transpose()?,
-        sent::pack(plan, &asked.secrets, &run.to_string())?,
-    );
+    let packet = sent::pack(plan, &asked.secrets, &run.to_string())?;
     let at = (&run, unix_seconds());
     let settings = Settings {
         run: run.clone(),
@@ -149,18 +161,30 @@ fn settings(asked: &Asked, plan: &Plan) -> Result<(Settings, Vec<Content>), Stri
         program: VERSION.to_owned(),
         agents: asked.agents,
         workers: Some(workers),
-        plan: signed::seal(&packet.plan, &packet.data, at, signer.as_ref())?,
+        plan: signed::seal(&packet.plan, &packet.data, at, signer)?,
+        same: same(&packet.plan, &packet.data),
         data: packet.data,
-        on_loss: match asked.stops_on_loss {
-            true => OnLoss::Stop,
-            false => OnLoss::Continue,
+        on_loss: match asked.on_loss {
+            cli::OnLoss::Continue => OnLoss::Continue,
+            cli::OnLoss::Stop => OnLoss::Stop,
+            cli::OnLoss::Rebalance => OnLoss::Rebalance,
         },
         gather_ns: GATHER_NS,
         prepare_ns: PREPARE_NS,
         longest_ns: longest_ns(plan),
-        returns: false,
+        returns: asked.resume.is_some(),
     };
     Ok((settings, packet.contents))
+}
+
+/// What makes two loads the same: the plan, and what is in its files.
+fn same(plan: &[u8], data: &[DataFile]) -> Digest {
+    let mut all = Hasher::new();
+    all.add(plan);
+    for file in data {
+        all.add(format!("\n{}\n{}", file.name, file.digest).as_bytes());
+    }
+    all.finish()
 }
 
 /// When a load is ended that should have ended by itself.
@@ -176,7 +200,7 @@ fn longest_ns(plan: &Plan) -> u64 {
 async fn conduct(
     (settings, manner): (Settings, Manner),
     plan: &Plan,
-    mut end: End,
+    (mut end, mut notary): (End, Notary),
     stop: &Stop,
     seer: &mut dyn Seer,
 ) -> Result<(), String> {
@@ -194,6 +218,7 @@ async fn conduct(
             match action {
                 Action::Subscribe(subject) => end.subscribe(&subject),
                 Action::Send(subject, message) => {
+                    let message = notary.close(&subject, message);
                     let _lost = end.publish(&subject, message);
                 }
                 Action::Record(outcome) => {

@@ -168,6 +168,11 @@ impl Policy {
         signed::open(sealed, data, at, &self.signed)
     }
 
+    /// Whose signatures it wants.
+    pub(crate) fn wanted(&self) -> &Wanted {
+        &self.signed
+    }
+
     /// Whether an address may be loaded.
     ///
     /// # Errors
@@ -216,6 +221,14 @@ impl Policy {
     /// # Errors
     /// A sentence that names the limit.
     pub fn check_amount(&self, plan: &Plan, place: &Place) -> Result<(), String> {
+        self.check_amounts(plan, &[*place])
+    }
+
+    /// Whether an agent may do so much that has all of these places.
+    ///
+    /// # Errors
+    /// As for [`Policy::check_amount`].
+    pub(crate) fn check_amounts(&self, plan: &Plan, places: &[Place]) -> Result<(), String> {
         if plan.proxy.is_some() {
             return Err("a load through a proxy may go anywhere: agents refuse it".to_owned());
         }
@@ -226,7 +239,7 @@ impl Policy {
                      rate: set one with -R"
                 ));
             };
-            let share = rate * place.fraction();
+            let share = rate * places.iter().map(Place::fraction).sum::<f64>();
             if share > limit {
                 return Err(format!(
                     "its share of {share:.1} requests/s is above the {limit} of its policy (rate)"
@@ -235,7 +248,9 @@ impl Policy {
         }
         if let Some(limit) = self.limits.connections {
             let origins = plan.origins() as u64;
-            let share = place.part(plan.connections.into()).saturating_mul(origins);
+            let parts = places.iter();
+            let parts: u64 = parts.map(|place| place.part(plan.connections.into())).sum();
+            let share = parts.saturating_mul(origins);
             if share > u64::from(limit) {
                 return Err(format!(
                     "its share of {share} connections is above the {limit} of its policy \

@@ -18,6 +18,7 @@ use measure::cpu;
 use measure::foreign::Foreign;
 use measure::host::Host;
 use measure::interval::{Interval, Packed};
+use measure::needs::{Connections, Facts as Needs, Need, Over};
 use measure::tally::Counted;
 use measure::time::{Time, unix_seconds};
 use tokio::sync::mpsc::UnboundedSender;
@@ -146,6 +147,7 @@ fn looked_at(plan: &Plan, order: &Order, policy: &Policy) -> Vec<Check> {
     vec![
         checked(CheckOf::Plan, machine(plan)),
         checked(CheckOf::Policy, allowed),
+        checked(CheckOf::Memory, memory(plan, &Needs::read())),
         checked(CheckOf::Descriptors, descriptors(plan)),
     ]
 }
@@ -174,6 +176,23 @@ fn descriptors(plan: &Plan) -> Result<(), String> {
              with `ulimit -n {wanted}`, or use more agents"
         )),
         _ => Ok(()),
+    }
+}
+
+/// Whether there is memory for as many connections as its part has.
+fn memory(plan: &Plan, here: &Needs) -> Result<(), String> {
+    let connections = u64::from(plan.own_connections()) * plan.origins() as u64;
+    let needs = here.needs(Connections {
+        number: connections,
+        ends: 1,
+        spoken: plan.protocol.spoken(),
+        tls: plan.tls.is_some(),
+        over: Over::Network,
+    });
+    let memory = needs.iter().find(|need| need.what == "memory");
+    match memory.and_then(Need::refusal) {
+        Some(why) => Err(format!("its {connections} connections: {why}")),
+        None => Ok(()),
     }
 }
 
@@ -206,9 +225,18 @@ impl Work {
     ///
     /// # Errors
     /// A sentence: no thread could be had.
-    pub(crate) fn begin(
+    pub(crate) fn begin(plan: Plan, at: Time, tell: UnboundedSender<Told>) -> Result<Work, String> {
+        Work::begin_later(plan, at, 0, tell)
+    }
+
+    /// Begins one that was begun elsewhere, so long ago: that is where its times are counted from.
+    ///
+    /// # Errors
+    /// As for [`Work::begin`].
+    pub(crate) fn begin_later(
         mut plan: Plan,
         at: Time,
+        shift_ns: u64,
         tell: UnboundedSender<Told>,
     ) -> Result<Work, String> {
         if let Some(part) = &mut plan.part {
@@ -220,6 +248,7 @@ impl Work {
             let mut seen = Seen {
                 tell: tell.clone(),
                 at,
+                shift_ns,
                 has_begun: false,
             };
             let mut end = End {
@@ -303,6 +332,8 @@ fn verdict(record: &Record) -> Verdict {
 struct Seen {
     tell: UnboundedSender<Told>,
     at: Time,
+    /// How much of the load was over then.
+    shift_ns: u64,
     has_begun: bool,
 }
 
@@ -326,8 +357,10 @@ impl Watcher for Seen {
     }
 
     fn interval(&mut self, interval: Interval<Counted>) {
-        let packed = Box::new(Packed::of(&interval));
-        drop(self.tell.send(Told::Counted(packed)));
+        let mut packed = Packed::of(&interval);
+        packed.from_ns = packed.from_ns.saturating_add(self.shift_ns);
+        packed.until_ns = packed.until_ns.saturating_add(self.shift_ns);
+        drop(self.tell.send(Told::Counted(Box::new(packed))));
     }
 }
 
@@ -376,6 +409,20 @@ mod tests {
         let faults = checks.iter().filter_map(|check| check.fault.as_ref());
         let faults: Vec<String> = faults.map(ToString::to_string).collect();
         faults.join("; ")
+    }
+
+    #[test]
+    fn an_agent_says_that_its_memory_is_too_little() {
+        let mut plan = Plan::new("https://127.0.0.1:1/").unwrap();
+        plan.connections = 100;
+        let here = |available_bytes| Needs {
+            available_bytes: Some(available_bytes),
+            ..Needs::default()
+        };
+        assert_eq!(memory(&plan, &here(1 << 30)), Ok(()));
+        let said = memory(&plan, &here(100_000)).unwrap_err();
+        assert!(said.contains("its 100 connections: memory: "), "{said}");
+        assert!(said.contains("use fewer (-c)"), "{said}");
     }
 
     #[test]

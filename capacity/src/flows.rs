@@ -1,8 +1,8 @@
 //! Flows of users, of which a search asks for so many a second, and not for requests: what of a
 //! record is about them.
 //!
-//! A window in which no flow ends says nothing of a rate of flows. So one user goes through the flow
-//! before the search, and no load is shorter than what that took.
+//! A window in which no flow ends says nothing of a rate of flows. So one user goes through the
+//! flow before the search, and no load is shorter than what that took.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use load::{Plan, Record};
 use measure::record::{Step, Times};
 use measure::time::Time;
 
-/// The load before the window lasts so many times as long as a flow, so that as many users are under
-/// way as there will be;
+/// The load before the window lasts so many times as long as a flow, so that as many users are
+/// under way as there will be;
 const SETTLES: f64 = 1.5;
 /// and the window so many times as long.
 const LASTS: f64 = 2.0;
@@ -74,7 +74,7 @@ pub(super) fn is_of_flows(record: &Record) -> bool {
     whole(record).is_some()
 }
 
-/// How long one user takes, where a plan has some; none where its requests have a rate of their own.
+/// How long one user takes, where a plan has some; none where its requests have a rate.
 ///
 /// # Errors
 /// Why nobody gets through the flow.

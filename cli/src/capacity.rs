@@ -42,6 +42,11 @@ pub(crate) fn on_fleet(
         )));
     }
     let asked = fleet::asked(&arguments.fleet).map_err(Failure::usage)?;
+    if asked.resume.is_some() {
+        return Err(Failure::usage(
+            "--resume goes on with one load, and a search is many: search again".to_owned(),
+        ));
+    }
     let mut load = |plan: &Plan, stop: &Stop| fleet::record(conductor, &asked, plan, stop);
     let elsewhere = Elsewhere {
         load: &mut load,

@@ -41,7 +41,7 @@ use exit::{Exit, Failure};
 use load::redaction::guessed;
 use output::terminal::{self, Paint};
 
-pub use run::fleet::{Asked, Conducted, Conductor, Secrets, Seer};
+pub use run::fleet::{Asked, Conducted, Conductor, OnLoss, Secrets, Seer};
 pub use schema::Schema;
 
 /// The whole program: parses `arguments`, the program's name first, and does what they ask.

@@ -123,8 +123,8 @@ impl Schedule {
         }
     }
 
-    /// The same load at another mean rate: what was made once is sent faster or slower, and anything
-    /// else falls due at this rate.
+    /// The same load at another mean rate: what was made once is sent faster or slower, and
+    /// anything else falls due at this rate.
     pub fn at_rate(&self, rate: f64, arrivals: Arrivals) -> Schedule {
         let mut other = self.clone();
         if let Schedule::Trace {

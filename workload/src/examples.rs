@@ -5,12 +5,12 @@ use std::sync::Arc;
 use measure::time::unix_nanoseconds;
 use plan::protocol::{Call, Protocol};
 use plan::schedule::Schedule;
-use plan::{Invalid, Plan, Request, Step, Target};
+use plan::{Invalid, Plan, Request, Step, Target, Workload};
+use replay::Trace;
 
 use crate::call;
 use crate::data::Data;
 use crate::recipe::{Chance, Encoding, Recipe};
-use crate::replayed;
 
 /// A request of a step as it might be sent.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,7 @@ pub fn examples(plan: &Plan, most: usize) -> Result<Vec<Example>, Invalid> {
         return Ok(Vec::new());
     };
     if let Schedule::Trace { trace, .. } = &plan.schedule {
-        return Ok(replayed::examples(plan, workload, &trace.0, most));
+        return Ok(of_trace(plan, workload, &trace.0, most));
     }
     let open = |data| Data::open(data, 1, plan.seed).map(Arc::new);
     let data = workload.data.as_ref().map(open).transpose()?;
@@ -86,6 +86,40 @@ pub fn examples(plan: &Plan, most: usize) -> Result<Vec<Example>, Invalid> {
         });
     }
     Ok(made)
+}
+
+/// The same of requests that were made once: the first of each step.
+fn of_trace(plan: &Plan, workload: &Workload, trace: &Trace, most: usize) -> Vec<Example> {
+    let steps = workload.steps.iter().enumerate().take(most);
+    let example = |(step, by): (usize, &Step)| {
+        let mut all = trace.requests.iter();
+        let first = all.find(|request| request.method == by.request.method)?;
+        let own = &plan.request.headers;
+        let is_own = |name: &str| {
+            let mut names = own.iter().map(|(other, _)| other);
+            names.any(|other| other.eq_ignore_ascii_case(name))
+        };
+        let fields = first.fields.iter().filter(|(name, _)| !is_own(name));
+        Some(Example {
+            step,
+            plan: Plan {
+                target: Target {
+                    path: first.target.clone(),
+                    ..plan.target.clone()
+                },
+                request: Request {
+                    method: first.method.clone(),
+                    headers: fields.chain(own).cloned().collect(),
+                    body: first.body.clone(),
+                },
+                schedule: Schedule::Closed,
+                workload: None,
+                ..plan.clone()
+            },
+            varies: false,
+        })
+    };
+    steps.filter_map(example).collect()
 }
 
 /// The call that a request of a step is, whose body becomes its messages.

@@ -8,8 +8,6 @@ use plan::schedule::{Schedule, Traced};
 use plan::{Invalid, Plan, Redaction, Request, Step, Target, Workload};
 use replay::{Options, Trace};
 
-use crate::examples::Example;
-
 /// The word for every method.
 const ALL: &str = "all";
 /// What changes nothing on a server (RFC 9110 §9.2.1), and is logged by itself.
@@ -42,8 +40,8 @@ pub struct Replayed {
 }
 
 impl Replayed {
-    /// Reads them, to be sent to `target`. `redaction` says which fields are secrets, and learns what
-    /// is in those that are sent.
+    /// Reads them, to be sent to `target`. `redaction` says which fields are secrets, and learns
+    /// what is in those that are sent.
     ///
     /// # Errors
     /// What can't be read, or sent.
@@ -162,45 +160,6 @@ fn steps(trace: &Trace, target: &Target) -> Vec<Step> {
         });
     }
     steps
-}
-
-/// The first request of each step, up to `most` of them.
-pub(crate) fn examples(
-    plan: &Plan,
-    workload: &Workload,
-    trace: &Trace,
-    most: usize,
-) -> Vec<Example> {
-    let steps = workload.steps.iter().enumerate().take(most);
-    let example = |(step, by): (usize, &Step)| {
-        let mut all = trace.requests.iter();
-        let first = all.find(|request| request.method == by.request.method)?;
-        let own = &plan.request.headers;
-        let is_own = |name: &str| {
-            let mut names = own.iter().map(|(other, _)| other);
-            names.any(|other| other.eq_ignore_ascii_case(name))
-        };
-        let fields = first.fields.iter().filter(|(name, _)| !is_own(name));
-        Some(Example {
-            step,
-            plan: Plan {
-                target: Target {
-                    path: first.target.clone(),
-                    ..plan.target.clone()
-                },
-                request: Request {
-                    method: first.method.clone(),
-                    headers: fields.chain(own).cloned().collect(),
-                    body: first.body.clone(),
-                },
-                schedule: Schedule::Closed,
-                workload: None,
-                ..plan.clone()
-            },
-            varies: false,
-        })
-    };
-    steps.filter_map(example).collect()
 }
 
 /// What of the words of a comparison has no meaning beside a replay.

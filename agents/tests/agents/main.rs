@@ -3,6 +3,7 @@
 
 mod abilities;
 mod bus;
+mod crowd;
 mod everyone;
 mod failures;
 mod heard;
@@ -11,6 +12,8 @@ mod many;
 mod networks;
 mod policies;
 mod programs;
+mod promises;
+mod relay;
 mod runs;
 #[path = "../../../tests/skip.rs"]
 mod skip;

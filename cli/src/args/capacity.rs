@@ -39,8 +39,8 @@ twice as many connections, up to 4096, for as long as that helps. With -c or a F
 is a lower bound and says so. A probe that the host disturbed doesn't count and is repeated.
 
 Of a flow of users (FILE.hurl), the rate is one of flows begun, each by a user of its own, and no
-window is shorter than two flows. With --replay, the log is sent faster or slower, over and over, with
-its own gaps, until its mean rate is the one that holds.
+window is shorter than two flows. With --replay, the log is sent faster or slower, over and over,
+with its own gaps, until its mean rate is the one that holds.
 
 Objectives are the thresholds of ringside run; behind a response time, errors or rate, {NAME} is a
 request of --targets. --data-order once isn't for a search: its load has no end.

@@ -64,8 +64,8 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "FILE")]
     pub(crate) data: Option<PathBuf>,
 
-    /// With --start or --url: send the requests in FILE again, with the gaps they had: an access log,
-    /// a HAR file, or JSON lines, as ringside run --replay does
+    /// With --start or --url: send the requests in FILE again, with the gaps they had: an access
+    /// log, a HAR file, or JSON lines, as ringside run --replay does
     #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "file"])]
     pub(crate) replay: Option<PathBuf>,
 

@@ -27,10 +27,15 @@ pub(crate) struct Fleet {
         requires = "agents", help_heading = FLEET)]
     pub(crate) weights: Vec<(String, u32)>,
 
-    /// What the others do when an agent is lost: continue with their shares, or stop [default:
-    /// continue]
+    /// What the others do when an agent is lost: continue with their shares, stop, or rebalance,
+    /// which is to take its share over [default: continue]
     #[arg(long, value_enum, value_name = "WHAT", requires = "agents", help_heading = FLEET)]
     pub(crate) on_loss: Option<OnLoss>,
+
+    /// Go on with a run whose coordinator was killed, by the name that it was given; all else as it
+    /// was given then. Agents wait for 10 s before they end their load
+    #[arg(long, value_name = "RUN", requires = "agents", help_heading = FLEET)]
+    pub(crate) resume: Option<String>,
 
     /// Sign the load for this run alone, with the nkey whose seed is in FILE (ringside fleet keys),
     /// for agents whose policy asks for that
@@ -47,4 +52,5 @@ pub(crate) struct Fleet {
 pub(crate) enum OnLoss {
     Continue,
     Stop,
+    Rebalance,
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::watching::{Onlookers, Watching};
 use super::{data, exit, flows, outcome, place, plan, targets, trouble};
-use crate::args::fleet::{Fleet, OnLoss};
+use crate::args::fleet::{Fleet, OnLoss as Named};
 use crate::args::run::{Format, Run};
 use crate::args::values::Agents;
 use crate::exit::{Exit, Failure};
@@ -32,8 +32,10 @@ pub struct Asked {
     pub nats: Option<String>,
     /// Weights of agents by their names; of the others their threads are.
     pub weights: Vec<(String, u32)>,
-    /// Whether the others end when one is lost.
-    pub stops_on_loss: bool,
+    /// What the others do when one is lost.
+    pub on_loss: OnLoss,
+    /// The run that an earlier coordinator began, and was killed in.
+    pub resume: Option<String>,
     /// The file with the seed of the nkey that the plan is signed with.
     pub sign: Option<PathBuf>,
     /// The agents that it's signed for.
@@ -50,6 +52,17 @@ impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Secrets({})", self.0.len())
     }
+}
+
+/// What the others do when an agent is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnLoss {
+    /// They go on with their shares.
+    Continue,
+    /// They end.
+    Stop,
+    /// They take its share over.
+    Rebalance,
 }
 
 /// What a fleet did.
@@ -265,6 +278,13 @@ pub(crate) fn asked(fleet: &Fleet) -> Result<Asked, String> {
         (Some(Agents::Local(_)), Some(_)) if fleet.nats.is_some() => {
             return Err("--agents local:N starts a NATS server of its own: drop --nats".to_owned());
         }
+        (Some(Agents::Local(_)), _) if fleet.resume.is_some() => {
+            return Err(
+                "--agents local:N ends with its coordinator, so there's nothing to resume: start \
+                 the run again"
+                    .to_owned(),
+            );
+        }
         (Some(Agents::Local(agents)), _) => (agents, None),
         (Some(Agents::Elsewhere(agents)), Some(nats)) => (agents, Some(nats)),
         (Some(Agents::Elsewhere(agents)), None) => {
@@ -284,7 +304,12 @@ pub(crate) fn asked(fleet: &Fleet) -> Result<Asked, String> {
         agents,
         nats,
         weights: fleet.weights.clone(),
-        stops_on_loss: fleet.on_loss == Some(OnLoss::Stop),
+        on_loss: match fleet.on_loss {
+            None | Some(Named::Continue) => OnLoss::Continue,
+            Some(Named::Stop) => OnLoss::Stop,
+            Some(Named::Rebalance) => OnLoss::Rebalance,
+        },
+        resume: fleet.resume.clone(),
         sign: fleet.sign.clone(),
         audience: fleet.audience.clone(),
         secrets: Secrets::default(),
@@ -298,6 +323,14 @@ fn refusal(arguments: &Run, plan: &Plan) -> Option<String> {
         (plan.proxy.is_some(), "--proxy"),
         (plan.target.unix_socket.is_some(), "--unix-socket"),
     ];
+    let rebalances = arguments.fleet.on_loss == Some(Named::Rebalance);
+    if rebalances && (plan.count.is_some() || plan.is_dealt_once()) {
+        return Some(
+            "--on-loss rebalance needs a load that ends by time, because nobody knows what an \
+             agent that was lost has left of a count: give -d or --stages"
+                .to_owned(),
+        );
+    }
     let (_, flag) = given.iter().find(|(given, _)| *given)?;
     Some(format!(
         "{flag} doesn't work with --agents yet: drop one of them"

@@ -194,7 +194,9 @@ fn servers_without_a_file_are_compared_by_a_log_that_is_sent_again() {
     let words = ["--replay", "access.log", "--speed", "50"];
     let ended = compare(&folder, &[&urls[..], &words, &SHORT].concat());
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
-    assert_says(&ended.stdout, "40 requests of access.log, replayed × 50");
+    assert_says(&ended.stdout, "500 requests/s were offered");
+    let report = fs::read_to_string(folder.path("out/report.md")).unwrap_or_default();
+    assert_says(&report, "40 requests of access.log, replayed × 50");
     let round = read(&folder, &format!("out/rounds/{}/002.json", row(&two.url)));
     let record = &round["record"];
     assert_eq!(record["plan"]["schedule"]["kind"], "trace", "{record}");

@@ -242,7 +242,7 @@ impl Documented {
     /// A value that is none of its type.
     fn misfit(&self) -> &'static str {
         match self.kind.as_str() {
-            "number" | "switch" => "\"x\"",
+            "number" | "ratio" | "switch" => "\"x\"",
             // A rate may be a number.
             "rate" => "true",
             "text" | "path" | "time" | "share" | "size" | "command" | "texts" | "commands"

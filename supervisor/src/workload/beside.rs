@@ -22,7 +22,8 @@ impl Workload {
         let what = if !is_of_users && !self.variables.is_empty() {
             "`variables` are those of a flow: add `targets = \"FILE.hurl\"`, or drop them"
         } else if replayed || !self.replay_methods.is_empty() {
-            "`speed`, `replay_methods` and `replay_secrets` are about a `replay`: add it, or drop them"
+            "`speed`, `replay_methods` and `replay_secrets` are about a `replay`: add it, or drop \
+             them"
         } else if self.targets.is_none() && self.pick.is_some() {
             "`pick` is about `targets`: add them, or drop it"
         } else if self.data.is_none() && self.data_order.is_some() {

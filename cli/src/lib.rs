@@ -28,6 +28,7 @@ mod report;
 mod run;
 mod schema;
 mod serve;
+mod soak;
 mod subjects;
 mod watching;
 
@@ -125,6 +126,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Verb::FaultProxy(proxy) => fault_proxy::run(&proxy),
         Verb::Capacity(capacity) => capacity::run(&capacity, no_color),
         Verb::Compare(compare) => compare::run(&compare, no_color),
+        Verb::Soak(soak) => soak::run(&soak, no_color),
         Verb::Gate(gate) => gate::run(&gate, no_color),
         Verb::Diff(diff) => diff::run(&diff),
         Verb::History(history) => history::run(&history, no_color),

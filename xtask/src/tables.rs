@@ -358,6 +358,19 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "soak",
+        holds: "one server under one load for hours: what grows, what happened meanwhile",
+        imports: &[
+            "chart",
+            "lab",
+            "load",
+            "measure",
+            "statistics",
+            "supervisor",
+        ],
+        test_imports: &[],
+    },
+    Crate {
         name: "doctor",
         holds: "what a host costs a measurement, and the commands that change it",
         imports: &["engine", "measure"],
@@ -403,6 +416,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "output",
             "overview",
             "report",
+            "soak",
             "studies",
             "supervisor",
             "testserver",

@@ -27,6 +27,7 @@ pub(crate) mod schema;
 pub(crate) mod secrets;
 pub(crate) mod serve;
 pub(crate) mod servers;
+pub(crate) mod soak;
 pub(crate) mod sockets;
 pub(crate) mod subjects;
 pub(crate) mod targets;
@@ -92,6 +93,8 @@ pub(crate) enum Verb {
     Compare(Box<compare::Compare>),
     /// Find the highest rate at which a server meets your objectives
     Capacity(Box<capacity::Capacity>),
+    /// Load a server for hours, and say what grows: memory, descriptors, threads, times
+    Soak(Box<soak::Soak>),
     /// Check whether a revision of a server is slower than another, measuring both in turns
     Gate(Box<gate::Gate>),
     /// Check whether a second session is slower than the first

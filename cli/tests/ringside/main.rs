@@ -63,6 +63,7 @@ mod signals;
 mod skill;
 #[path = "../../../tests/skip.rs"]
 mod skip;
+mod soak;
 mod start;
 mod start_resume;
 mod start_url;

@@ -395,10 +395,17 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "control",
+        holds: "the control of a run: the same load against our own server, as a child process",
+        imports: &["engine", "load", "measure"],
+        test_imports: &[],
+    },
+    Crate {
         name: "cli",
         holds: "the program `ringside`: arguments in, wiring, words out",
         imports: &[
             "capacity",
+            "control",
             "doctor",
             "engine",
             "explain",

@@ -1,10 +1,8 @@
 //! `ringside run`: a plan out of the arguments, the run, and its record as text, JSON or CSV.
 
 pub(crate) mod addresses;
-mod control;
 pub(crate) mod fleet;
 pub(crate) mod flows;
-mod given;
 mod http2;
 mod message;
 pub(crate) mod plan;

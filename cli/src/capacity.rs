@@ -370,7 +370,7 @@ mod tests {
             ("--data a.csv a.toml", "into its [workload]"),
             ("--targets a.http http://a/", "cannot be used with"),
             ("--pick random http://a/", "--targets"),
-            ("--slo p99<1s", "URL|FILE.toml"),
+            ("--slo p99<1s", "URL|FILE.hurl|FILE.toml"),
             ("--precision 0 http://a/", "2%"),
             ("--from fast http://a/", "a rate like"),
             ("--usl 1,x http://a/", "whole number"),

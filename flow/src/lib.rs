@@ -34,10 +34,11 @@ mod value;
 
 pub use fault::{Fault, FaultKind};
 pub use file::Mistake;
-pub use flow::{Flow, Given, Hides};
+pub use flow::{Flow, Given};
 pub use model::Version;
 pub use reading::{Answer, Fields};
 pub use request::Request;
+pub use scope::Hides;
 pub use session::{Heard, Now, Outcome, Session, Step};
 pub use url::Url;
 pub use value::Value;

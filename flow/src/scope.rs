@@ -1,11 +1,11 @@
 //! The variables of one user, and what of them is secret.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use measure::foreign::Foreign;
 
 use crate::filters::{base64_encode, html_escape, url_encode};
-use crate::flow::Hides;
 use crate::model::Slot;
 use crate::value::Value;
 
@@ -17,6 +17,9 @@ const SHOWN_MAX: usize = 120;
 const CAPTURED_HIDDEN_MIN: usize = 8;
 /// What stands where a secret was.
 pub(crate) const HIDDEN: &str = "***";
+
+/// Whether a name is that of a secret.
+pub type Hides = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// The variables of a flow, in the order of their slots.
 #[derive(Default)]

@@ -215,7 +215,7 @@ fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
         EndedBy::Script if record.exchanges.completed == 0 && record.exchanges.failed == 0 => Err(
             Failure::running("nothing was measured; the warnings say why"),
         ),
-        _ if has_users(record) && nothing_came(record) => Err(Failure::running(
+        _ if has_users(record) && nobody_was_asked(record) => Err(Failure::running(
             "no request was sent: the flow skips all of them, or waits for their delays; see its \
              [Options], or give it more time (-d)",
         )),
@@ -236,13 +236,14 @@ fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
 
 /// Whether a closed loop ended without anything that failed, and without anything sent.
 fn nothing_was_sent(record: &Record) -> bool {
-    nothing_came(record) && record.offered_rate.is_none()
+    let is_closed = record.offered_rate.is_none();
+    is_closed && record.exchanges.unfinished == 0 && nobody_was_asked(record)
 }
 
-/// The same of either loop.
-fn nothing_came(record: &Record) -> bool {
+/// Whether nothing came and nothing failed: what was due in an open loop counts as unfinished.
+fn nobody_was_asked(record: &Record) -> bool {
     let exchanges = &record.exchanges;
-    let none = exchanges.completed + exchanges.failed + exchanges.unfinished == 0;
+    let none = exchanges.completed + exchanges.failed == 0;
     none && record.errors.is_empty() && record.duration_s > 0.0
 }
 

@@ -98,10 +98,12 @@ mkdir -p "$installed/var/lib/dpkg"
 dpkg --root="$installed" --install "$package" >/dev/null
 [ "$(dpkg-query --admindir="$installed/var/lib/dpkg" -f '${db:Status-Status}' -W ringside)" = installed ] ||
     fail "dpkg doesn't call the package installed"
-for file in share/man/man1/ringside-run.1.gz share/bash-completion/completions/ringside \
+for file in bin/ringside-fleet share/man/man1/ringside-run.1.gz share/bash-completion/completions/ringside \
     share/doc/ringside/copyright share/doc/ringside/THIRD-PARTY.txt.gz; do
     [ -s "$installed/usr/$file" ] || fail "the package has no /usr/$file"
 done
 names_for "$installed"
 try "$installed" /usr/bin/ringside
+chroot "$installed" /usr/bin/ringside fleet agent --help | grep -q "ringside fleet agent --policy" ||
+    fail "ringside doesn't hand over to ringside-fleet"
 echo "the packages work in empty roots"

@@ -4,13 +4,15 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::signal::Stop;
 use fleet::agent::{Action, Agent, Event, Settings as Own};
 use fleet::bus::Bus as _;
-use fleet::message::Ended;
-use fleet::{AgentName, RunId};
+use fleet::division::Place;
+use fleet::message::{Check, CheckOf, Ended};
+use fleet::{AgentName, RunId, Text};
 use load::Plan;
 use measure::time::Time;
 use output::terminal::say;
@@ -19,7 +21,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::audit::Audit;
 use crate::local::LOCAL;
 use crate::nats::{Broker, End};
+use crate::orders::Guard;
 use crate::policy::Policy;
+use crate::store::Cellar;
+use crate::taken::Loads;
 use crate::work::{self, Order, Told, Work};
 use crate::{VERSION, epoch};
 
@@ -106,9 +111,17 @@ struct Owner {
     actions: Vec<Action>,
     /// How often it was asked to get ready.
     asked: u64,
+    /// The files of its load.
+    cellar: Arc<Cellar>,
+    /// Something in this process can't be ended any more.
+    is_stuck: bool,
     /// The agent's part of the load, between getting ready and beginning.
     plan: Option<Box<Plan>>,
     work: Option<Work>,
+    /// That one, and those of others that were lost.
+    loads: Loads,
+    /// Whose orders it takes.
+    guard: Guard,
     tell: UnboundedSender<Told>,
     told: UnboundedReceiver<Told>,
     /// The run, for what is written down about it when it's over.
@@ -128,7 +141,13 @@ impl Owner {
         };
         let agent = Agent::new(own, &mut actions);
         let (tell, told) = unbounded_channel();
+        let guard = Guard::new(settings.policy.wanted());
+        // What whoever started a local fleet takes away with it.
+        let place = std::env::var_os(LOCAL).map(PathBuf::from);
+        let place = place.or_else(|| settings.keep.clone());
         Owner {
+            cellar: Arc::new(Cellar::new(place)),
+            is_stuck: false,
             settings,
             audit,
             end,
@@ -137,6 +156,8 @@ impl Owner {
             asked: 0,
             plan: None,
             work: None,
+            loads: Loads::default(),
+            guard,
             tell,
             told,
             run: None,
@@ -155,7 +176,7 @@ impl Owner {
             let due = self.agent.next_due().min(now.plus(LOOK_NS));
             let wait = tokio::time::sleep(Duration::from_nanos(due.since(now)));
             tokio::select! {
-                message = self.end.heard() => self.handle(Event::Heard(&message)),
+                message = self.end.heard() => self.hear(&message),
                 Some(told) = self.told.recv() => self.take(told),
                 () = wait => self.handle(Event::Tick),
             }
@@ -164,7 +185,7 @@ impl Owner {
 
     /// Whether it has nothing left to do before it ends.
     fn is_done(&mut self, stop: &Stop, now: Time) -> bool {
-        if stop.requested().is_none() {
+        if stop.requested().is_none() && !self.is_stuck {
             return false;
         }
         let since = *self.leaving.get_or_insert_with(|| {
@@ -179,17 +200,35 @@ impl Owner {
         self.agent.handle(event, Time::now(), &mut self.actions);
     }
 
+    /// A message has come, perhaps of somebody who may not order this agent about.
+    fn hear(&mut self, message: &[u8]) {
+        let at_stake = self.plan.is_some() || self.work.is_some();
+        match self.guard.open(message, at_stake) {
+            Ok(message) => self.handle(Event::Heard(message)),
+            Err(None) => {}
+            Err(Some(why)) => {
+                say(&format!("refused: {why}"));
+                self.note("refused", &why);
+            }
+        }
+    }
+
     fn take(&mut self, told: Told) {
         match told {
             // It was asked for something else since.
             Told::Prepared { number, .. } if number != self.asked => {}
             Told::Prepared {
                 digest,
-                checks,
+                mut checks,
                 plan,
                 ..
             } => {
-                self.plan = plan;
+                let fault = self.audit.fault().map(Text::new);
+                self.plan = plan.filter(|_| fault.is_none());
+                checks.extend(fault.map(|why| Check {
+                    of: CheckOf::Policy,
+                    fault: Some(why),
+                }));
                 for fault in checks.iter().filter_map(|check| check.fault.as_ref()) {
                     let what = fault.to_string();
                     say(&format!("refused: {what}"));
@@ -201,8 +240,18 @@ impl Owner {
                 });
             }
             Told::Counted(interval) => self.handle(Event::Counted(&interval)),
+            Told::Hung(why) => {
+                say(&format!("{why}; this agent ends when the run is over"));
+                self.is_stuck = true;
+                self.work = None;
+                self.note("ended", &why);
+                self.failed(&why);
+            }
             Told::Trouble(what) => self.handle(Event::NotKept(&what)),
             Told::Ended { verdict, failed } => {
+                let Some((verdict, failed)) = self.loads.ended(verdict, failed) else {
+                    return;
+                };
                 self.work = None;
                 self.note("ended", failed.as_deref().unwrap_or(""));
                 self.handle(Event::LoadEnded {
@@ -235,6 +284,7 @@ impl Owner {
                     return;
                 };
                 self.asked += 1;
+                self.loads = Loads::at(place);
                 let order = Order {
                     number: self.asked,
                     run,
@@ -242,13 +292,13 @@ impl Owner {
                     data,
                     place,
                     cpus: self.settings.cpus.clone(),
+                    broker: self.settings.broker.clone(),
+                    cellar: Arc::clone(&self.cellar),
                 };
                 self.prepare(order);
             }
             Action::Load { at } => self.load(at),
-            Action::Move(_) => self.handle(Event::NotKept(
-                "it can't take over what others have left, and went on with its own share",
-            )),
+            Action::TakeOver(places) => self.take_over(&places),
             Action::StopLoad(why) => self.stop_load(&why),
             Action::Keep { number, payload } => {
                 if let Err(why) = self.keep(number, &payload) {
@@ -285,9 +335,26 @@ impl Owner {
             plan.own_connections()
         );
         self.note("load", &what);
+        self.loads.begin(&plan, at);
         match Work::begin(*plan, at, self.tell.clone()) {
             Ok(work) => self.work = Some(work),
             Err(why) => self.failed(&why),
+        }
+    }
+
+    /// Another agent was lost, and some of its workers are this one's now.
+    fn take_over(&mut self, places: &[Place]) {
+        let workers: u32 = places.iter().map(Place::workers).sum();
+        let taken = self
+            .loads
+            .take_over(places, &self.settings.policy, &self.tell);
+        match taken {
+            Ok(()) => self.note("load", &format!("{workers} workers of a lost agent more")),
+            Err(why) => {
+                let why = format!("it didn't take over {workers} workers of a lost agent: {why}");
+                self.note("refused", &why);
+                self.handle(Event::NotKept(&why));
+            }
         }
     }
 
@@ -304,12 +371,14 @@ impl Owner {
         if let Some(work) = &self.work {
             work.stop();
         }
+        self.loads.stop();
     }
 
     fn over(&mut self, confirmed: bool) {
         if let Some(work) = self.work.take() {
             work.stop();
         }
+        self.loads.stop();
         self.plan = None;
         if confirmed && let Some(folder) = self.folder() {
             // What stays there is in the record, too.
@@ -346,5 +415,8 @@ impl Owner {
     fn note(&mut self, event: &str, what: &str) {
         let run = self.run.as_ref().map(ToString::to_string);
         self.audit.note(event, run.as_deref().unwrap_or(""), what);
+        if let Some(why) = self.audit.fault().map(str::to_owned) {
+            self.handle(Event::NotKept(&why));
+        }
     }
 }

@@ -16,19 +16,20 @@ use measure::words::nearest;
 pub(crate) const HELP: &str = "\
 Load a server from many machines, as one
 
-Usage: ringside-fleet agent --policy FILE [--nats URL] [--name NAME] [--threads N] [--cpus LIST]
+Usage: ringside fleet agent --policy FILE [--nats URL] [--name NAME] [--threads N] [--cpus LIST]
                             [--nkey FILE] [--keep DIR] [--audit FILE]
-       ringside-fleet run --agents N|local:N [--nats URL] [what ringside run takes]
-       ringside-fleet status [--nats URL] [--nkey FILE]
-       ringside-fleet stop [--nats URL] [--nkey FILE]
-       ringside-fleet keys FILE
-       ringside-fleet manifests DIR --image IMAGE --agents N [--threads N]
+       ringside run --agents N|local:N [--nats URL] [what else ringside run takes]
+       ringside fleet status [--nats URL] [--nkey FILE]
+       ringside fleet stop [--nats URL] [--nkey FILE]
+       ringside fleet keys FILE
+       ringside fleet manifests DIR --image IMAGE --agents N [--threads N]
 
 An agent waits for runs at a NATS server, and sends its share of each. It loads only what the
 policy on its own machine allows, and stops by itself if it doesn't hear the coordinator for 10 s.
 status says which agents are there and what they do; stop ends all load of all of them. keys makes
 an nkey, keeps its seed in FILE and prints its public key: for --nkey, and for run --sign.
 manifests writes a fleet for Kubernetes into DIR, as kubectl apply --kustomize takes it.
+ringside hands all of this over to this program, ringside-fleet, which takes the same words.
 
 Options of an agent:
       --policy FILE    What it may load, and how much (TOML); without one it loads nothing
@@ -102,7 +103,7 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Verb, String> {
     match verb.as_deref() {
         Some("--help" | "-h" | "help") => Ok(Verb::Help),
         Some("--version" | "-V" | "version") => Ok(Verb::Version),
-        Some("run") => Ok(Verb::Run {
+        Some("run" | "hold" | "capacity" | "--no-color") => Ok(Verb::Run {
             nkey: variable("NATS_NKEY").map(PathBuf::from),
         }),
         Some("agent") => agent(&words[2..]),
@@ -111,7 +112,7 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Verb, String> {
         Some("manifests") => manifests(&words[2..]),
         Some("keys") => match &words[2..] {
             [file] if !file.to_string_lossy().starts_with('-') => Ok(Verb::Keys(file.into())),
-            _ => Err("give the file for the seed of a new key: ringside-fleet keys FILE".into()),
+            _ => Err("give the file for the seed of a new key: ringside fleet keys FILE".into()),
         },
         Some(BESIDE) => Ok(Verb::Beside {
             parent: words
@@ -171,7 +172,7 @@ fn everyone(words: &[OsString], verb: fn(Broker) -> Verb) -> Result<Verb, String
 
 fn manifests(words: &[OsString]) -> Result<Verb, String> {
     let Some((folder, words)) = words.split_first() else {
-        return Err("give the folder to write manifests into: ringside-fleet manifests DIR".into());
+        return Err("give the folder to write manifests into: ringside fleet manifests DIR".into());
     };
     let Some([image, agents, threads]) = values(words, ["--image", "--agents", "--threads"])?
     else {
@@ -313,6 +314,23 @@ mod tests {
             let said = parsed(words).unwrap_err();
             assert!(said.contains(part), "{words}: {said}");
         }
+    }
+
+    #[test]
+    fn every_command_of_the_guide_is_one() {
+        let guide = include_str!("../../docs/src/guides/fleet.md");
+        let lines = guide.lines().filter_map(|line| {
+            let words = line.split("  #").next()?;
+            words.strip_prefix("ringside fleet ")
+        });
+        let mut verbs = Vec::new();
+        for words in lines {
+            // Files that a reader has.
+            let words = words.replace("policy.toml", "/dev/null");
+            parsed(&words).unwrap_or_else(|why| panic!("{words}: {why}"));
+            verbs.extend(words.split(' ').next().map(str::to_owned));
+        }
+        assert_eq!(verbs, ["agent", "status", "stop", "manifests"]);
     }
 
     #[test]

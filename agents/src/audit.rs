@@ -11,9 +11,13 @@ use serde::Serialize;
 
 use output::terminal::say;
 
-/// A log; none keeps nothing.
+/// A log; without a file it keeps nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Audit(Option<File>);
+pub(crate) struct Audit {
+    file: Option<File>,
+    /// Why the last line couldn't be written.
+    fault: Option<String>,
+}
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -31,12 +35,20 @@ impl Audit {
     pub(crate) fn open(path: &Path) -> Result<Audit, String> {
         let file = OpenOptions::new().create(true).append(true).open(path);
         let file = file.map_err(|why| format!("can't write the log {}: {why}", path.display()))?;
-        Ok(Audit(Some(file)))
+        Ok(Audit {
+            file: Some(file),
+            fault: None,
+        })
+    }
+
+    /// Why it can't be written, if it can't: what isn't written down isn't done.
+    pub(crate) fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
     }
 
     /// Something has happened in a run.
     pub(crate) fn note(&mut self, event: &str, run: &str, what: &str) {
-        let Some(file) = &mut self.0 else {
+        let Some(file) = &mut self.file else {
             return;
         };
         let line = Line {
@@ -49,9 +61,11 @@ impl Audit {
             return;
         };
         text.push('\n');
-        if let Err(why) = file.write_all(text.as_bytes()) {
-            say(&format!("the log can't be written any more: {why}"));
-            self.0 = None;
+        let fault = file.write_all(text.as_bytes()).err();
+        let fault = fault.map(|why| format!("its log can't be written: {why}"));
+        if let Some(why) = fault.as_ref().filter(|_| self.fault.is_none()) {
+            say(why);
         }
+        self.fault = fault;
     }
 }

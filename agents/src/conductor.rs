@@ -1,22 +1,26 @@
 //! A coordinator as a process: the owner of `fleet`'s machine of that name.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
-use cli::{Asked, Conductor, Keep};
+use cli::{Asked, Conductor, Seer};
 use engine::signal::Stop;
 use fleet::Name;
 use fleet::bus::Bus as _;
-use fleet::coordinator::{Action, Coordinator, End as Ending, Event, OnLoss, Settings};
+use fleet::chain::{Digest, Hasher};
+use fleet::coordinator::{Action, Coordinator, End as Ending, Event, LEAD_NS, OnLoss, Settings};
+use fleet::message::DataFile;
 use load::Plan;
 use measure::time::{Time, unix_seconds};
-use output::terminal::say;
 
 use crate::local::Here;
 use crate::nats::{Broker, End};
+use crate::orders::Notary;
+use crate::sight::Sight;
 use crate::signed::{self, Signer};
+use crate::store::{Content, Shelf};
 use crate::{VERSION, epoch, result, sent};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -28,14 +32,21 @@ const PREPARE_NS: u64 = 60 * SECOND_NS;
 const SPARE_NS: u64 = 60 * SECOND_NS;
 /// How long a load may take whose plan doesn't say.
 const LONGEST_NS: u64 = 7 * 86_400 * SECOND_NS;
+/// How long agents have to hear of the beginning, from the second run of a search on: all are
+/// connected, and have shown that they hear.
+const LEAD_AGAIN_NS: u64 = SECOND_NS / 2;
 /// How often it looks whether it is to end.
 const LOOK_NS: u64 = 100_000_000;
 
-/// Conducts runs over NATS.
+/// Conducts runs over NATS, one after the other.
 #[derive(Debug, Default)]
 pub struct Fleet {
     /// The file with the seed of the nkey that lets this coordinator in.
     pub nkey: Option<PathBuf>,
+    /// A fleet on this machine, from the first run on.
+    pub here: Option<Here>,
+    /// How many runs there were.
+    pub runs: u32,
 }
 
 impl Conductor for Fleet {
@@ -44,63 +55,136 @@ impl Conductor for Fleet {
         asked: &Asked,
         plan: &Plan,
         stop: &Stop,
-        keep: Keep<'_>,
+        seer: &mut dyn Seer,
     ) -> Result<(), String> {
-        let (broker, _here) = match &asked.nats {
-            Some(url) => (Broker::new(url, self.nkey.as_deref())?, None),
-            None => {
-                let here = Here::start(asked.agents, &plan.cpus)?;
-                (here.broker().clone(), Some(here))
+        let broker = match (&asked.nats, &self.here) {
+            (Some(url), _) => Broker::new(url, self.nkey.as_deref())?,
+            (None, Some(here)) => here.broker().clone(),
+            (None, None) => {
+                let here = self.here.insert(Here::start(asked.agents, &plan.cpus)?);
+                here.broker().clone()
             }
         };
-        let settings = settings(asked, plan)?;
+        let signer = asked.sign.as_deref();
+        let signer = signer.map(|seed| Signer::new(seed, asked.audience.as_deref()));
+        let signer = signer.transpose()?;
+        let (settings, contents) = settings(asked, plan, signer.as_ref())?;
+        let manner = Manner {
+            lead_ns: match self.runs {
+                0 => LEAD_NS,
+                _ => LEAD_AGAIN_NS,
+            },
+            weights: weights(&asked.weights)?,
+        };
+        self.runs += 1;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|why| format!("can't wait for messages: {why}"))?;
         runtime.block_on(async {
             let end = End::connect(&broker, &settings.run.to_string()).await?;
-            say(&format!(
-                "run {}: waiting for {} at {}",
+            seer.note(&format!(
+                "run {}: {} {} at {}",
                 settings.run,
+                match settings.returns {
+                    true => "looking for",
+                    false => "waiting for",
+                },
                 match settings.agents {
                     1 => "an agent".to_owned(),
                     agents => format!("{agents} agents"),
                 },
                 broker.shown()
             ));
-            conduct(settings, plan, end, stop, keep).await
+            let shelf = match &contents[..] {
+                [] => None,
+                _ => Some(Shelf::make(&end, &broker, &settings.run.to_string()).await?),
+            };
+            let bus = (end, Notary::new(signer));
+            let done = match put(shelf.as_ref(), &contents, &settings.data).await {
+                Ok(()) => conduct((settings, manner), plan, bus, stop, seer).await,
+                Err(why) => Err(why),
+            };
+            if let Some(shelf) = shelf {
+                shelf.clear().await;
+            }
+            done
         })
     }
 }
 
-fn settings(asked: &Asked, plan: &Plan) -> Result<Settings, String> {
+/// How a load is to be divided and begun.
+struct Manner {
+    lead_ns: u64,
+    weights: BTreeMap<Name, u32>,
+}
+
+/// Weights by name. Of two for one agent the last counts.
+fn weights(given: &[(String, u32)]) -> Result<BTreeMap<Name, u32>, String> {
+    let weights = given.iter().map(|(name, weight)| {
+        let name = Name::new(name).map_err(|why| format!("--weights: {why}"))?;
+        Ok((name, *weight))
+    });
+    weights.collect()
+}
+
+/// Sends what agents need besides the plan.
+async fn put(shelf: Option<&Shelf>, contents: &[Content], data: &[DataFile]) -> Result<(), String> {
+    let Some(shelf) = shelf else {
+        return Ok(());
+    };
+    for (content, file) in contents.iter().zip(data) {
+        shelf.put(content, file.digest).await?;
+    }
+    Ok(())
+}
+
+/// What is to be done, and what agents need for it, in the order of its files.
+fn settings(
+    asked: &Asked,
+    plan: &Plan,
+    signer: Option<&Signer>,
+) -> Result<(Settings, Vec<Content>), String> {
     let epoch = epoch();
-    let name = format!("run-{}-{:04x}", unix_seconds(), epoch.nonce & 0xffff);
+    let name = match &asked.resume {
+        Some(run) => run.clone(),
+        None => format!("run-{}-{:04x}", unix_seconds(), epoch.nonce & 0xffff),
+    };
     let workers = asked.agents.checked_mul(plan.threads);
     let workers = workers.ok_or("that are more threads than a fleet can have: lower -t")?;
     let run = Name::new(&name).map_err(|why| why.to_string())?;
-    let signer = asked.sign.as_deref();
-    let signer = signer.map(|seed| Signer::new(seed, asked.audience.as_deref()));
-    let (signer, data) = (signer.transpose()?, sent::files(plan)?);
+    let packet = sent::pack(plan, &asked.secrets, &run.to_string())?;
     let at = (&run, unix_seconds());
-    Ok(Settings {
+    let settings = Settings {
         run: run.clone(),
         epoch,
         program: VERSION.to_owned(),
         agents: asked.agents,
         workers: Some(workers),
-        plan: signed::seal(&sent::encode(plan)?, &data, at, signer.as_ref())?,
-        data,
-        on_loss: match asked.stops_on_loss {
-            true => OnLoss::Stop,
-            false => OnLoss::Continue,
+        plan: signed::seal(&packet.plan, &packet.data, at, signer)?,
+        same: same(&packet.plan, &packet.data),
+        data: packet.data,
+        on_loss: match asked.on_loss {
+            cli::OnLoss::Continue => OnLoss::Continue,
+            cli::OnLoss::Stop => OnLoss::Stop,
+            cli::OnLoss::Rebalance => OnLoss::Rebalance,
         },
         gather_ns: GATHER_NS,
         prepare_ns: PREPARE_NS,
         longest_ns: longest_ns(plan),
-        returns: false,
-    })
+        returns: asked.resume.is_some(),
+    };
+    Ok((settings, packet.contents))
+}
+
+/// What makes two loads the same: the plan, and what is in its files.
+fn same(plan: &[u8], data: &[DataFile]) -> Digest {
+    let mut all = Hasher::new();
+    all.add(plan);
+    for file in data {
+        all.add(format!("\n{}\n{}", file.name, file.digest).as_bytes());
+    }
+    all.finish()
 }
 
 /// When a load is ended that should have ended by itself.
@@ -114,15 +198,19 @@ fn longest_ns(plan: &Plan) -> u64 {
 
 /// Has the machine do its work until it has nothing more to do.
 async fn conduct(
-    settings: Settings,
+    (settings, manner): (Settings, Manner),
     plan: &Plan,
-    mut end: End,
+    (mut end, mut notary): (End, Notary),
     stop: &Stop,
-    keep: Keep<'_>,
+    seer: &mut dyn Seer,
 ) -> Result<(), String> {
+    let mut sight = Sight::new(plan);
     let mut actions = Vec::new();
     let mut machine =
         Coordinator::new(settings, Time::now(), &mut actions).map_err(|why| why.to_string())?;
+    let lead_ns = manner.lead_ns;
+    machine.lead(lead_ns);
+    machine.weigh(manner.weights);
     let mut has_stopped = false;
     loop {
         let mut now = VecDeque::from(std::mem::take(&mut actions));
@@ -130,16 +218,24 @@ async fn conduct(
             match action {
                 Action::Subscribe(subject) => end.subscribe(&subject),
                 Action::Send(subject, message) => {
+                    let message = notary.close(&subject, message);
                     let _lost = end.publish(&subject, message);
                 }
                 Action::Record(outcome) => {
                     let conducted = result::conducted(plan, &outcome, stop.requested())?;
+                    sight.finish(&mut machine, seer)?;
                     // Without, agents keep what they counted for a while.
-                    keep(conducted)?;
+                    seer.keep(conducted)?;
                     machine.handle(Event::RecordKept, Time::now(), &mut actions);
                 }
-                Action::Begins(_) => say("all agents are ready: the load begins in 2 s"),
-                Action::Note(what) => say(&what),
+                Action::Begins(at) => {
+                    sight.begins(at);
+                    seer.note(&format!(
+                        "all agents are ready: the load begins in {} s",
+                        lead_ns as f64 / 1e9
+                    ));
+                }
+                Action::Note(what) => seer.note(&what),
                 Action::Over(ending) => {
                     end.flush().await;
                     return over(ending);
@@ -157,6 +253,7 @@ async fn conduct(
             .as_ref()
             .map_or(Event::Tick, |message| Event::Heard(message));
         machine.handle(event, Time::now(), &mut actions);
+        sight.look(&mut machine, Time::now(), seer)?;
     }
 }
 

@@ -2,9 +2,9 @@
 //!
 //! What they say to each other, when, and what is made of it is `fleet`'s, which has no sockets and
 //! no clock. Here are its two machines' owners ([`agent`], [`conductor`]), the bus ([`nats`]), what
-//! an agent's load is ([`work`], on `load`), and what an agent's owner allows ([`policy`]); and
-//! whoever looks after all agents ([`everyone`]). What is asked for on a command line, and how a
-//! run is reported, is `ringside`'s own (`cli`).
+//! an agent's load is ([`work`], on `load`), how files get there ([`store`]), and what an agent's
+//! owner allows ([`policy`]); and whoever looks after all agents ([`everyone`]). What is asked for
+//! on a command line, and how a run is reported, is `ringside`'s own (`cli`).
 //!
 //! Each process has one thread for all of this, which measures nothing; an agent's load has its own
 //! threads, and hands over what it counted once a second.
@@ -17,10 +17,16 @@ pub mod everyone;
 pub mod local;
 pub mod manifests;
 pub mod nats;
+mod orders;
 pub mod policy;
 mod result;
 mod sent;
+mod sight;
 pub mod signed;
+pub mod store;
+mod taken;
+mod told;
+mod traced;
 mod work;
 
 use std::collections::hash_map::RandomState;

@@ -20,7 +20,8 @@ const SERVER: &str = "nats-server";
 /// How long it may take to listen.
 const READY_NS: u64 = 20_000_000_000;
 const LOOK_NS: u64 = 20_000_000;
-/// The variable of agents whose user didn't start them: they don't say that they wait.
+/// The variable of agents whose user didn't start them: they don't say that they wait. It names a
+/// folder for their files, which goes when they do.
 pub const LOCAL: &str = "RINGSIDE_FLEET_LOCAL";
 /// The word that has this program become another one, which ends with its parent.
 pub const BESIDE: &str = "beside";
@@ -63,7 +64,7 @@ impl Here {
                         // The key is for a server of somebody else's.
                         .env_remove("NATS_NKEY")
                         .env("NATS_URL", &url)
-                        .env(LOCAL, "yes")
+                        .env(LOCAL, folder.path())
                         .args(["agent", "--threads", "1", "--cpus", &cpus])
                         .args(["--name", &format!("local-{number}"), "--policy"])
                         .arg(&policy);
@@ -127,7 +128,7 @@ fn configuration(folder: &Path, password: &str) -> String {
     let folder = folder.display().to_string();
     format!(
         "listen: \"127.0.0.1:-1\"\nports_file_dir: {folder:?}\nauthorization {{ user: fleet, \
-         password: {password:?} }}\n"
+         password: {password:?} }}\njetstream {{ store_dir: {folder:?} }}\n"
     )
 }
 

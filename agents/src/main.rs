@@ -25,7 +25,13 @@ fn main() -> ExitCode {
             let version = format!("ringside-fleet {}\n", agents::VERSION);
             print(&version).map_err(|why| why.to_string())
         }
-        Ok(Verb::Run { nkey }) => return cli::conduct(words, &mut Fleet { nkey }),
+        Ok(Verb::Run { nkey }) => {
+            let mut fleet = Fleet {
+                nkey,
+                ..Fleet::default()
+            };
+            return cli::conduct(words, &mut fleet);
+        }
         Ok(Verb::Agent(settings)) => Stop::on_signals()
             .map_err(|why| format!("can't install signal handlers: {why}"))
             .and_then(|stop| agent::serve(*settings, &stop)),
@@ -57,7 +63,7 @@ fn status(broker: &Broker) -> Result<(), String> {
     let all = everyone::ask(broker)?;
     if all.is_empty() {
         return Err(format!(
-            "no agent has answered at {}: start some with `ringside-fleet agent`",
+            "no agent has answered at {}: start some with `ringside fleet agent`",
             broker.shown()
         ));
     }

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -20,6 +21,7 @@ use fleet::bus::{Bus, Refused, Subject};
 use fleet::message::MESSAGE_MAX;
 use futures_util::StreamExt as _;
 use measure::foreign::Foreign;
+use measure::time::Time;
 use output::terminal::say;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
@@ -82,6 +84,26 @@ impl Broker {
             false => host,
         };
         format!("{scheme}://{host}:{}", self.url.port())
+    }
+
+    /// Where it is. A static program can't have the C library resolve names, as the client would.
+    fn place(&self) -> Result<ServerAddr, String> {
+        let host = self.url.host();
+        let resolves = cfg!(target_feature = "crt-static") && self.url.scheme() == "nats";
+        if !resolves || host.parse::<IpAddr>().is_ok() {
+            return Ok(self.url.clone());
+        }
+        let found = load::look_up(host, self.url.port(), None, Time::now() + CONNECT);
+        let unknown = |why: String| {
+            let shown = self.shown();
+            format!("can't reach the NATS server {shown} ({why}): is its name right?")
+        };
+        let found = found.map_err(|why| unknown(why.to_string()))?;
+        let first = found
+            .first()
+            .ok_or_else(|| unknown("no address".to_owned()))?;
+        let url = format!("nats://{first}").parse();
+        url.map_err(|_| unknown("an address that can't be used".to_owned()))
     }
 
     fn options(&self) -> ConnectOptions {
@@ -153,7 +175,7 @@ impl End {
                 tell(&place, &event, &lost);
                 std::future::ready(())
             });
-        let client = options.connect(broker.url.clone()).await.map_err(|why| {
+        let client = options.connect(broker.place()?).await.map_err(|why| {
             format!(
                 "can't reach the NATS server {shown} ({}): is it running, and may this machine \
                  connect to it?",
@@ -173,6 +195,11 @@ impl End {
             subscribers: Vec::new(),
             runtime: Handle::current(),
         })
+    }
+
+    /// The client, for whatever is no message.
+    pub(crate) fn client(&self) -> Client {
+        self.client.clone()
     }
 
     /// Carries out what was asked for since the last time. What a client can't take within a second

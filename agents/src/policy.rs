@@ -26,6 +26,8 @@ use crate::signed::{self, Wanted};
 /// The policy of agents that are started by whoever asks for the load, on the machine that could
 /// send it alone, too.
 pub(crate) const ANYTHING: &str = "\
+scripts = true
+
 [[allow]]
 networks = [\"0.0.0.0/0\", \"::/0\"]
 ports = [\"0-65535\"]
@@ -37,6 +39,7 @@ pub struct Policy {
     allow: Vec<Allow>,
     limits: Limits,
     signed: Wanted,
+    scripts: bool,
 }
 
 /// Addresses that may be loaded.
@@ -65,6 +68,8 @@ struct Written {
     limits: WrittenLimits,
     #[serde(default)]
     signed: WrittenSigned,
+    #[serde(default)]
+    scripts: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -145,6 +150,7 @@ impl Policy {
                 duration: duration.transpose()?,
             },
             signed: Wanted::new(written.signed.by, written.signed.audience.as_deref())?,
+            scripts: written.scripts,
         })
     }
 
@@ -160,6 +166,11 @@ impl Policy {
         at: (&RunId, u64),
     ) -> Result<&'a [u8], String> {
         signed::open(sealed, data, at, &self.signed)
+    }
+
+    /// Whose signatures it wants.
+    pub(crate) fn wanted(&self) -> &Wanted {
+        &self.signed
     }
 
     /// Whether an address may be loaded.
@@ -190,11 +201,34 @@ impl Policy {
         Permits::only(move |address| policy.check_address(address))
     }
 
+    /// Whether it may run the plan's script, if there is one.
+    ///
+    /// # Errors
+    /// A sentence that names the rule.
+    pub(crate) fn check_script(&self, plan: &Plan) -> Result<(), String> {
+        match plan.script.is_some() && !self.scripts {
+            true => Err(
+                "a script can do on this machine whatever its agent can, and this agent's policy \
+                 doesn't allow any: write `scripts = true` above its tables"
+                    .to_owned(),
+            ),
+            false => Ok(()),
+        }
+    }
+
     /// Whether an agent at this place may do so much of a load.
     ///
     /// # Errors
     /// A sentence that names the limit.
     pub fn check_amount(&self, plan: &Plan, place: &Place) -> Result<(), String> {
+        self.check_amounts(plan, &[*place])
+    }
+
+    /// Whether an agent may do so much that has all of these places.
+    ///
+    /// # Errors
+    /// As for [`Policy::check_amount`].
+    pub(crate) fn check_amounts(&self, plan: &Plan, places: &[Place]) -> Result<(), String> {
         if plan.proxy.is_some() {
             return Err("a load through a proxy may go anywhere: agents refuse it".to_owned());
         }
@@ -205,7 +239,7 @@ impl Policy {
                      rate: set one with -R"
                 ));
             };
-            let share = rate * place.fraction();
+            let share = rate * places.iter().map(Place::fraction).sum::<f64>();
             if share > limit {
                 return Err(format!(
                     "its share of {share:.1} requests/s is above the {limit} of its policy (rate)"
@@ -214,7 +248,9 @@ impl Policy {
         }
         if let Some(limit) = self.limits.connections {
             let origins = plan.origins() as u64;
-            let share = place.part(plan.connections.into()).saturating_mul(origins);
+            let parts = places.iter();
+            let parts: u64 = parts.map(|place| place.part(plan.connections.into())).sum();
+            let share = parts.saturating_mul(origins);
             if share > u64::from(limit) {
                 return Err(format!(
                     "its share of {share} connections is above the {limit} of its policy \

@@ -7,8 +7,8 @@ use engine::signal::Signal;
 use fleet::record::{AgentRecord, Outcome, Record as Of};
 use load::{Plan, Record, grpc_status};
 use measure::host::Host;
-use measure::interval::{Interval, Phase};
-use measure::record::{EndedBy, Facts, Generator, StepFacts};
+use measure::interval::{Interval, Packed, Phase};
+use measure::record::{EndedBy, Facts, Generator, StepFacts, StreamFacts};
 use measure::series::Row;
 use measure::tally::{Counted, Loop, Tally};
 use measure::time::Time;
@@ -25,11 +25,11 @@ pub(crate) fn conducted(
     stopped: Option<Signal>,
 ) -> Result<Conducted, String> {
     let of = &outcome.record;
-    let course = outcome.course.iter().map(|interval| interval.unpack());
-    let course: Vec<Interval> = course.collect::<Result<_, _>>()?;
-    let tally = tally(plan, &course);
-    let measured = course.iter().filter(|one| one.phase == Phase::Measure);
-    let length_ns = measured.map(|one| one.until_ns).max().unwrap_or(0);
+    let Seen {
+        tally,
+        rows,
+        length_ns,
+    } = seen(plan, &outcome.course)?;
     let duration_s = length_ns as f64 / 1e9;
     let mut whole = plan.clone();
     whole.threads = of.agents.iter().map(|agent| agent.workers).sum();
@@ -41,6 +41,7 @@ pub(crate) fn conducted(
             duration_s,
             offered_rate: offered_rate(plan, &tally, duration_s),
             steps: steps(plan, &tally),
+            streams: plan.events.then(StreamFacts::default),
             grpc_status: grpc_status(tally.grpc_statuses),
             valid: is_valid(of),
             warnings: of.findings.clone(),
@@ -48,7 +49,7 @@ pub(crate) fn conducted(
             ..Facts::of(whole.recorded())
         },
     );
-    record.series = rows(plan, &course);
+    record.series = rows;
     let fleet = serde_json::to_value(of)
         .map_err(|why| format!("the agents' figures can't be written as JSON: {why}"))?;
     Ok(Conducted {
@@ -58,28 +59,47 @@ pub(crate) fn conducted(
     })
 }
 
-/// What all agents counted, with the drain apart.
-fn tally(plan: &Plan, course: &[Interval]) -> Tally {
+/// What all agents counted, with the drain apart, and the run over time.
+struct Seen {
+    tally: Tally,
+    rows: Vec<Row>,
+    length_ns: u64,
+}
+
+/// Adds the seconds up, of which each is whole for a moment only: whole ones are large.
+fn seen(plan: &Plan, course: &[Packed]) -> Result<Seen, String> {
     let mut tally = Tally::new(match plan.schedule.is_open() {
         true => Loop::Open,
         false => Loop::Closed,
     });
     tally.good_within_ns = plan.goodput_within_s.map(|seconds| (seconds * 1e9) as u64);
     let mut sums = [Counted::new(), Counted::new()];
-    for interval in course {
-        sums[usize::from(interval.phase == Phase::Drain)].merge(&interval.counted);
+    let (mut rows, mut length_ns) = (Vec::new(), 0);
+    for packed in course {
+        let interval = packed.unpack()?;
+        let is_drain = interval.phase == Phase::Drain;
+        sums[usize::from(is_drain)].merge(&interval.counted);
+        if !is_drain {
+            length_ns = length_ns.max(interval.until_ns);
+            rows.push(row(plan, &interval));
+        }
     }
     let [measured, drained] = sums;
     tally.start(Time(0));
     tally.take_back(&measured);
     tally.finish(Time(0));
     Counted::merge(&mut tally, &drained);
-    tally
+    Ok(Seen {
+        tally,
+        rows,
+        length_ns,
+    })
 }
 
 /// Whether the figures are those of the load that was asked for.
 fn is_valid(of: &Of) -> bool {
-    let early = of.agents.iter().any(|agent| agent.ended_early);
+    let spoilt = |agent: &AgentRecord| agent.ended_early || agent.clock_jumped;
+    let early = of.agents.iter().any(spoilt);
     of.complete && of.limited_by.is_empty() && !early
 }
 
@@ -131,28 +151,24 @@ fn ended_by(plan: &Plan, stopped: Option<Signal>) -> EndedBy {
     }
 }
 
-/// The run over time.
-fn rows(plan: &Plan, course: &[Interval]) -> Vec<Row> {
-    let measured = course.iter().filter(|one| one.phase == Phase::Measure);
-    let row = |interval: &Interval| {
-        let counted = &interval.counted;
-        let times = &counted.response;
-        let us = |ns: u64| (times.count() > 0).then_some(ns as f64 / 1000.0);
-        Row {
-            at_s: interval.from_ns as f64 / 1e9,
-            seconds: interval.seconds(),
-            completed: counted.completed,
-            failed: counted.failed,
-            answered: Some(counted.sums().answered),
-            offered: interval.offered,
-            good: plan.goodput_within_s.map(|_| counted.good),
-            bytes_received: counted.bytes_received,
-            response_p50_us: us(times.quantile(0.5)),
-            response_p99_us: us(times.quantile(0.99)),
-            response_max_us: us(times.max()),
-        }
-    };
-    measured.map(row).collect()
+/// A second of the run.
+fn row(plan: &Plan, interval: &Interval) -> Row {
+    let counted = &interval.counted;
+    let times = &counted.response;
+    let us = |ns: u64| (times.count() > 0).then_some(ns as f64 / 1000.0);
+    Row {
+        at_s: interval.from_ns as f64 / 1e9,
+        seconds: interval.seconds(),
+        completed: counted.completed,
+        failed: counted.failed,
+        answered: Some(counted.sums().answered),
+        offered: interval.offered,
+        good: plan.goodput_within_s.map(|_| counted.good),
+        bytes_received: counted.bytes_received,
+        response_p50_us: us(times.quantile(0.5)),
+        response_p99_us: us(times.quantile(0.99)),
+        response_max_us: us(times.max()),
+    }
 }
 
 /// What each agent did, for people.
@@ -212,7 +228,6 @@ fn line(agent: &AgentRecord, width: usize) -> String {
 mod tests {
     use fleet::Name;
     use fleet::record::Figures;
-    use measure::interval::Packed;
     use measure::tally;
 
     use super::*;

@@ -1,133 +1,443 @@
 //! A plan as a coordinator sends it, with the secrets that its requests have, and what is to be
-//! hidden of it; and the files that it names.
+//! hidden of it; and what it needs besides: files, and what the coordinator made of files. All of
+//! that is known by its SHA-256.
 
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
+use bytes::Bytes;
+use cli::Secrets;
 use fleet::Text;
 use fleet::chain::{Digest, Hasher};
 use fleet::message::DataFile;
-use load::{Plan, Redaction};
+use load::plan::Invalid;
+use load::plan::workload::Users;
+use load::schedule::Schedule;
+use load::{Plan, Redaction, grpc};
 use serde::{Deserialize, Serialize};
+use workload::hurl::{self, Given};
+
+use crate::store::{BYTES_MAX, Content};
+use crate::traced;
+
+/// A plan with more bytes goes by the store, too: with all else that stands in the message, it has
+/// to fit into one.
+const PLAN_BYTES: usize = 1 << 19;
+
+/// A plan, and what goes by the store.
+#[derive(Debug)]
+pub(crate) struct Packet {
+    /// What is sealed and sent.
+    pub(crate) plan: Vec<u8>,
+    /// What is told of the rest.
+    pub(crate) data: Vec<DataFile>,
+    /// The rest, in the same order.
+    pub(crate) contents: Vec<Content>,
+}
 
 /// The form on the wire.
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Envelope {
+    /// Where the files are.
+    bucket: String,
+    /// None: it's the last of them.
+    sent: Option<Sent>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Sent {
     #[serde(with = "Plan")]
     plan: Plan,
     hidden: Vec<String>,
     shows_bodies: bool,
+    /// Variables of users whose values are secrets.
+    secrets: Vec<(String, String)>,
+    /// What each of the files is, in their order.
+    roles: Vec<Role>,
 }
 
-/// Writes a plan.
+/// What a file is to a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Role {
+    Rows,
+    CaFile,
+    Certificate,
+    Key,
+    Script,
+    Flow,
+    /// A file that the flow names, in its folder.
+    OfFlow(PathBuf),
+    /// Requests that were made once, as they were read.
+    Trace,
+    /// What describes the methods of gRPC calls.
+    Methods,
+}
+
+/// Packs a plan, whose files will be in this bucket.
 ///
 /// # Errors
-/// A sentence: it can't be written as JSON.
-pub(crate) fn encode(plan: &Plan) -> Result<Vec<u8>, String> {
+/// A sentence: a file can't be read, or there are too many bytes in them.
+pub(crate) fn pack(plan: &Plan, secrets: &Secrets, bucket: &str) -> Result<Packet, String> {
+    let mut needs = needs(plan)?;
     let sent = Sent {
         plan: plan.clone(),
         hidden: plan.redaction.names().map(str::to_owned).collect(),
         shows_bodies: plan.redaction.shows_bodies(),
+        secrets: secrets.0.clone(),
+        roles: needs.iter().map(|(role, _)| role.clone()).collect(),
     };
-    serde_json::to_vec(&sent).map_err(|why| format!("the plan can't be sent: {why}"))
+    let mut envelope = Envelope {
+        bucket: bucket.to_owned(),
+        sent: Some(sent),
+    };
+    let failed = |why| format!("the plan can't be sent: {why}");
+    let mut bytes = serde_json::to_vec(&envelope).map_err(failed)?;
+    if bytes.len() > PLAN_BYTES {
+        let whole = serde_json::to_vec(&envelope.sent.take()).map_err(failed)?;
+        // It has no role, because it says which the others have.
+        needs.push((Role::Rows, Content::Made(whole.into())));
+        bytes = serde_json::to_vec(&envelope).map_err(failed)?;
+    }
+    let mut data = Vec::with_capacity(needs.len());
+    let mut left = BYTES_MAX;
+    for (role, content) in &needs {
+        let (name, digest, length) = known(role, content)?;
+        left = left.checked_sub(length).ok_or_else(|| {
+            format!(
+                "the files of this load have more than {BYTES_MAX} bytes, which is the most that \
+                 agents take: give them less"
+            )
+        })?;
+        data.push(DataFile { name, digest });
+    }
+    Ok(Packet {
+        plan: bytes,
+        data,
+        contents: needs.into_iter().map(|(_, content)| content).collect(),
+    })
 }
 
-/// Reads one, whose secrets are then known to its redaction.
-///
-/// # Errors
-/// A sentence: it's no plan of this version.
-pub(crate) fn decode(bytes: &[u8]) -> Result<Plan, String> {
-    let sent: Sent = serde_json::from_slice(bytes)
-        .map_err(|why| format!("the plan that came can't be read: {why}"))?;
-    let mut plan = sent.plan;
-    plan.redaction = Redaction::default()
-        .naming(sent.hidden)
-        .showing_bodies(sent.shows_bodies);
-    plan.tell_secrets();
-    Ok(plan)
-}
-
-/// The files that a plan needs where it is carried out, and what is in them.
-///
-/// # Errors
-/// A sentence: one of them can't be read.
-pub(crate) fn files(plan: &Plan) -> Result<Vec<DataFile>, String> {
-    let files = named(plan).into_iter().map(|path| {
-        let digest = digest(&path)?;
-        Ok(DataFile {
-            name: name(&path),
-            digest,
-        })
-    });
-    files.collect()
-}
-
-/// Whether the files that a plan needs are here, and are the coordinator's.
-///
-/// # Errors
-/// A sentence: which isn't.
-pub(crate) fn check_files(plan: &Plan, data: &[DataFile]) -> Result<(), String> {
-    for path in named(plan) {
-        let wanted = data.iter().find(|file| file.name == name(&path));
-        let shown = path.display();
-        match wanted {
-            None => return Err(format!("nobody says what is in {shown}")),
-            Some(wanted) if wanted.digest != digest(&path)? => {
-                return Err(format!(
-                    "{shown} isn't the file that the coordinator has: copy it to all machines, to \
-                     the same path"
-                ));
-            }
-            Some(_) => {}
+/// What is told of a file, and its length.
+fn known(role: &Role, content: &Content) -> Result<(Text, Digest, u64), String> {
+    match content {
+        Content::File(path) => {
+            let (digest, length) = digest(path)?;
+            Ok((Text::new(&path.display().to_string()), digest, length))
+        }
+        Content::Made(bytes) => {
+            let name = match role {
+                Role::Trace => "the requests of --replay",
+                Role::Methods => "what describes the methods",
+                _ => "the plan",
+            };
+            Ok((Text::new(name), Digest::of(bytes), bytes.len() as u64))
         }
     }
-    Ok(())
 }
 
-/// Of a file's content. Of anything else that a path may name none is taken: whoever wrote the plan
-/// could have an agent read from a device without end.
-fn digest(path: &Path) -> Result<Digest, String> {
+/// What a plan needs where it is carried out. (Steps and bodies were read into it.)
+fn needs(plan: &Plan) -> Result<Vec<(Role, Content)>, String> {
+    let mut needs = Vec::new();
+    let mut file = |role, path: &Path| needs.push((role, Content::File(path.to_owned())));
+    if let Some(tls) = &plan.tls {
+        for (role, path) in [
+            (Role::CaFile, &tls.ca_file),
+            (Role::Certificate, &tls.certificate_file),
+            (Role::Key, &tls.key_file),
+        ] {
+            path.iter().for_each(|path| file(role.clone(), path));
+        }
+    }
+    if let Some(script) = &plan.script {
+        file(Role::Script, &script.file);
+    }
+    let Some(workload) = &plan.workload else {
+        return Ok(needs);
+    };
+    if let Some(rows) = &workload.data {
+        file(Role::Rows, &rows.file);
+    }
+    if let (Some(users), Some(path)) = (&workload.users, &workload.file) {
+        file(Role::Flow, path);
+        for (name, path) in of_flow(users, path)? {
+            file(Role::OfFlow(name), &path);
+        }
+    }
+    if let Schedule::Trace { trace, .. } = &plan.schedule {
+        let bytes = traced::write(&trace.0)?;
+        needs.push((Role::Trace, Content::Made(bytes)));
+    }
+    if let Some(described) = workload.methods.described() {
+        needs.push((Role::Methods, Content::Made(Bytes::from(described))));
+    }
+    Ok(needs)
+}
+
+/// The files that a flow names, by their places in its folder.
+fn of_flow(users: &Users, file: &Path) -> Result<Vec<(PathBuf, PathBuf)>, String> {
+    let own = file.parent().unwrap_or(Path::new(""));
+    let root = users.file_root.as_deref().unwrap_or(own);
+    let named = users
+        .journey
+        .0
+        .as_ref()
+        .map_or(&[][..], |flow| flow.files());
+    let mut all: Vec<(PathBuf, PathBuf)> = Vec::new();
+    for path in named {
+        let name = path.strip_prefix(root).unwrap_or(path);
+        if !is_within(name) {
+            return Err(format!(
+                "{} names {}: agents take files by plain paths, without .. and below the flow's \
+                 folder",
+                file.display(),
+                path.display()
+            ));
+        }
+        if all.iter().all(|(known, _)| known != name) {
+            all.push((name.to_owned(), path.clone()));
+        }
+    }
+    Ok(all)
+}
+
+/// Whether a path leads nowhere else than below where it begins.
+fn is_within(path: &Path) -> bool {
+    let is_plain = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    path.file_name().is_some() && path.components().all(is_plain)
+}
+
+/// Of a file's content, and how long it is. Of anything else that a path may name none is taken:
+/// a device may have no end.
+fn digest(path: &Path) -> Result<(Digest, u64), String> {
     let failed = |why: &dyn fmt::Display| format!("can't read {}: {why}", path.display());
     let meta = fs::metadata(path).map_err(|why| failed(&why))?;
     if !meta.is_file() {
         return Err(failed(&"it isn't a file"));
     }
     let mut file = File::open(path).map_err(|why| failed(&why))?;
-    let mut hash = Hasher::new();
+    let (mut hash, mut length) = (Hasher::new(), 0);
     let mut part = vec![0; 1 << 16];
     loop {
         match file.read(&mut part) {
-            Ok(0) => return Ok(hash.finish()),
-            Ok(read) => hash.add(&part[..read]),
+            Ok(0) => return Ok((hash.finish(), length)),
+            Ok(read) => {
+                length += read as u64;
+                hash.add(&part[..read]);
+            }
             Err(why) if why.kind() == ErrorKind::Interrupted => {}
             Err(why) => return Err(failed(&why)),
         }
     }
 }
 
-fn name(path: &Path) -> Text {
-    Text::new(&path.display().to_string())
+/// Whoever has files.
+pub(crate) trait Files {
+    /// Has these, out of a bucket: where they are, in their order.
+    ///
+    /// # Errors
+    /// A sentence: which it hasn't.
+    fn fetch(&self, bucket: &str, data: &[DataFile]) -> Result<Vec<PathBuf>, String>;
+
+    /// An empty folder in which they may have other names.
+    ///
+    /// # Errors
+    /// A sentence: there's none.
+    fn names(&self) -> Result<PathBuf, String>;
 }
 
-/// The paths that a plan names. (Those of steps and bodies were read into it.)
-fn named(plan: &Plan) -> Vec<PathBuf> {
-    let data = plan
-        .workload
-        .as_ref()
-        .and_then(|workload| workload.data.as_ref());
-    let mut all: Vec<PathBuf> = data.map(|data| data.file.clone()).into_iter().collect();
-    if let Some(tls) = &plan.tls {
-        let files = [&tls.ca_file, &tls.certificate_file, &tls.key_file];
-        all.extend(files.into_iter().flatten().cloned());
+/// Reads a plan, whose secrets are then known to its redaction, and has its files.
+///
+/// # Errors
+/// A sentence: it's no plan of this version, or what it needs can't be had.
+pub(crate) fn unpack(bytes: &[u8], data: &[DataFile], files: &dyn Files) -> Result<Plan, String> {
+    let unread = |why| format!("the plan that came can't be read: {why}");
+    let envelope: Envelope = serde_json::from_slice(bytes).map_err(unread)?;
+    let mut paths = match data {
+        [] => Vec::new(),
+        data => files.fetch(&envelope.bucket, data)?,
+    };
+    let sent = match (envelope.sent, &paths[..]) {
+        (Some(sent), _) => sent,
+        (None, []) => return Err("the plan that came has no plan in it".to_owned()),
+        (None, [.., last]) => {
+            let whole = fs::read(last).map_err(|why| format!("the plan can't be read: {why}"))?;
+            paths.pop();
+            serde_json::from_slice(&whole).map_err(unread)?
+        }
+    };
+    if sent.roles.len() != paths.len() || paths.len() > data.len() {
+        return Err("the plan that came doesn't say what its files are".to_owned());
     }
-    all
+    let mut plan = sent.plan;
+    plan.redaction = Redaction::default()
+        .naming(sent.hidden)
+        .showing_bodies(sent.shows_bodies);
+    if !paths.is_empty() {
+        let names = files.names()?;
+        let given = sent.roles.iter().zip(data).zip(&paths);
+        let mut place = Place::new(names, &mut plan);
+        for (number, ((role, file), path)) in given.enumerate() {
+            place.put(number, role, file, path)?;
+        }
+        place.finish(sent.secrets)?;
+    }
+    plan.tell_secrets();
+    Ok(plan)
+}
+
+/// Puts files where a plan finds them.
+struct Place<'a> {
+    names: PathBuf,
+    plan: &'a mut Plan,
+    flow: Option<PathBuf>,
+    methods: Option<PathBuf>,
+}
+
+impl Place<'_> {
+    fn new(names: PathBuf, plan: &mut Plan) -> Place<'_> {
+        Place {
+            names,
+            plan,
+            flow: None,
+            methods: None,
+        }
+    }
+
+    /// The folder of what a flow names.
+    fn root(&self) -> PathBuf {
+        self.names.join("files")
+    }
+
+    fn put(
+        &mut self,
+        number: usize,
+        role: &Role,
+        file: &DataFile,
+        path: &Path,
+    ) -> Result<(), String> {
+        let name = file.name.to_string();
+        let own = Path::new(&name).file_name();
+        // Its ending says what is in it.
+        let own = own.map_or_else(|| PathBuf::from("file"), PathBuf::from);
+        let to = match role {
+            Role::OfFlow(name) if is_within(name) => self.root().join(name),
+            Role::OfFlow(name) => {
+                return Err(format!("{} isn't in the flow's folder", name.display()));
+            }
+            _ => self.names.join(number.to_string()).join(own),
+        };
+        let folder = to.parent().unwrap_or(&self.names);
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::hard_link(path, &to).or_else(|_| fs::copy(path, &to).map(drop)))
+            .map_err(|why| format!("{name} can't be put into {}: {why}", to.display()))?;
+        let no_place = || format!("the plan has no place for {name}");
+        let plan = &mut *self.plan;
+        match (role, &mut plan.tls, &mut plan.script, &mut plan.workload) {
+            (Role::CaFile, Some(tls), ..) => tls.ca_file = Some(to),
+            (Role::Certificate, Some(tls), ..) => tls.certificate_file = Some(to),
+            (Role::Key, Some(tls), ..) => tls.key_file = Some(to),
+            (Role::Script, _, Some(script), _) => script.file = to,
+            (Role::Rows, .., Some(workload)) => {
+                let rows = workload.data.as_mut().ok_or_else(no_place)?;
+                rows.file = to;
+            }
+            (Role::Flow, .., Some(_)) => self.flow = Some(to),
+            (Role::OfFlow(_), .., Some(_)) => {}
+            (Role::Methods, .., Some(_)) => self.methods = Some(to),
+            (Role::Trace, .., Some(_)) => match &mut plan.schedule {
+                Schedule::Trace { trace, .. } => trace.0 = traced::read(&to)?.into(),
+                _ => return Err(no_place()),
+            },
+            _ => return Err(no_place()),
+        }
+        Ok(())
+    }
+
+    /// All are there: what is made of several is made.
+    fn finish(self, secrets: Vec<(String, String)>) -> Result<(), String> {
+        let root = self.root();
+        let plan = self.plan;
+        if let Some(file) = &self.flow {
+            for (_, value) in &secrets {
+                plan.redaction.learn_secret(value);
+            }
+            let workload = plan.workload.take();
+            let (users, rows) = workload.map_or((None, None), |all| (all.users, all.data));
+            let users = users.ok_or("the plan has a flow and no users")?;
+            let given = Given {
+                variables: users.variables.into_iter().collect(),
+                secrets,
+                rows,
+                file_root: Some(root),
+                follow: users.follow,
+                redaction: plan.redaction.clone(),
+            };
+            let read = hurl::read(file, given).map_err(|Invalid(why)| why)?;
+            plan.workload = Some(read);
+        }
+        if let Some(file) = self.methods {
+            let described = grpc::describe(plan, &grpc::Source::Protoset(file));
+            let methods = described.map_err(|why| why.to_string())?;
+            if let Some(workload) = &mut plan.workload {
+                workload.methods = methods;
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
+    use load::plan::Script;
+    use load::plan::workload::{Data, Order, Workload};
+
     use super::*;
+
+    /// An agent that has what a coordinator sent.
+    struct Has {
+        folder: tempfile::TempDir,
+        contents: Vec<Content>,
+        fetched: Cell<usize>,
+    }
+
+    impl Files for Has {
+        fn fetch(&self, _: &str, data: &[DataFile]) -> Result<Vec<PathBuf>, String> {
+            self.fetched.set(data.len());
+            let put = |(content, file): (&Content, &DataFile)| {
+                let path = self.folder.path().join(file.digest.to_string());
+                let bytes = match content {
+                    Content::File(path) => fs::read(path).unwrap(),
+                    Content::Made(bytes) => bytes.to_vec(),
+                };
+                assert_eq!(Digest::of(&bytes), file.digest);
+                fs::write(&path, bytes).unwrap();
+                path
+            };
+            Ok(self.contents.iter().zip(data).map(put).collect())
+        }
+
+        fn names(&self) -> Result<PathBuf, String> {
+            Ok(self.folder.path().join("names"))
+        }
+    }
+
+    /// The plan, how many files came with it, and where they are.
+    fn sent(plan: &Plan) -> (Plan, usize, tempfile::TempDir) {
+        let packet = pack(plan, &Secrets::default(), "a-bucket").unwrap();
+        let has = Has {
+            folder: tempfile::tempdir().unwrap(),
+            contents: packet.contents,
+            fetched: Cell::new(0),
+        };
+        let plan = unpack(&packet.plan, &packet.data, &has).unwrap();
+        (plan, has.fetched.get(), has.folder)
+    }
 
     #[test]
     fn a_plan_arrives_with_its_secrets_and_hides_them() {
@@ -136,31 +446,73 @@ mod tests {
         plan.request.headers = ["authorization", "x-mine"].map(header).into();
         plan.request.body = vec![0, 159, 255];
         plan.redaction = Redaction::default().naming(["x-mine"]);
-        let arrived = decode(&encode(&plan).unwrap()).unwrap();
-        assert_eq!(arrived, plan);
+        let (arrived, fetched, _folder) = sent(&plan);
+        assert_eq!((&arrived, fetched), (&plan, 0));
         let shown = serde_json::to_string(&arrived.recorded()).unwrap();
         assert!(!shown.contains("canary"), "{shown}");
         assert!(!arrived.redaction.scrub("said canary-h").contains("canary"));
-        assert!(decode(b"{}").is_err());
+        let nobody = Has {
+            folder: tempfile::tempdir().unwrap(),
+            contents: Vec::new(),
+            fetched: Cell::new(0),
+        };
+        assert!(unpack(b"{}", &[], &nobody).is_err());
+        assert!(unpack(b"{\"bucket\":\"a\",\"sent\":null}", &[], &nobody).is_err());
     }
 
     #[test]
-    fn a_file_that_differs_is_named() {
+    fn files_and_plans_that_are_too_long_for_a_message_go_another_way() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("ca.pem");
-        std::fs::write(&path, "one").unwrap();
+        let put = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            path
+        };
         let mut plan = Plan::new("https://h/").unwrap();
-        plan.tls.as_mut().unwrap().ca_file = Some(path.clone());
-        let data = files(&plan).unwrap();
-        assert_eq!(data.len(), 1);
-        check_files(&plan, &data).unwrap();
-        assert!(check_files(&plan, &[]).unwrap_err().contains("nobody says"));
-        std::fs::write(&path, "another").unwrap();
-        let said = check_files(&plan, &data).unwrap_err();
-        assert!(said.contains("ca.pem isn't the file"), "{said}");
-        std::fs::remove_file(&path).unwrap();
-        assert!(files(&plan).unwrap_err().contains("can't read"));
+        plan.request.body = vec![7; PLAN_BYTES];
+        plan.tls.as_mut().unwrap().ca_file = Some(put("ca.pem", "an authority"));
+        plan.script = Some(Script {
+            file: put("a.lua", "-- nothing"),
+            args: Vec::new(),
+        });
+        let mut workload = Workload::new(Vec::new());
+        workload.data = Some(Data {
+            file: put("rows.csv", "id\n1\n"),
+            order: Order::Once,
+        });
+        plan.workload = Some(workload);
+        let (arrived, fetched, _folder) = sent(&plan);
+        // The plan is one of them.
+        assert_eq!((fetched, arrived.request.body.len()), (4, PLAN_BYTES));
+        let text = |path: &Path| fs::read_to_string(path).unwrap();
+        let ca = arrived.tls.unwrap().ca_file.unwrap();
+        assert_eq!(text(&ca), "an authority");
+        assert_ne!(ca, folder.path().join("ca.pem"));
+        assert_eq!(text(&arrived.script.unwrap().file), "-- nothing");
+        let rows = arrived.workload.unwrap().data.unwrap().file;
+        assert_eq!(
+            (text(&rows), rows.extension()),
+            ("id\n1\n".into(), Some("csv".as_ref()))
+        );
+        fs::remove_file(folder.path().join("ca.pem")).unwrap();
+        let said = pack(&plan, &Secrets::default(), "a").unwrap_err();
+        assert!(said.contains("can't read"), "{said}");
         plan.tls.as_mut().unwrap().ca_file = Some("/dev/zero".into());
-        assert!(files(&plan).unwrap_err().contains("isn't a file"));
+        let said = pack(&plan, &Secrets::default(), "a").unwrap_err();
+        assert!(said.contains("isn't a file"), "{said}");
+    }
+
+    #[test]
+    fn a_flow_names_nothing_beside_its_folder() {
+        for (path, expected) in [
+            ("a.txt", true),
+            ("./b/a.txt", true),
+            ("../a.txt", false),
+            ("b/../../a.txt", false),
+            ("/etc/passwd", false),
+            ("", false),
+        ] {
+            assert_eq!(is_within(Path::new(path)), expected, "{path}");
+        }
     }
 }

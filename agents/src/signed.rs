@@ -3,8 +3,7 @@
 //! A plan travels behind a line that says all of that; the signature is over that line, the plan
 //! and the digests of its files. So whoever may publish at the broker, or keeps one, can neither
 //! make a plan for agents that want signatures nor use one of yesterday again. Which signatures an
-//! agent wants stands in its policy. Orders to begin and to stop aren't signed: without a plan
-//! nothing begins, and whoever is there may stop all load.
+//! agent wants stands in its policy. Orders are signed by themselves ([`crate::orders`]).
 
 use std::path::Path;
 
@@ -79,12 +78,26 @@ impl Signer {
         })
     }
 
+    /// Its public nkey.
+    pub(crate) fn public(&self) -> String {
+        self.key.public_key()
+    }
+
+    /// Its signature.
+    ///
+    /// # Errors
+    /// A sentence: there is none.
+    pub(crate) fn sign(&self, text: &[u8]) -> Result<Vec<u8>, String> {
+        let signature = self.key.sign(text);
+        signature.map_err(|why| format!("the plan can't be signed: {why}"))
+    }
+
     fn warrant(&self, terms: Terms, plan: &[u8], data: &[DataFile]) -> Result<Warrant, String> {
-        let signature = self.key.sign(&text(&terms, plan, data)?);
+        let signature = self.sign(&text(&terms, plan, data)?)?;
         Ok(Warrant {
             terms,
-            key: self.key.public_key(),
-            signature: signature.map_err(|why| format!("the plan can't be signed: {why}"))?,
+            key: self.public(),
+            signature,
         })
     }
 }
@@ -152,7 +165,7 @@ impl Wanted {
             if !pair.is_ok_and(|pair| pair.key_pair_type() == KeyPairType::User) {
                 return Err(format!(
                     "[signed] by: {key:?} is no public nkey of a user, which begins with U: \
-                     `ringside-fleet keys FILE` prints one"
+                     `ringside fleet keys FILE` prints one"
                 ));
             }
         }
@@ -164,6 +177,11 @@ impl Wanted {
             by,
             audience: audience.map_err(|why| why.to_string())?,
         })
+    }
+
+    /// The public nkeys.
+    pub(crate) fn by(&self) -> &[String] {
+        &self.by
     }
 
     fn check(

@@ -1,6 +1,8 @@
 //! An agent's load: looking whether it can be done, and doing it, each on threads of their own.
 
 use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,19 +12,22 @@ use fleet::chain::Digest;
 use fleet::division::Place;
 use fleet::message::{Check, CheckOf, DataFile};
 use fleet::{RunId, Text, Verdict};
-use load::plan::Part;
-use load::schedule::Schedule;
+use load::plan::{Part, THREADS_MAX};
 use load::{LoadError, Plan, Progress, Record, Watcher, look_up};
 use measure::cpu;
 use measure::foreign::Foreign;
 use measure::host::Host;
 use measure::interval::{Interval, Packed};
+use measure::needs::{Connections, Facts as Needs, Need, Over};
 use measure::tally::Counted;
 use measure::time::{Time, unix_seconds};
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::nats::Broker;
 use crate::policy::Policy;
-use crate::sent;
+use crate::sent::{self, Files};
+use crate::store::Cellar;
+use crate::told;
 
 /// A load that begins later than this isn't one with the others.
 const LATE_NS: u64 = 10_000_000;
@@ -52,6 +57,8 @@ pub(crate) enum Told {
         /// Why it couldn't go on.
         failed: Option<String>,
     },
+    /// A script didn't come back, and nothing can end it but the end of this process.
+    Hung(String),
 }
 
 /// What is to be prepared.
@@ -64,6 +71,19 @@ pub(crate) struct Order {
     pub(crate) place: Place,
     /// The CPUs of this agent; empty: as the plan says.
     pub(crate) cpus: Vec<usize>,
+    /// Where files come from, and where they are kept.
+    pub(crate) broker: Broker,
+    pub(crate) cellar: Arc<Cellar>,
+}
+
+impl Files for Order {
+    fn fetch(&self, bucket: &str, data: &[DataFile]) -> Result<Vec<PathBuf>, String> {
+        self.cellar.fetch(&self.broker, bucket, data)
+    }
+
+    fn names(&self) -> Result<PathBuf, String> {
+        self.cellar.names()
+    }
 }
 
 /// A load under way.
@@ -99,7 +119,8 @@ pub(crate) fn prepare(order: Order, policy: Policy, tell: UnboundedSender<Told>)
 /// The agent's part of a plan.
 fn part(order: &Order, policy: &Policy) -> Result<Plan, String> {
     let at = (&order.run, unix_seconds());
-    let mut plan = sent::decode(policy.open(&order.plan, &order.data, at)?)?;
+    let bytes = policy.open(&order.plan, &order.data, at)?;
+    let mut plan = sent::unpack(bytes, &order.data, order)?;
     plan.threads = order.place.all();
     plan.part = Some(Part {
         workers: order.place.numbers(),
@@ -109,26 +130,25 @@ fn part(order: &Order, policy: &Policy) -> Result<Plan, String> {
     if !order.cpus.is_empty() {
         plan.cpus.clone_from(&order.cpus);
     }
-    if plan.script.is_some() {
-        return Err("a script can't be run by agents".to_owned());
-    }
-    if plan.has_users() {
-        return Err("a flow can't be sent by agents".to_owned());
-    }
-    if matches!(plan.schedule, Schedule::Trace { .. }) {
-        return Err("a replay can't be sent by agents".to_owned());
+    if plan.script.is_some() && plan.threads > THREADS_MAX {
+        return Err(format!(
+            "a script has a state for each thread of all agents, and {THREADS_MAX} at most: lower \
+             -t"
+        ));
     }
     plan.validate().map_err(|why| why.to_string())?;
     Ok(plan)
 }
 
 fn looked_at(plan: &Plan, order: &Order, policy: &Policy) -> Vec<Check> {
-    let allowed = addresses(plan, policy).and_then(|()| policy.check_amount(plan, &order.place));
+    let allowed = addresses(plan, policy)
+        .and_then(|()| policy.check_amount(plan, &order.place))
+        .and_then(|()| policy.check_script(plan));
     vec![
         checked(CheckOf::Plan, machine(plan)),
         checked(CheckOf::Policy, allowed),
+        checked(CheckOf::Memory, memory(plan, &Needs::read())),
         checked(CheckOf::Descriptors, descriptors(plan)),
-        checked(CheckOf::Data, sent::check_files(plan, &order.data)),
     ]
 }
 
@@ -156,6 +176,23 @@ fn descriptors(plan: &Plan) -> Result<(), String> {
              with `ulimit -n {wanted}`, or use more agents"
         )),
         _ => Ok(()),
+    }
+}
+
+/// Whether there is memory for as many connections as its part has.
+fn memory(plan: &Plan, here: &Needs) -> Result<(), String> {
+    let connections = u64::from(plan.own_connections()) * plan.origins() as u64;
+    let needs = here.needs(Connections {
+        number: connections,
+        ends: 1,
+        spoken: plan.protocol.spoken(),
+        tls: plan.tls.is_some(),
+        over: Over::Network,
+    });
+    let memory = needs.iter().find(|need| need.what == "memory");
+    match memory.and_then(Need::refusal) {
+        Some(why) => Err(format!("its {connections} connections: {why}")),
+        None => Ok(()),
     }
 }
 
@@ -188,9 +225,18 @@ impl Work {
     ///
     /// # Errors
     /// A sentence: no thread could be had.
-    pub(crate) fn begin(
+    pub(crate) fn begin(plan: Plan, at: Time, tell: UnboundedSender<Told>) -> Result<Work, String> {
+        Work::begin_later(plan, at, 0, tell)
+    }
+
+    /// Begins one that was begun elsewhere, so long ago: that is where its times are counted from.
+    ///
+    /// # Errors
+    /// As for [`Work::begin`].
+    pub(crate) fn begin_later(
         mut plan: Plan,
         at: Time,
+        shift_ns: u64,
         tell: UnboundedSender<Told>,
     ) -> Result<Work, String> {
         if let Some(part) = &mut plan.part {
@@ -202,12 +248,23 @@ impl Work {
             let mut seen = Seen {
                 tell: tell.clone(),
                 at,
+                shift_ns,
                 has_begun: false,
             };
-            let mut end = End { tell, told: None };
-            // Only scripts hang.
-            let ran = load::run_watched(&plan, &ending, &mut seen, drop);
-            end.told = Some(ended(ran.map(|(record, _)| record)));
+            let mut end = End {
+                tell: tell.clone(),
+                told: None,
+            };
+            let hung = {
+                let tell = tell.clone();
+                move |record: Record| drop(tell.send(Told::Hung(record.warnings.join("; "))))
+            };
+            let ran = load::run_watched(&plan, &ending, &mut seen, hung);
+            let ran = ran.map(|(record, _)| record);
+            for what in ran.iter().flat_map(told::of_answers) {
+                drop(tell.send(Told::Trouble(what)));
+            }
+            end.told = Some(ended(ran));
         };
         let thread = std::thread::Builder::new().name("load".to_owned());
         match thread.spawn(load) {
@@ -275,6 +332,8 @@ fn verdict(record: &Record) -> Verdict {
 struct Seen {
     tell: UnboundedSender<Told>,
     at: Time,
+    /// How much of the load was over then.
+    shift_ns: u64,
     has_begun: bool,
 }
 
@@ -298,8 +357,10 @@ impl Watcher for Seen {
     }
 
     fn interval(&mut self, interval: Interval<Counted>) {
-        let packed = Box::new(Packed::of(&interval));
-        drop(self.tell.send(Told::Counted(packed)));
+        let mut packed = Packed::of(&interval);
+        packed.from_ns = packed.from_ns.saturating_add(self.shift_ns);
+        packed.until_ns = packed.until_ns.saturating_add(self.shift_ns);
+        drop(self.tell.send(Told::Counted(Box::new(packed))));
     }
 }
 
@@ -307,11 +368,11 @@ impl Watcher for Seen {
 mod tests {
     use fleet::division::places;
     use load::plan::Script;
-    use load::plan::workload::{Users, Workload};
     use tokio::sync::mpsc::unbounded_channel;
 
     use super::*;
     use crate::signed;
+    use cli::Secrets;
 
     type Spoil = fn(&mut Plan);
 
@@ -320,13 +381,17 @@ mod tests {
         let mut plan = Plan::new("http://127.0.0.1:1/").unwrap();
         spoil(&mut plan);
         let run = fleet::Name::new("a-run").unwrap();
+        let packet = sent::pack(&plan, &Secrets::default(), "a-bucket").unwrap();
         let order = Order {
             number: 3,
-            plan: signed::seal(&sent::encode(&plan).unwrap(), &[], (&run, 0), None).unwrap(),
+            plan: signed::seal(&packet.plan, &packet.data, (&run, 0), None).unwrap(),
             run,
-            data: Vec::new(),
+            data: packet.data,
             place: places(&[1, 1]).unwrap()[1],
             cpus: Vec::new(),
+            // Nobody listens there.
+            broker: Broker::new("nats://127.0.0.1:1", None).unwrap(),
+            cellar: Arc::default(),
         };
         let (digest, policy) = (Digest::of(&order.plan), Policy::of(crate::policy::ANYTHING));
         let (tell, mut told) = unbounded_channel();
@@ -347,12 +412,26 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_says_that_its_memory_is_too_little() {
+        let mut plan = Plan::new("https://127.0.0.1:1/").unwrap();
+        plan.connections = 100;
+        let here = |available_bytes| Needs {
+            available_bytes: Some(available_bytes),
+            ..Needs::default()
+        };
+        assert_eq!(memory(&plan, &here(1 << 30)), Ok(()));
+        let said = memory(&plan, &here(100_000)).unwrap_err();
+        assert!(said.contains("its 100 connections: memory: "), "{said}");
+        assert!(said.contains("use fewer (-c)"), "{said}");
+    }
+
+    #[test]
     fn whatever_keeps_an_agent_from_its_part_is_said_before_anything_is_sent() {
         assert_eq!(faults(|_| {}), "");
-        let table: [(&str, Spoil); 8] = [
+        let table: [(&str, Spoil); 6] = [
             ("at least 2 connections", |plan| plan.connections = 1),
-            ("a script can't be run by agents", |plan| {
-                let (file, args) = ("a.lua".into(), Vec::new());
+            ("can't reach the NATS server", |plan| {
+                let (file, args) = ("/etc/passwd".into(), Vec::new());
                 plan.script = Some(Script { file, args });
             }),
             ("Unix sockets may not be loaded", |plan| {
@@ -363,21 +442,6 @@ mod tests {
             }),
             ("may not use CPU 100000", |plan| plan.cpus = vec![100_000]),
             ("kqueue", |plan| plan.engine = "kqueue".into()),
-            ("a flow can't be sent by agents", |plan| {
-                let mut workload = Workload::new(Vec::new());
-                workload.users = Some(Users::default());
-                plan.workload = Some(workload);
-            }),
-            ("a replay can't be sent by agents", |plan| {
-                plan.schedule = Schedule::Trace {
-                    file: "a.log".into(),
-                    speed: 1.0,
-                    passes: 1,
-                    requests: 2,
-                    seconds: 1.0,
-                    trace: Default::default(),
-                };
-            }),
         ];
         for (part, spoil) in table {
             let said = faults(spoil);

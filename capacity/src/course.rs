@@ -25,7 +25,7 @@ use super::finding::{Point, RowCapacity};
 use super::scaling::{self, Scaling};
 use super::search::{Found, Kind, Limits, Probe, Search, Step, Verdict};
 use super::slo::Wrong;
-use super::{Goal, flows, slo};
+use super::{Elsewhere, Goal, flows, slo};
 
 /// One rest of a subject after it has failed.
 const REST: Duration = Duration::from_millis(500);
@@ -226,6 +226,8 @@ pub(super) struct Course<'a> {
     pub(super) goal: &'a Goal,
     /// How rows are started; none for a target that is there already.
     setting: Option<Setting<'a>>,
+    /// Who loads a target; none: this process.
+    pub(super) elsewhere: Option<Elsewhere<'a>>,
     stop: &'a Stop,
     pub(super) store: &'a mut Store,
     pub(super) observer: &'a mut dyn Observer,
@@ -244,6 +246,7 @@ impl<'a> Course<'a> {
         Course {
             goal,
             setting,
+            elsewhere: None,
             stop,
             store,
             observer,
@@ -274,7 +277,8 @@ impl<'a> Course<'a> {
     /// How long a probe of `rate` takes, or a run that has none.
     fn seconds_of(&self, flow: Option<Duration>, rate: Option<f64>) -> f64 {
         let (settle_s, window_s) = self.lengths(flow, rate);
-        settle_s + window_s + AROUND.as_secs_f64()
+        let around = self.elsewhere.as_ref().map_or(AROUND, |there| there.around);
+        settle_s + window_s + around.as_secs_f64()
     }
 
     /// Settling and window of such a load, in seconds.
@@ -591,8 +595,12 @@ impl<'a> Course<'a> {
         ))
     }
 
-    fn load_target(&self, plan: &Plan, when: &str) -> Result<Record, Trouble> {
-        match load::run(plan, self.stop, &mut |_| ()) {
+    fn load_target(&mut self, plan: &Plan, when: &str) -> Result<Record, Trouble> {
+        let ran = match &mut self.elsewhere {
+            Some(there) => (there.load)(plan, self.stop),
+            None => load::run(plan, self.stop, &mut |_| ()),
+        };
+        match ran {
             Ok(record) if matches!(record.ended_by, EndedBy::Interrupt | EndedBy::Terminate) => {
                 Err(Trouble::Stopped)
             }

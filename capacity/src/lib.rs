@@ -37,7 +37,7 @@ use std::time::Duration;
 use load::check::Threshold;
 use load::plan::{Invalid, Workload};
 use load::schedule::{Arrivals, Schedule};
-use load::{Plan, Redaction, Signal, Stop};
+use load::{LoadError, Plan, Record, Redaction, Signal, Stop};
 use measure::host::Host;
 use measure::time::unix_seconds;
 
@@ -206,6 +206,17 @@ struct Goal {
     seed: u64,
 }
 
+/// Whoever sends the loads of a search, where this process doesn't.
+pub struct Elsewhere<'a> {
+    /// Sends one, as [`load::run`] does.
+    pub load: &'a mut Loads<'a>,
+    /// How long one takes besides its warm-up and its window, about.
+    pub around: Duration,
+}
+
+/// Carries a plan out until somebody asks for the end, and says what came of it.
+type Loads<'a> = dyn FnMut(&Plan, &Stop) -> Result<Record, LoadError> + 'a;
+
 /// Searches. A stop ends it early, with what was found until then.
 ///
 /// # Errors
@@ -216,11 +227,35 @@ pub fn capacity(
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, CannotBegin> {
+    capacity_from(options, stop, observer, None)
+}
+
+/// The same with the loads from `elsewhere`, if that is given. The first contact is made from here.
+///
+/// # Errors
+/// Those of [`capacity`], and that rows of a comparison, which are started here, can't be loaded
+/// from elsewhere.
+pub fn capacity_from(
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+    elsewhere: Option<Elsewhere<'_>>,
+) -> Result<Outcome, CannotBegin> {
     match &options.whose {
         Whose::Target {
             plan,
             connections_given,
-        } => of_target(plan, *connections_given, options, stop, observer),
+        } => of_target(
+            plan,
+            *connections_given,
+            options,
+            (stop, elsewhere),
+            observer,
+        ),
+        Whose::File(file) if elsewhere.is_some() => Err(CannotBegin::Impossible(format!(
+            "the servers of {} are started and loaded on this machine: start one, and give its URL",
+            file.display()
+        ))),
         Whose::File(file) => {
             let subjects = options.subjects.as_deref();
             let (comparison, _) = Comparison::read_with_text(file, subjects, &options.redaction)
@@ -234,7 +269,7 @@ fn of_target(
     plan: &Plan,
     connections_given: bool,
     options: &Options,
-    stop: &Stop,
+    (stop, elsewhere): (&Stop, Option<Elsewhere<'_>>),
     observer: &mut dyn Observer,
 ) -> Result<Outcome, CannotBegin> {
     plan.validate()
@@ -271,7 +306,12 @@ fn of_target(
     found.replayed = is_replay(&plan.schedule);
     let seeker = Seeker::target(url, plan.clone(), connections_given, goal.limits);
     let seekers = vec![seeker.of_flow(flow)];
-    let course = Course::new(&goal, None, stop, &mut store, observer);
+    let mut course = Course::new(&goal, None, stop, &mut store, observer);
+    // No longer than what else the course has.
+    course.elsewhere = elsewhere.map(|there| Elsewhere {
+        load: there.load,
+        around: there.around,
+    });
     Ok(finish(course, seekers, found, stop))
 }
 

@@ -24,10 +24,12 @@ mod limits;
 pub mod room;
 mod step;
 mod stream;
+mod streamed;
 mod times;
 
 pub use limits::{count, length_ns, percent, print_share, unknown};
 pub use step::OfRun;
+pub use streamed::Streamed;
 pub use times::OfTimes;
 
 /// The record of a run.

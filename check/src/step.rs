@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use measure::histogram::Histogram;
 use measure::record::{Exchanges, Step};
+use plan::workload::WHOLE;
 
 use super::{Figure, OfWhole, Range, RunFigure};
 use crate::Record;
@@ -20,6 +21,13 @@ impl OfRun {
     /// The step that it is about; none where it is about the whole run.
     pub fn step(&self) -> Option<&str> {
         self.step.as_deref()
+    }
+
+    /// Whether it's about whole flows of users.
+    fn is_of_flows(&self, record: &Record) -> bool {
+        let workload = record.plan.workload.as_ref();
+        self.step.as_deref() == Some(WHOLE)
+            && workload.is_some_and(|workload| workload.users.is_some())
     }
 
     fn record<'a>(&self, record: &'a Record) -> Cow<'a, Record> {
@@ -94,7 +102,13 @@ impl Figure for OfRun {
     }
 
     fn measure(&self, record: &Record) -> Option<f64> {
-        self.whole.measure(&self.record(record))
+        let mut narrowed = self.record(record);
+        if self.is_of_flows(record) && self.whole.counts_failures() {
+            // A flow that is under way at the end is no error: its users think.
+            let exchanges = &mut narrowed.to_mut().exchanges;
+            exchanges.completed += std::mem::take(&mut exchanges.unfinished);
+        }
+        self.whole.measure(&narrowed)
     }
 
     fn counts_failures(&self) -> bool {

@@ -1,8 +1,9 @@
 //! `ringside capacity`: whose capacity out of the arguments, the search, and its report.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use capacity::{Options, Outcome, Reach, Whose};
+use capacity::{Elsewhere, Options, Outcome, Reach, Whose};
 use engine::signal::Stop;
 use lab::Event;
 use load::plan::workload::Order;
@@ -14,6 +15,7 @@ use crate::args::capacity::Capacity;
 use crate::compare::{Talk, keep, look};
 use crate::exit::{Exit, Failure};
 use crate::export::Spans;
+use crate::run::fleet::{self, Conductor};
 use crate::run::{flows, plan, replayed, targets};
 use crate::this_program;
 use crate::{network, page};
@@ -22,8 +24,47 @@ use output::terminal::{self, Paint};
 /// A URL that only serves to see what the flags about a load would make of it.
 const ANY: &str = "http://localhost/";
 
+/// What a load of a fleet takes besides its window: agents are called, their clocks are compared,
+/// and they begin together.
+const AROUND: Duration = Duration::from_millis(2500);
+
+/// Searches by the loads of a fleet, and reports.
+pub(crate) fn on_fleet(
+    arguments: &Capacity,
+    no_color: bool,
+    conductor: &mut dyn Conductor,
+) -> Result<Exit, Failure> {
+    if !is_target(arguments) {
+        return Err(Failure::usage(format!(
+            "--agents: the servers of {} are started and loaded on this machine: start one, and \
+             give its URL",
+            whose(arguments)
+        )));
+    }
+    let asked = fleet::asked(&arguments.fleet).map_err(Failure::usage)?;
+    if asked.resume.is_some() {
+        return Err(Failure::usage(
+            "--resume goes on with one load, and a search is many: search again".to_owned(),
+        ));
+    }
+    let mut load = |plan: &Plan, stop: &Stop| fleet::record(conductor, &asked, plan, stop);
+    let elsewhere = Elsewhere {
+        load: &mut load,
+        around: AROUND,
+    };
+    search_from(arguments, no_color, Some(elsewhere))
+}
+
 /// Searches, and reports.
 pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure> {
+    search_from(arguments, no_color, None)
+}
+
+fn search_from(
+    arguments: &Capacity,
+    no_color: bool,
+    elsewhere: Option<Elsewhere<'_>>,
+) -> Result<Exit, Failure> {
     let file = (!is_target(arguments)).then(|| whose(arguments).to_owned());
     let mut spans = Spans::of("capacity", file, None, &arguments.export)?;
     // A target is wherever it is; the rows of a comparison are started here.
@@ -43,7 +84,7 @@ pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure>
     let outcome = search(
         arguments,
         &options,
-        &stop,
+        (&stop, elsewhere),
         (no_color, &mut talk),
         &mut spans,
     );
@@ -55,14 +96,15 @@ pub(crate) fn run(arguments: &Capacity, no_color: bool) -> Result<Exit, Failure>
 fn search(
     arguments: &Capacity,
     options: &Options,
-    stop: &Stop,
+    (stop, elsewhere): (&Stop, Option<Elsewhere<'_>>),
     (no_color, talk): (bool, &mut Talk),
     spans: &mut Spans,
 ) -> Result<Exit, Failure> {
-    let outcome = capacity::capacity(options, stop, &mut |event: &Event<'_>| {
+    let mut observer = |event: &Event<'_>| {
         spans.hear(event);
         talk.tell(event);
-    });
+    };
+    let outcome = capacity::capacity_from(options, stop, &mut observer, elsewhere);
     talk.rest();
     let outcome = outcome?;
     let found = outcome.found.conclusions.iter();

@@ -14,13 +14,16 @@ Exit codes:
   1    no measurements: nothing answered as it should, or nothing could start;
        serve, fault-proxy: couldn't listen, or broke
   2    wrong usage: a flag, a value, a file
-  3    some rows failed, or a file could not be written; the rest was measured
+  3    some rows failed, the subject of a soak died, or a file could not be
+       written; the rest was measured
   4    run, hold: the figures are void (the warnings say why), or thresholds
        could not be judged; capacity: --at-least could not be judged; gate: no
-       figure could be judged
-  5    diff, gate: can't tell whether there is a regression
+       figure could be judged; soak: the rate wasn't held
+  5    diff, gate: can't tell whether there is a regression; soak: whether
+       anything leaks
   99   run, hold: a threshold was crossed; capacity: --at-least was not reached;
-       diff, gate: a regression is shown; history: --fail-within found one
+       diff, gate: a regression is shown; history: --fail-within found one;
+       soak: a leak is proven
   130  stopped by SIGINT, with a report of what was measured
   143  stopped by SIGTERM, likewise";
 

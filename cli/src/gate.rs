@@ -112,7 +112,8 @@ fn in_host(arguments: &Gate, file: Option<&Path>) -> Option<&'static str> {
     }
 }
 
-fn failure(refused: Refused, stop: &Stop) -> Failure {
+/// Why nothing was measured, as the end of the program.
+pub(crate) fn failure(refused: Refused, stop: &Stop) -> Failure {
     match refused {
         Refused::Wrong(what) => Failure::usage(what),
         Refused::Failed(what, log) => {

@@ -17,6 +17,7 @@ mod explain;
 mod export;
 mod exported;
 mod fault_proxy;
+mod fleet;
 mod gate;
 mod history;
 mod hold;
@@ -27,6 +28,7 @@ mod report;
 mod run;
 mod schema;
 mod serve;
+mod soak;
 mod subjects;
 mod watching;
 
@@ -39,7 +41,7 @@ use exit::{Exit, Failure};
 use load::redaction::guessed;
 use output::terminal::{self, Paint};
 
-pub use run::fleet::{Asked, Conducted, Conductor, Keep};
+pub use run::fleet::{Asked, Conducted, Conductor, OnLoss, Secrets, Seer};
 pub use schema::Schema;
 
 /// The whole program: parses `arguments`, the program's name first, and does what they ask.
@@ -55,15 +57,18 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     finish(args::parse(arguments), dispatch)
 }
 
-/// `ringside run` of a fleet, which `conductor` has carry it out: parses `arguments`, the program's
-/// name first, and does what they ask.
+/// What a verb does on a fleet, which `conductor` has carry it out: parses `arguments`, the
+/// program's name first, and does what they ask.
 pub fn conduct(
     arguments: impl IntoIterator<Item = OsString>,
     conductor: &mut dyn Conductor,
 ) -> ExitCode {
     finish(args::parse(arguments), |arguments| match arguments.verb {
         Verb::Run(run) => run::fleet::run(&run, arguments.no_color, conductor),
-        _ => Err(Failure::usage("ringside-fleet runs and nothing else")),
+        Verb::Capacity(search) => capacity::on_fleet(&search, arguments.no_color, conductor),
+        _ => Err(Failure::usage(
+            "a fleet does what `ringside run` and `ringside capacity` do: use one of them",
+        )),
     })
 }
 
@@ -113,13 +118,15 @@ pub fn verbs() -> Vec<String> {
 fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
     let no_color = arguments.no_color;
     match arguments.verb {
-        Verb::Run(run) if run.fleet.agents.is_some() => run::fleet::hand_over(),
+        Verb::Run(run) if run.fleet.agents.is_some() => fleet::hand_over(),
+        Verb::Capacity(search) if search.fleet.agents.is_some() => fleet::hand_over(),
         Verb::Run(run) => run::run(&run, no_color),
         Verb::Hold(hold) => hold::run(&hold, no_color),
         Verb::Serve(serve) => serve::run(&serve),
         Verb::FaultProxy(proxy) => fault_proxy::run(&proxy),
         Verb::Capacity(capacity) => capacity::run(&capacity, no_color),
         Verb::Compare(compare) => compare::run(&compare, no_color),
+        Verb::Soak(soak) => soak::run(&soak, no_color),
         Verb::Gate(gate) => gate::run(&gate, no_color),
         Verb::Diff(diff) => diff::run(&diff),
         Verb::History(history) => history::run(&history, no_color),
@@ -128,6 +135,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Verb::Subjects(subjects) => subjects::run(&subjects, no_color),
         Verb::Claims(claims) => claims::run(&claims, no_color),
         Verb::Doctor(doctor) => doctor::run(&doctor, no_color),
+        Verb::Fleet(words) => fleet::run(&words, no_color),
         Verb::Explain(explain) => explain::run(&explain, no_color),
         Verb::Schema(schema) => schema::run(&schema, no_color),
     }

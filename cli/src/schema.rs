@@ -22,7 +22,7 @@ pub struct Schema {
 }
 
 /// All of them.
-pub(crate) static SCHEMAS: [Schema; 14] = [
+pub(crate) static SCHEMAS: [Schema; 16] = [
     Schema {
         name: "record",
         about: "what run --format json prints, and rounds keep as `record`",
@@ -72,6 +72,16 @@ pub(crate) static SCHEMAS: [Schema; 14] = [
         name: "gate",
         about: "what gate --format json prints, gate.json",
         text: schema_of::<gate::Found>,
+    },
+    Schema {
+        name: "soak",
+        about: "what soak --format json prints, soak.json",
+        text: schema_of::<soak::found::Soak>,
+    },
+    Schema {
+        name: "soak-sample",
+        about: "a line of a soak's samples.ndjson",
+        text: schema_of::<soak::sample::Sample>,
     },
     Schema {
         name: "history",

@@ -252,6 +252,17 @@ impl<C: Watchable> Watching<C> {
         }
     }
 
+    /// Something that a user should know now.
+    pub(crate) fn note(&mut self, what: &str) {
+        match &self.screen {
+            Some(screen) => screen.say(what),
+            None => {
+                self.line.clear();
+                terminal::say(what);
+            }
+        }
+    }
+
     /// It is over: what a reader didn't get, and those who may want to know how it ended. The
     /// terminal is as it was from here on.
     pub(crate) fn finish(&mut self) -> (Result<(), String>, Onlookers) {

@@ -2,7 +2,8 @@
 //! that a comparison's file says, it or what stands beside it is killed, stopped, sent a signal or
 //! robbed of its processor; or connections to it are delayed, slowed down, reset, or carry nothing.
 //!
-//! [`phase`] reads and validates the phases, and [`schedule`] the faults; [`intervene`] does what a
+//! [`phase`] reads and validates the phases, and [`schedule`] the faults; [`arrivals`] says which
+//! seed a load has in which round; [`intervene`] does what a
 //! fault is, and [`injection`] does and undoes it at its time beside a load. What it cost is in
 //! [`cost`], and what that leaves of a window's worth in [`worth`].
 //!
@@ -13,6 +14,7 @@
 //! Knows no rounds and no rows, and of what a load measures only its record.
 #![forbid(unsafe_code)]
 
+pub mod arrivals;
 pub mod cost;
 pub mod injection;
 pub mod intervene;

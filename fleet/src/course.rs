@@ -12,6 +12,17 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub(crate) struct Course {
     measured: BTreeMap<u64, Packed>,
     drain: Option<Packed>,
+    /// The seconds up to this one, and what came for them later.
+    shown: u64,
+    late: Option<Packed>,
+    /// How many intervals were shown, and where the last one ended.
+    count: u64,
+    ended_ns: u64,
+}
+
+/// The second that an interval ends in, counted from 1.
+pub(crate) fn second(interval: &Packed) -> u64 {
+    interval.until_ns.div_ceil(SECOND_NS)
 }
 
 impl Course {
@@ -23,7 +34,10 @@ impl Course {
         let sum = match interval.phase {
             Phase::Drain => &mut self.drain,
             Phase::Measure => {
-                let second = interval.until_ns.div_ceil(SECOND_NS);
+                let second = second(&interval);
+                if second <= self.shown {
+                    add(&mut self.late, interval.clone())?;
+                }
                 match self.measured.get_mut(&second) {
                     Some(sum) => return join(sum, &interval),
                     None => {
@@ -33,12 +47,62 @@ impl Course {
                 }
             }
         };
-        match sum {
-            Some(sum) => join(sum, &interval),
-            None => {
-                *sum = Some(interval);
-                Ok(())
+        add(sum, interval)
+    }
+
+    /// Shows the seconds up to this one to whoever looks on, each once. What has come for those
+    /// that were shown is in the next.
+    pub(crate) fn show(&mut self, second: u64) -> Vec<Packed> {
+        let mut shown = Vec::new();
+        if second <= self.shown {
+            return shown;
+        }
+        let seconds: Vec<(u64, Packed)> = self
+            .measured
+            .range(self.shown + 1..=second)
+            .map(|(second, interval)| (*second, interval.clone()))
+            .collect();
+        for (second, mut interval) in seconds {
+            if let Some(late) = self.late.take() {
+                // A sum that is too large is none; the record says so.
+                let _too_large = join(&mut interval, &late);
             }
+            self.shown = second;
+            shown.push(self.numbered(interval));
+        }
+        shown
+    }
+
+    /// Shows what is left, the drain among it.
+    pub(crate) fn show_rest(&mut self) -> Vec<Packed> {
+        if self.shown == u64::MAX {
+            return Vec::new();
+        }
+        let mut shown = self.show(u64::MAX);
+        let late = self.late.take().map(|late| Packed {
+            until_ns: late.until_ns.max(self.ended_ns),
+            ..late
+        });
+        let drain = self.drain.clone();
+        let rest: Vec<Packed> = late.into_iter().chain(drain).collect();
+        shown.extend(rest.into_iter().map(|interval| self.numbered(interval)));
+        self.shown = u64::MAX;
+        shown
+    }
+
+    /// One after the other, without gaps or overlaps in the window.
+    fn numbered(&mut self, interval: Packed) -> Packed {
+        let seq = self.count;
+        self.count += 1;
+        let from_ns = match interval.phase {
+            Phase::Measure => std::mem::replace(&mut self.ended_ns, interval.until_ns),
+            Phase::Drain => interval.from_ns,
+        };
+        Packed {
+            seq,
+            joined: 1,
+            from_ns,
+            ..interval
         }
     }
 
@@ -51,6 +115,16 @@ impl Course {
             ..interval.clone()
         });
         numbered.collect()
+    }
+}
+
+fn add(sum: &mut Option<Packed>, interval: Packed) -> Result<(), String> {
+    match sum {
+        Some(sum) => join(sum, &interval),
+        None => {
+            *sum = Some(interval);
+            Ok(())
+        }
     }
 }
 
@@ -68,4 +142,56 @@ fn join(sum: &mut Packed, other: &Packed) -> Result<(), String> {
         (mine, theirs) => mine.or(theirs),
     };
     sum.counted.merge(&other.counted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What an agent completed until the end of a second.
+    fn interval(second: u64, completed: u64) -> Packed {
+        let mut interval = Packed {
+            seq: 0,
+            joined: 1,
+            phase: Phase::Measure,
+            from_ns: (second - 1) * SECOND_NS,
+            until_ns: second * SECOND_NS,
+            offered: None,
+            connected: 1,
+            counted: measure::tally::Packed::default(),
+        };
+        interval.counted.completed = completed;
+        interval
+    }
+
+    #[test]
+    fn whoever_looks_on_sees_everything_once() {
+        let mut course = Course::default();
+        course.add(interval(1, 1)).unwrap();
+        course.add(interval(2, 10)).unwrap();
+        let seen = course.show(1);
+        assert_eq!(seen.len(), 1);
+        assert_eq!((seen[0].seq, seen[0].counted.completed), (0, 1));
+        assert!(course.show(1).is_empty());
+        // An agent whose interval comes later than anybody waited.
+        course.add(interval(1, 100)).unwrap();
+        course.add(interval(3, 1000)).unwrap();
+        let seen = course.show(3);
+        let seen: Vec<_> = seen
+            .iter()
+            .map(|one| (one.seq, one.from_ns / SECOND_NS, one.counted.completed))
+            .collect();
+        assert_eq!(seen, [(1, 1, 110), (2, 2, 1000)]);
+        course.add(interval(3, 5)).unwrap();
+        let mut drain = interval(3, 7);
+        drain.phase = Phase::Drain;
+        course.add(drain).unwrap();
+        let rest = course.show_rest();
+        let rest: Vec<_> = rest
+            .iter()
+            .map(|one| (one.seq, one.phase, one.counted.completed))
+            .collect();
+        assert_eq!(rest, [(3, Phase::Measure, 5), (4, Phase::Drain, 7)]);
+        assert!(course.show_rest().is_empty());
+    }
 }

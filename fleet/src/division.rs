@@ -6,6 +6,9 @@
 //! all agents in the same way. So it sends exactly what one machine with all of these workers would
 //! have sent, and nothing has to be divided a second time.
 
+use std::iter::once;
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use plan::{Invalid, share};
@@ -64,7 +67,7 @@ impl Place {
 
     /// The numbers of the agent's workers among all: what [`plan::schedule::Marks::new`] and
     /// [`plan::share()`] are given for each of them, with [`Place::all`].
-    pub fn numbers(&self) -> std::ops::Range<u32> {
+    pub fn numbers(&self) -> Range<u32> {
         self.first..self.first + self.workers
     }
 
@@ -105,6 +108,49 @@ pub fn places(workers: &[u32]) -> Result<Vec<Place>, Invalid> {
         place
     });
     Ok(places.collect())
+}
+
+/// The numbers of all workers that nobody has, where these do what `has` says.
+pub fn nobodys<'a>(all: u32, has: impl Iterator<Item = &'a Place>) -> Vec<Range<u32>> {
+    let mut theirs: Vec<Range<u32>> = has.map(Place::numbers).collect();
+    theirs.sort_by_key(|numbers| numbers.start);
+    let (mut gaps, mut from) = (Vec::new(), 0);
+    for numbers in theirs.into_iter().chain(once(all..all)) {
+        if numbers.start > from {
+            gaps.push(from..numbers.start.min(all));
+        }
+        from = from.max(numbers.end);
+    }
+    gaps
+}
+
+/// Deals these workers, out of `all`, to agents that run so many each: whoever runs the fewest gets
+/// one more where they can't all get as many.
+pub fn deal(gaps: Vec<Range<u32>>, all: u32, run: &[u32]) -> Vec<Vec<Place>> {
+    let agents = u32::try_from(run.len()).unwrap_or(u32::MAX);
+    let whole: u64 = gaps.iter().map(|gap| u64::from(gap.end - gap.start)).sum();
+    let mut order: Vec<usize> = (0..run.len()).collect();
+    order.sort_by_key(|agent| run[*agent]);
+    let mut dealt = vec![Vec::new(); run.len()];
+    let mut gaps = gaps.into_iter().rev().collect::<Vec<_>>();
+    for (rank, agent) in (0..agents).zip(order) {
+        let mut wanted = share(whole, rank, agents) as u32;
+        while wanted > 0
+            && let Some(gap) = gaps.pop()
+        {
+            let workers = wanted.min(gap.end - gap.start);
+            dealt[agent].push(Place {
+                first: gap.start,
+                workers,
+                all,
+            });
+            wanted -= workers;
+            if gap.start + workers < gap.end {
+                gaps.push(gap.start + workers..gap.end);
+            }
+        }
+    }
+    dealt
 }
 
 /// How many of `workers` agents with these weights get: each at least one, and otherwise as near to

@@ -21,7 +21,7 @@ use crate::words::{Epoch, Member, RunId, Text, Verdict};
 /// What every message begins with.
 pub const MAGIC: [u8; 4] = *b"RSFL";
 /// The version of what follows the header.
-pub const WIRE: u16 = 1;
+pub const WIRE: u16 = 2;
 /// The longest message in bytes, which is what a NATS server takes if nobody says otherwise.
 pub const MESSAGE_MAX: usize = 1 << 20;
 /// The longest plan in bytes.
@@ -72,6 +72,8 @@ pub enum Order {
         place: Place,
         /// What the load is; the bus's users know its form.
         plan: Bytes,
+        /// What makes two plans the same, however they were signed.
+        same: Digest,
         /// The files that it needs.
         data: Vec<DataFile>,
     },
@@ -107,12 +109,12 @@ pub enum Order {
         /// Their numbers: from, and the one after the last.
         numbers: Vec<(u64, u64)>,
     },
-    /// The agent has other workers from now on, because another agent was lost.
+    /// The agent runs these workers of agents that were lost as well.
     Move {
         /// Who.
         to: Member,
-        /// Which.
-        place: Place,
+        /// All that it took over so far, and is to take over.
+        places: Vec<Place>,
         /// Which of the moves this is.
         turn: u32,
     },
@@ -191,7 +193,7 @@ pub enum Report {
         /// A [`measure::interval::Packed`].
         payload: Bytes,
     },
-    /// It has other workers.
+    /// It has taken workers over, or says at its end why not.
     Moved {
         /// Which of the moves.
         turn: u32,
@@ -219,8 +221,12 @@ pub enum Report {
         workers: u32,
         /// Which they were at first; none before it had a plan.
         place: Option<Place>,
-        /// Which they are since an agent was lost, and by which of the moves.
-        moved: Option<(Place, u32)>,
+        /// Which it has taken over, and by which of the moves.
+        taken: Vec<Place>,
+        /// See `taken`; 0 before the first.
+        turn: u32,
+        /// What makes its plan the same as another; none before it had one.
+        same: Option<Digest>,
         /// Whether it was told when to begin.
         has_begun: bool,
         /// How many intervals it has.
@@ -293,6 +299,8 @@ pub enum Stop {
     TooLong,
     /// It couldn't begin.
     NotBegun,
+    /// To one agent, which wasn't heard any more: its share may be others' by now.
+    Unheard,
 }
 
 /// What ended an agent's load.
@@ -317,7 +325,11 @@ pub enum Ended {
 impl Ended {
     /// Whether that was to be.
     pub fn is_planned(&self) -> bool {
-        matches!(self, Ended::Plan | Ended::Stopped(_))
+        match self {
+            Ended::Plan => true,
+            Ended::Stopped(why) => *why != Stop::Unheard,
+            _ => false,
+        }
     }
 }
 
@@ -329,11 +341,12 @@ impl fmt::Display for Ended {
             Ended::Stopped(Stop::Lost) => f.write_str("another agent was lost"),
             Ended::Stopped(Stop::TooLong) => f.write_str("the run took longer than planned"),
             Ended::Stopped(Stop::NotBegun) => f.write_str("the run couldn't begin"),
+            Ended::Stopped(Stop::Unheard) => f.write_str("the coordinator didn't hear it"),
             Ended::DeadMan => f.write_str("it didn't hear from the coordinator"),
             Ended::NoRoom => f.write_str("it had no room to keep more intervals"),
             Ended::Left => f.write_str("it was stopped on its own machine"),
             Ended::Failed(why) => write!(f, "its load failed: {why}"),
-            Ended::Halted => f.write_str("all load was stopped (ringside-fleet stop)"),
+            Ended::Halted => f.write_str("all load was stopped (ringside fleet stop)"),
         }
     }
 }
@@ -469,11 +482,13 @@ impl Said {
             Said::Order { order, .. } => match order {
                 Order::Plan { data, .. } => data.len(),
                 Order::Ask { numbers, .. } => numbers.len(),
+                Order::Move { places, .. } => places.len(),
                 _ => 0,
             },
             Said::Report { report, .. } => match report {
                 Report::Ready { checks, .. } => checks.len(),
                 Report::Last { troubles, .. } => troubles.len(),
+                Report::Standing { taken, .. } => taken.len(),
                 _ => 0,
             },
         };

@@ -48,7 +48,7 @@ pub struct AgentRecord {
     pub workers: u32,
     /// Its share of the load (0 to 1), as it was divided at first.
     pub share: Option<f64>,
-    /// The same after an agent was lost and the others took its share over.
+    /// The same with what it took over of agents that were lost; none where it took nothing over.
     pub share_moved: Option<f64>,
     /// Whether all that it counted is in the figures.
     pub complete: bool,
@@ -77,6 +77,8 @@ pub struct AgentRecord {
     pub clock_at_end: Option<Offset>,
     /// How much faster it goes, in millionths.
     pub clock_drift_ppm: Option<f64>,
+    /// Whether one of the two clocks moved in between by more than they drift.
+    pub clock_jumped: bool,
     /// Intervals that came more than once.
     pub duplicates: u64,
     /// Intervals that were asked for again.

@@ -11,7 +11,7 @@ use measure::random::Random;
 use crate::file::{self, Mistake};
 use crate::model::{Choice, Entry, Piece, Setting, Slot, Source};
 use crate::render::Renderer;
-use crate::scope::{Scope, Secrecy, Variables};
+use crate::scope::{Hides, Scope, Secrecy, Variables};
 use crate::url::Url;
 use crate::value::Value;
 
@@ -19,9 +19,6 @@ use crate::value::Value;
 const FILE_BYTES_MAX: u64 = 16 << 20;
 /// As many redirects as Hurl follows.
 const REDIRECTS_MAX: u32 = 50;
-
-/// Whether a name is that of a secret.
-pub type Hides = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// What a flow is run with.
 #[derive(Clone)]
@@ -153,16 +150,7 @@ impl Flow {
         let file = file::read(name, text, &known, files)?;
         let typed = known.len() - given.columns.len();
         if !given.columns.is_empty() && !file.used[typed..].contains(&true) {
-            let columns = given.columns.join("}}, {{");
-            return Err(vec![Mistake {
-                file: name.to_owned(),
-                line: 0,
-                column: 0,
-                what: format!(
-                    "no request uses the data file: write one of its columns as {{{{{columns}}}}}, \
-                     or drop it"
-                ),
-            }]);
+            return Err(vec![unused(name, &given.columns)]);
         }
         let slot = |name: &str| file.names.iter().position(|known| **known == *name);
         let mut initial = vec![None; file.names.len()];
@@ -204,6 +192,7 @@ impl Flow {
                 names: file.names,
                 initial: initial.into(),
                 secrecy: secrecy.into(),
+                hides: given.hides.clone(),
             }),
             follow: given.follow,
             redirects_max: given.redirects_max,
@@ -355,6 +344,20 @@ impl Flow {
         self.entries
             .get(at)
             .map(|entry| (&*entry.method, entry.line))
+    }
+}
+
+/// That a data file feeds nothing.
+fn unused(name: &str, columns: &[String]) -> Mistake {
+    let columns = columns.join("}}, {{");
+    Mistake {
+        file: name.to_owned(),
+        line: 0,
+        column: 0,
+        what: format!(
+            "no request uses the data file: write one of its columns as {{{{{columns}}}}}, or drop \
+             it"
+        ),
     }
 }
 

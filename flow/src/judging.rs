@@ -10,6 +10,7 @@ use crate::predicates::{Held, holds};
 use crate::reading::Reading;
 use crate::render::Renderer;
 use crate::scope::{CAPTURED_MAX, Scope, Variables};
+use crate::showing;
 use crate::value::Value;
 
 /// What placeholders draw on, beside the user's values.
@@ -93,10 +94,11 @@ fn header(pair: &Pair, reading: &Reading<'_>, renderer: &mut Renderer<'_>) -> Re
         }
         last = Some(value);
     }
-    let shown = renderer.scope.shown(&Value::text(&*wanted));
+    let scope = &renderer.scope;
+    let shown = showing::field(&name, &wanted, scope);
     Err(match last {
         Some(value) => {
-            let value = renderer.scope.shown(&Value::text(value));
+            let value = showing::field(&name, &value, scope);
             format!("expected the header {name} to be {shown}, and it's {value}")
         }
         None => format!("expected the header {name} to be {shown}, and there is none"),
@@ -126,7 +128,8 @@ fn body(
         ),
         _ => return Ok(()),
     };
-    let (wanted, came) = (renderer.scope.shown(&wanted), renderer.scope.shown(&came));
+    // An answer may hold what nobody is to read.
+    let (wanted, came) = (renderer.scope.shown(&wanted), showing::size(&came));
     Err(format!("expected the body {wanted}, and got {came}"))
 }
 
@@ -179,14 +182,19 @@ fn asserted<'v>(
     if holds(&one.predicate, value.as_deref(), &held) == Some(!one.is_not) {
         return Ok(());
     }
+    let is_secret = showing::is_secret(&one.found, renderer);
+    let scope = &renderer.scope;
     let wanted = match held {
-        Held::Value(value) => Cow::Owned(renderer.scope.shown(value)),
-        Held::Pattern(regex) => Cow::Owned(renderer.scope.shown(&Value::text(regex.as_str()))),
+        Held::Value(value) => Cow::Owned(showing::shown(value, is_secret, scope)),
+        Held::Pattern(regex) => {
+            let pattern = Value::text(regex.as_str());
+            Cow::Owned(showing::shown(&pattern, is_secret, scope))
+        }
         Held::Nothing => Cow::Borrowed(""),
     };
     let wanted = words(&one.predicate, one.is_not, &wanted);
     let came = match &value {
-        Some(value) => renderer.scope.shown(value),
+        Some(value) => showing::came(&one.found, value, is_secret, scope),
         None => "nothing".to_owned(),
     };
     Err(format!("{text}: expected {wanted}, and got {came}"))

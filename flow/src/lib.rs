@@ -28,15 +28,17 @@ mod render;
 mod request;
 mod scope;
 mod session;
+mod showing;
 mod url;
 mod value;
 
 pub use fault::{Fault, FaultKind};
 pub use file::Mistake;
-pub use flow::{Flow, Given, Hides};
+pub use flow::{Flow, Given};
 pub use model::Version;
 pub use reading::{Answer, Fields};
 pub use request::Request;
+pub use scope::Hides;
 pub use session::{Heard, Now, Outcome, Session, Step};
 pub use url::Url;
 pub use value::Value;

@@ -14,12 +14,16 @@ pub(crate) enum Held<'a> {
     Nothing,
 }
 
-/// Whether a predicate holds; none if it can't be said of such a value, which fails either way.
+/// Whether a predicate holds, of nothing none but that it's there; none if it can't be said of such
+/// a value, which fails either way.
 pub(crate) fn holds(predicate: &Predicate, value: Option<&Value>, held: &Held<'_>) -> Option<bool> {
     if let Predicate::Exists = predicate {
         return Some(value.is_some());
     }
-    let value = value?;
+    // As Hurl has it: `not` before one holds then.
+    let Some(value) = value else {
+        return Some(false);
+    };
     match (predicate, held) {
         (Predicate::Equal(_), Held::Value(other)) => Some(value.equals(other)),
         (Predicate::NotEqual(_), Held::Value(other)) => Some(!value.equals(other)),

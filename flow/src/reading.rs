@@ -11,6 +11,9 @@ use crate::model::{Attribute, Found, Query, Version};
 use crate::render::{Renderer, captured};
 use crate::value::Value;
 
+/// Codings that have been taken off.
+const CODINGS: [&str; 3] = ["gzip", "x-gzip", "deflate"];
+
 /// An answer to a request, as it came; content codings have been taken off its body.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer<'a> {
@@ -164,11 +167,21 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// Nothing, if all of the body is here.
+    /// Nothing, if all of the body is here, and without a coding.
     ///
     /// # Errors
-    /// It's longer than what was kept of it.
+    /// It's longer than what was kept of it, or in a coding that isn't known.
     pub(crate) fn whole(&self) -> Result<(), String> {
+        let fields = self.answer.values("content-encoding");
+        let codings = fields.flat_map(|field| field.split(',').map(coding).collect::<Vec<_>>());
+        let codings: Vec<String> = codings.filter(|name| name != "identity").collect();
+        let is_known = |name: &String| CODINGS.contains(&&**name);
+        if codings.len() > 1 || !codings.iter().all(is_known) {
+            return Err(format!(
+                "the body is in the coding {}, which can't be decoded",
+                codings.join(", ")
+            ));
+        }
         match self.answer.is_cut {
             true => Err(format!(
                 "the body is too long to look into: only its first {} MiB were kept",
@@ -246,6 +259,14 @@ impl<'a> Reading<'a> {
             ),
             _ => Value::text(value),
         })
+    }
+}
+
+/// The name of a content coding (RFC 9110 §8.4.1), of which none at all is one, too.
+fn coding(written: &str) -> String {
+    match written.trim() {
+        "" => "identity".to_owned(),
+        name => name.to_ascii_lowercase(),
     }
 }
 

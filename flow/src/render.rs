@@ -136,14 +136,19 @@ impl<'a> Renderer<'a> {
     }
 
     fn filtered(&mut self, value: &Value, filter: &Filter) -> Result<Option<Value>, String> {
+        // Without its value, which an answer may have under the name of a secret.
         let wants = |what: &str| {
-            let shown = self.scope.shown(value);
-            format!("the filter {} wants {what}, not {shown}", name(filter))
+            let kind = value.kind();
+            format!("the filter {} wants {what}, not {kind}", name(filter))
         };
         let whole = match filter {
             Filter::Count => filters::count(value).ok_or_else(|| wants("a list or bytes"))?,
-            Filter::ToInt => filters::to_int(value).ok_or_else(|| wants("a number"))?,
-            Filter::ToFloat => filters::to_float(value).ok_or_else(|| wants("a number"))?,
+            Filter::ToInt => {
+                filters::to_int(value).ok_or_else(|| wants("a number or text that is one"))?
+            }
+            Filter::ToFloat => {
+                filters::to_float(value).ok_or_else(|| wants("a number or text that is one"))?
+            }
             Filter::Nth(index) => match value {
                 Value::List(items) => return Ok(filters::nth(items, *index)),
                 _ => return Err(wants("a list")),
@@ -192,8 +197,8 @@ impl<'a> Renderer<'a> {
     ) -> Result<Option<Value>, String> {
         let scope = self.scope;
         let wants = |what: &str| {
-            let shown = scope.shown(value);
-            format!("the filter {} wants {what}, not {shown}", name(filter))
+            let kind = value.kind();
+            format!("the filter {} wants {what}, not {kind}", name(filter))
         };
         let made = match filter {
             Filter::Regex(pattern) => return captured(&*self.regex(pattern)?, text),
@@ -262,6 +267,8 @@ fn name(filter: &Filter) -> &'static str {
         Filter::Count => "count",
         Filter::Regex(_) => "regex",
         Filter::JsonPath(_) => "jsonpath",
+        Filter::Nth(0) => "first (nth 0)",
+        Filter::Nth(-1) => "last (nth -1)",
         Filter::Nth(_) => "nth",
         Filter::Split(_) => "split",
         Filter::Replace(..) => "replace",
@@ -273,7 +280,9 @@ fn name(filter: &Filter) -> &'static str {
         Filter::UrlEncode => "urlEncode",
         Filter::UrlDecode => "urlDecode",
         Filter::UrlQueryParam(_) => "urlQueryParam",
+        Filter::Base64Encode { url_safe: true } => "base64UrlSafeEncode",
         Filter::Base64Encode { .. } => "base64Encode",
+        Filter::Base64Decode { url_safe: true } => "base64UrlSafeDecode",
         Filter::Base64Decode { .. } => "base64Decode",
         Filter::Utf8Encode => "utf8Encode",
         Filter::Utf8Decode => "utf8Decode",

@@ -1,10 +1,11 @@
 //! The variables of one user, and what of them is secret.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use measure::foreign::Foreign;
 
-use crate::filters::{base64_encode, url_encode};
+use crate::filters::{base64_encode, html_escape, url_encode};
 use crate::model::Slot;
 use crate::value::Value;
 
@@ -15,7 +16,10 @@ const SHOWN_MAX: usize = 120;
 /// Captured texts of so many bytes are hidden in messages.
 const CAPTURED_HIDDEN_MIN: usize = 8;
 /// What stands where a secret was.
-const HIDDEN: &str = "***";
+pub(crate) const HIDDEN: &str = "***";
+
+/// Whether a name is that of a secret.
+pub type Hides = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// The variables of a flow, in the order of their slots.
 #[derive(Default)]
@@ -24,6 +28,8 @@ pub(crate) struct Variables {
     /// What all users begin with.
     pub initial: Box<[Option<Value>]>,
     pub secrecy: Box<[Secrecy]>,
+    /// What answers have under such a name is secret, too.
+    pub hides: Option<Hides>,
 }
 
 /// Whether messages may hold a variable's values.
@@ -149,6 +155,13 @@ fn push_forms(value: &Value, bytes_min: usize, forms: &mut Vec<String>) {
         let mut encoded = String::new();
         url_encode(plain.as_bytes(), also, &mut encoded);
         forms.push(encoded);
+    }
+    let escaped = html_escape(&plain);
+    if escaped != plain {
+        let decimal = escaped
+            .replace("&#x27;", "&#39;")
+            .replace("&quot;", "&#34;");
+        forms.extend([escaped.replace("&#x27;", "'"), decimal, escaped]);
     }
     let quoted = serde_json::Value::String(plain.clone()).to_string();
     forms.push(quoted[1..quoted.len() - 1].to_owned());

@@ -17,6 +17,7 @@ use crate::reading::{Answer, Reading};
 use crate::render::Renderer;
 use crate::request::{Kind, Request, basic};
 use crate::scope::Scope;
+use crate::showing;
 use crate::url::Url;
 use crate::value::Value;
 
@@ -307,18 +308,19 @@ impl User {
             setting => setting,
         };
         let chosen = &mut self.chosen;
-        match (choice, setting) {
-            (Choice::Delay(_), Setting::Duration(delay)) => chosen.delay = *delay,
-            (Choice::RetryInterval(_), Setting::Duration(rest)) => chosen.retry_interval = *rest,
-            (Choice::Follow(_), Setting::Is(Value::Bool(is))) => chosen.follow = *is,
-            (Choice::Skip(_), Setting::Is(Value::Bool(is))) => chosen.skip = *is,
-            (Choice::RedirectsMax(_), Setting::Is(count)) => chosen.redirects_max = whole(count),
-            (Choice::Repeat(_), Setting::Is(count)) => chosen.repeat = whole(count),
-            (Choice::Retry(_), Setting::Is(count)) => chosen.retry = whole(count),
-            (Choice::Variable(slot, _), Setting::Is(value)) => {
-                self.values[usize::from(*slot)] = Some(value.clone());
+        match choice {
+            Choice::Delay(_) => chosen.delay = pause(setting),
+            Choice::RetryInterval(_) => chosen.retry_interval = pause(setting),
+            Choice::Follow(_) => chosen.follow = is_yes(setting),
+            Choice::Skip(_) => chosen.skip = is_yes(setting),
+            Choice::RedirectsMax(_) => chosen.redirects_max = whole(setting),
+            Choice::Repeat(_) => chosen.repeat = whole(setting),
+            Choice::Retry(_) => chosen.retry = whole(setting),
+            Choice::Variable(slot, _) => {
+                if let Setting::Is(value) = setting {
+                    self.values[usize::from(*slot)] = Some(value.clone());
+                }
             }
-            _ => {}
         }
         Ok(())
     }
@@ -374,11 +376,13 @@ impl User {
         if self.redirected >= self.chosen.redirects_max {
             let most = self.chosen.redirects_max;
             return Err(format!(
-                "more than {most} redirects, the last of them to {location}"
+                "more than {most} redirects, the last of them to {}",
+                showing::location(location)
             ));
         }
         let mut to = Url::default();
         if let Err(why) = to.resolve(&self.url, location) {
+            let location = showing::location(location);
             return Err(format!("a redirect leads to {location}: {why}"));
         }
         if let Some(moved) = &flow.moved {
@@ -481,9 +485,20 @@ fn scope<'a>(flow: &'a Flow, own: &'a [Option<Value>]) -> Scope<'a> {
     }
 }
 
-fn whole(value: &Value) -> u32 {
-    match value {
-        Value::Integer(whole) => u32::try_from(*whole).unwrap_or(u32::MAX),
+fn pause(setting: &Setting) -> Duration {
+    match setting {
+        Setting::Duration(pause) => *pause,
+        Setting::Is(_) | Setting::Made(_) => Duration::ZERO,
+    }
+}
+
+fn is_yes(setting: &Setting) -> bool {
+    matches!(setting, Setting::Is(Value::Bool(true)))
+}
+
+fn whole(setting: &Setting) -> u32 {
+    match setting {
+        Setting::Is(Value::Integer(whole)) => u32::try_from(*whole).unwrap_or(u32::MAX),
         _ => 0,
     }
 }

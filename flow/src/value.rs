@@ -153,6 +153,19 @@ impl Value {
         }
     }
 
+    /// What kind of value it is, for messages.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
+            Value::Integer(_) | Value::Float(_) => "a number",
+            Value::Text(_) => "a text",
+            Value::Bytes(_) => "bytes",
+            Value::List(_) => "a list",
+            Value::Object(_) => "an object",
+        }
+    }
+
     /// Whether two are the same; numbers are by what they are worth.
     pub(crate) fn equals(&self, other: &Value) -> bool {
         match (self, other) {

@@ -3,6 +3,7 @@
 #![no_main]
 
 use fleet::agent::{self, Agent};
+use fleet::chain::Digest;
 use fleet::coordinator::{self, Coordinator, OnLoss};
 use fleet::message::{Report, Said, decode, encode};
 use fleet::{Epoch, Name};
@@ -51,6 +52,7 @@ fn heard(data: &[u8]) {
         agents: 2,
         workers: None,
         plan: Vec::new().into(),
+        same: Digest::of(b"something"),
         data: Vec::new(),
         on_loss: OnLoss::Continue,
         gather_ns: 1_000_000_000,

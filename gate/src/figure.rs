@@ -6,9 +6,6 @@ use statistics::format::{bytes, per_second, time_us};
 
 /// How a gate speaks of a figure.
 pub(crate) trait Spoken: Copy {
-    /// Its name in a file.
-    fn name(self) -> &'static str;
-
     /// Whether it is measured at one rate for both sides, if there is one.
     fn is_at_equal_rate(self) -> bool;
 
@@ -23,18 +20,6 @@ pub(crate) trait Spoken: Copy {
 }
 
 impl Spoken for Figure {
-    fn name(self) -> &'static str {
-        match self {
-            Figure::Rate => "rate",
-            Figure::Cpu => "cpu",
-            Figure::P50 => "p50",
-            Figure::P95 => "p95",
-            Figure::P99 => "p99",
-            Figure::Mean => "mean",
-            Figure::Memory => "memory",
-        }
-    }
-
     fn is_at_equal_rate(self) -> bool {
         at_equal_rate(self.metric())
     }
@@ -54,7 +39,13 @@ impl Spoken for Figure {
         match self {
             Figure::Rate => per_second(value),
             Figure::Memory => bytes(value),
-            Figure::Cpu | Figure::P50 | Figure::P95 | Figure::P99 | Figure::Mean => time_us(value),
+            Figure::Streamed(figure) if !figure.is_a_time() => per_second(value),
+            Figure::Cpu
+            | Figure::P50
+            | Figure::P95
+            | Figure::P99
+            | Figure::Mean
+            | Figure::Streamed(_) => time_us(value),
         }
     }
 }

@@ -17,7 +17,6 @@ use supervisor::workload::Workload;
 use toml::{Spanned, Table, Value};
 
 use crate::Figure;
-use crate::figure::Spoken;
 
 /// The name of a gate's own file, which is looked for in the subject's folder.
 pub const NAME: &str = "gate.toml";
@@ -306,6 +305,9 @@ fn figures(
         some if is_open && some.contains(&Figure::Rate) => {
             "`rate` is what a closed loop reaches, and [workload] fixes it: remove it here or there"
         }
+        some if !workload.events && some.iter().any(|one| matches!(one, Figure::Streamed(_))) => {
+            load::check::Streamed::NOT_TIMED
+        }
         _ => return Ok(figures),
     };
     Err(document.fault(span, what))
@@ -415,6 +417,7 @@ mod tests {
             ("[gate]\nbudgets = \"1m\"\n", "did you mean `budget`?"),
             ("[gates]\n", "did you mean `gate`?"),
             ("[sweep]\nrate = [\"1k\"]\n", "a gate is one comparison"),
+            ("[gate]\nfigures = [\"event_gap_p99\"]\n", "events = true"),
             (
                 "[workload]\nrate = \"1k\"\n[gate]\nfigures = [\"rate\"]\n",
                 "remove it",

@@ -159,10 +159,12 @@ pub(crate) fn unchanged(group: &Group, figure: &Figure) -> Option<String> {
 pub(crate) fn absolute(metric: Metric) -> fn(f64) -> String {
     match metric {
         Metric::RequestsPerSecond | Metric::RequestsDriven | Metric::Capacity => format::count,
+        Metric::Streamed(figure) if !figure.is_a_time() => format::count,
         Metric::ResponseTimeP99
         | Metric::ResponseTimeP95
         | Metric::ResponseTimeP50
         | Metric::ResponseTimeMean
+        | Metric::Streamed(_)
         | Metric::ServerCpuPerExchange
         | Metric::GeneratorCpuPerExchange => format::time_us,
         Metric::Seconds => |seconds| format::time_us(seconds * 1e6),

@@ -26,7 +26,24 @@ pub(crate) const WORDS: [(&str, &str, &[&str]); 15] = [
 ];
 
 const PROTOCOLS: &[&str] = &["http1", "http2", "grpc", "websocket"];
-const FIGURES: &[&str] = &["rate", "cpu", "p50", "p95", "p99", "mean", "memory"];
+const FIGURES: &[&str] = &[
+    "rate",
+    "cpu",
+    "p50",
+    "p95",
+    "p99",
+    "mean",
+    "memory",
+    "first_byte_p50",
+    "first_byte_p99",
+    "first_event_p50",
+    "first_event_p99",
+    "event_gap_p50",
+    "event_gap_p99",
+    "time_per_event_p50",
+    "time_per_event_p99",
+    "event_rate",
+];
 const READS: &[&str] = &["wrk", "h2load", "ghz", "k6", "ringside"];
 const SIGNALS: &[&str] = &[
     "HUP", "SIGHUP", "QUIT", "SIGQUIT", "TERM", "SIGTERM", "USR1", "SIGUSR1", "USR2", "SIGUSR2",

@@ -539,6 +539,7 @@ fn is_running(row: &Row) -> bool {
 
 fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
     let workload = &comparison.workload;
+    let events = comparison.rows.iter().any(|row| row.question.ways.events);
     Setup {
         name: comparison.name.clone(),
         question: comparison.question.clone(),
@@ -546,7 +547,7 @@ fn setup(comparison: &Comparison, placement: &Placement, began: u64) -> Setup {
         ringside: env!("CARGO_PKG_VERSION").to_owned(),
         ringside_sha256: binaries::own(),
         metric: metric(comparison),
-        judged_by: comparison.judging.metrics(metric(comparison)),
+        judged_by: comparison.judging.metrics(metric(comparison), events),
         equal_rate: match comparison.judging.equal_rate {
             Some(EqualRate::PerSecond(rate)) => Some(rate),
             Some(EqualRate::Auto) | None => None,

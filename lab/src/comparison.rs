@@ -11,9 +11,9 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use faults::Fault;
+use faults::{Fault, arrivals};
 use load::Redaction;
-use load::check::Threshold;
+use load::check::{Streamed, Threshold};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny};
 use supervisor::cores::Choice;
@@ -22,12 +22,12 @@ use supervisor::flow;
 use supervisor::generator::Generator;
 use toml::Spanned;
 
-use crate::arrivals;
 use crate::given::Made;
 use crate::judging::{self, Judging};
 use crate::phase::{self, Phase};
 use crate::places::{Places, meant};
 use crate::points::{self, Key, Point};
+use crate::verdict::Metric;
 pub use supervisor::row::Row;
 use supervisor::subject::{Kind, Subject, is_plain_name};
 use supervisor::varied::Varied;
@@ -596,12 +596,17 @@ fn judging(
     let place = judge.span();
     let judging = Judging::new(judge.into_inner());
     let generators = written.rows.iter().any(|row| row.generator.is_some());
+    let mut rows = written.rows.iter();
+    let events = workload.events || rows.any(|row| row.workload.events == Some(true));
+    let mut figures = judging.figures.iter();
+    let of_events = figures.any(|one| matches!(one, Metric::Streamed(_)));
     let why = match judging.equal_rate {
         _ if timed => "timed commands are judged by their time and their CPU time: remove [judge]",
         _ if generators => {
             "load generators are judged by their CPU time per request and by the requests they get \
              answered: remove [judge]"
         }
+        _ if !events && of_events => Streamed::NOT_TIMED,
         None => return Ok(judging),
         Some(_) if !phases.is_empty() => {
             "`equal_rate` adds a phase of its own: remove it or the [[phase]]s"

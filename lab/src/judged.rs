@@ -210,6 +210,7 @@ fn further(setup: &Setup) -> Vec<Metric> {
         | Metric::ResponseTimeP95
         | Metric::ResponseTimeP50
         | Metric::ResponseTimeMean
+        | Metric::Streamed(_)
         | Metric::ServerCpuPerExchange
         | Metric::MemoryPeak
         | Metric::Capacity

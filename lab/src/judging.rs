@@ -9,6 +9,7 @@
 use std::time::Duration;
 
 use faults::Fault;
+use load::check::Streamed;
 use schemars::JsonSchema;
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
@@ -27,9 +28,7 @@ const SHARE: f64 = 0.5;
 const DIGITS: i32 = 2;
 
 /// A figure by the name it has in a file.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
     /// Requests a second, in a closed loop.
@@ -46,9 +45,35 @@ pub enum Figure {
     Mean,
     /// The peak of the server's resident memory.
     Memory,
+    /// One of the events in answers.
+    #[serde(untagged)]
+    Streamed(Streamed),
 }
 
 impl Figure {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Figure> {
+        use Figure::{Cpu, Mean, Memory, P50, P95, P99, Rate};
+        let streamed = Streamed::ALL.map(Figure::Streamed);
+        [Rate, Cpu, P50, P95, P99, Mean, Memory]
+            .into_iter()
+            .chain(streamed)
+    }
+
+    /// Its name in a file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Figure::Rate => "rate",
+            Figure::Cpu => "cpu",
+            Figure::P50 => "p50",
+            Figure::P95 => "p95",
+            Figure::P99 => "p99",
+            Figure::Mean => "mean",
+            Figure::Memory => "memory",
+            Figure::Streamed(figure) => figure.name(),
+        }
+    }
+
     /// What is compared by it.
     pub fn metric(self) -> Metric {
         match self {
@@ -59,7 +84,22 @@ impl Figure {
             Figure::P99 => Metric::ResponseTimeP99,
             Figure::Mean => Metric::ResponseTimeMean,
             Figure::Memory => Metric::MemoryPeak,
+            Figure::Streamed(figure) => Metric::Streamed(figure),
         }
+    }
+}
+
+// A derived one wouldn't say which names there are.
+impl<'de> Deserialize<'de> for Figure {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Figure, D::Error> {
+        let name = String::deserialize(from)?;
+        Figure::all().find(|one| one.name() == name).ok_or_else(|| {
+            let names: Vec<String> = Figure::all()
+                .map(|one| format!("`{}`", one.name()))
+                .collect();
+            let names = names.join(", ");
+            D::Error::custom(format!("unknown variant `{name}`, expected one of {names}"))
+        })
     }
 }
 
@@ -114,7 +154,8 @@ impl Judging {
     }
 
     /// Everything that rows are judged by, the `main` figure first.
-    pub(crate) fn metrics(&self, main: Metric) -> Vec<Metric> {
+    /// Whoever times `events` wants to know of them, too.
+    pub(crate) fn metrics(&self, main: Metric, events: bool) -> Vec<Metric> {
         let further = match (self.figures.as_slice(), self.equal_rate, main) {
             ([], _, Metric::GeneratorCpuPerExchange) => &[Metric::RequestsDriven][..],
             ([], Some(_), _) => &[
@@ -125,8 +166,10 @@ impl Judging {
             ([], None, _) => &[Metric::ServerCpuPerExchange],
             (named, ..) => named,
         };
+        let usual = Streamed::USUAL.map(Metric::Streamed);
+        let usual = usual.iter().filter(|_| events && self.figures.is_empty());
         let mut metrics = vec![main];
-        for metric in further {
+        for metric in further.iter().chain(usual) {
             if !metrics.contains(metric) {
                 metrics.push(*metric);
             }
@@ -178,6 +221,7 @@ pub fn at_equal_rate(metric: Metric) -> bool {
         | Metric::ResponseTimeP50
         | Metric::ResponseTimeMean
         | Metric::MemoryPeak => true,
+        Metric::Streamed(figure) => figure.is_a_time(),
     }
 }
 
@@ -221,23 +265,25 @@ mod tests {
         };
         let rate = Metric::RequestsPerSecond;
         assert_eq!(
-            Judging::default().metrics(rate),
+            Judging::default().metrics(rate, false),
             [rate, Metric::ServerCpuPerExchange]
         );
         assert_eq!(
-            named(&[Figure::Memory, Figure::Rate, Figure::Memory]).metrics(rate),
+            named(&[Figure::Memory, Figure::Rate, Figure::Memory]).metrics(rate, true),
             [rate, Metric::MemoryPeak]
         );
         let equal = Judging {
             equal_rate: Some(EqualRate::Auto),
             ..Judging::default()
         };
-        assert_eq!(equal.metrics(rate).len(), 4);
+        assert_eq!(equal.metrics(rate, false).len(), 4);
+        let usual = Streamed::USUAL.map(Metric::Streamed);
+        assert_eq!(equal.metrics(rate, true)[4..], usual);
         let closed = equal.phases(Duration::from_millis(350), &[]);
         assert!(closed[0].compared && closed[1].equal && closed[1].rate.is_none());
         let of_generators = Metric::GeneratorCpuPerExchange;
         assert_eq!(
-            Judging::default().metrics(of_generators),
+            Judging::default().metrics(of_generators, false),
             [of_generators, Metric::RequestsDriven]
         );
     }

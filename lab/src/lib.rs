@@ -14,7 +14,6 @@
 //! starts it under the load of the others.
 #![forbid(unsafe_code)]
 
-mod arrivals;
 pub mod check;
 pub mod compare;
 pub mod comparison;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use load::check::Streamed;
 use measure::record::{Lost, Record, Times};
 use serde::{Deserialize, Serialize};
 use statistics::quantile::exchanges_min;
@@ -62,6 +63,10 @@ pub struct Sample {
     /// Of a generator that is compared: what it cost, and what it says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator: Option<Generating>,
+    /// Figures of the events in answers, those of times in microseconds; empty where events aren't
+    /// timed. It has none that lateness could have moved, or that too few samples were there for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub streamed: BTreeMap<Streamed, f64>,
     /// What was found about the worth of these figures.
     pub findings: Vec<Finding>,
 }
@@ -117,6 +122,7 @@ impl Sample {
             lost: Some(record.lost()),
             others_busy: server.others_busy,
             generator: None,
+            streamed: Streamed::all_of(record.streams.as_ref()),
             findings: Vec::new(),
         }
     }

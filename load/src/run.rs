@@ -323,7 +323,12 @@ fn scripted<'a>(
         })?;
     }
     let mut jobs = Vec::with_capacity(threads.len());
-    for (worker, thread) in (0..).zip(threads) {
+    // `setup` was called for all of them, so that each has what it would have in one process.
+    let own = plan.workers();
+    for (worker, thread) in (0..)
+        .zip(threads)
+        .filter(|(worker, _)| own.contains(worker))
+    {
         let own = thread
             .address()
             .map(|address| [vec![Address::Tcp(address)]]);

@@ -110,7 +110,10 @@ impl Histogram {
     /// Counts `n` lengths of `nanoseconds` each.
     #[inline]
     pub fn record_n(&mut self, nanoseconds: u64, n: u64) {
-        self.add(Place::of(nanoseconds), n);
+        // Otherwise it would be the shortest or the longest of none.
+        if n > 0 {
+            self.add(Place::of(nanoseconds), n);
+        }
     }
 
     /// Counts `n` lengths at a place.

@@ -55,6 +55,13 @@ pub fn thread_cpu_ns() -> u64 {
     spec.tv_sec as u64 * 1_000_000_000 + spec.tv_nsec as u64
 }
 
+/// Nanoseconds since the machine started, those in which it was asleep among them, which [`Time`]
+/// leaves out (`CLOCK_BOOTTIME`).
+pub fn boot_ns() -> u64 {
+    let spec = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    spec.tv_sec as u64 * 1_000_000_000 + spec.tv_nsec as u64
+}
+
 /// Wall-clock seconds since 1970-01-01 UTC, for names of files and `Date` fields; never for
 /// lengths.
 pub fn unix_seconds() -> u64 {
@@ -120,6 +127,8 @@ mod tests {
         sleep_until(until);
         assert!(Time::now() >= until);
         sleep_until(before);
+        let now = Time::now();
+        assert!(boot_ns() >= now.0);
     }
 
     #[test]

@@ -25,8 +25,9 @@ pub(super) fn table(record: &Record, paint: Paint) -> String {
     rows.extend(record.steps.iter().map(|step| {
         let mut row = row(step, all);
         if is_whole(record, step) {
-            // A flow is no request.
+            // A flow is no request, and one that was under way at the end is no error.
             "-".clone_into(&mut row[1]);
+            row[3] = lost(step.failed, ended(step));
         }
         row
     }));
@@ -41,7 +42,34 @@ pub(super) fn table(record: &Record, paint: Paint) -> String {
         text.push_str("  *: the generator was late, which could have moved it\n");
     }
     text.extend(record.steps.iter().filter_map(statuses));
+    let whole = record.steps.iter().find(|step| is_whole(record, step));
+    text.extend(whole.and_then(under_way));
     text
+}
+
+/// How many flows weren't through when the run ended, if some weren't.
+fn under_way(whole: &Step) -> Option<String> {
+    let count = whole.unfinished;
+    let were = match count {
+        0 => return None,
+        1 => "flow was",
+        _ => "flows were",
+    };
+    Some(format!(
+        "  {count} {were} under way, or waited for a user, when the run ended\n"
+    ))
+}
+
+/// So many that were lost, and their share of all.
+fn lost(count: u64, of: u64) -> String {
+    match count {
+        0 => "0".to_owned(),
+        count => format!("{count} ({:.2} %)", percent(count, of)),
+    }
+}
+
+fn percent(part: u64, of: u64) -> f64 {
+    100.0 * part as f64 / of.max(1) as f64
 }
 
 /// How the gRPC calls of a step ended, if not all of them well.
@@ -98,7 +126,6 @@ fn has_p99(step: &Step) -> bool {
 
 fn row(step: &Step, all: u64) -> Vec<String> {
     let ended = ended(step);
-    let percent = |part: u64, of: u64| 100.0 * part as f64 / of.max(1) as f64;
     let times = &step.response_time_us;
     let time = |name: &str, share: f64, value: Option<f64>| {
         let star = match step.void.iter().any(|one| one.figure == name) {
@@ -112,10 +139,7 @@ fn row(step: &Step, all: u64) -> Vec<String> {
         shortened(&step.name),
         format!("{:.1} %", percent(ended, all)),
         format!("{}/s", wrk_metric(step.achieved_rate)),
-        match step.failed + step.unfinished {
-            0 => "0".to_owned(),
-            lost => format!("{lost} ({:.2} %)", percent(lost, ended)),
-        },
+        lost(step.failed + step.unfinished, ended),
         time("p50", 0.5, times.p50),
         time("p90", 0.9, times.p90),
         time("p99", 0.99, times.p99),

@@ -1,7 +1,7 @@
 //! What the methods of a workload of gRPC calls take: from the JSON of a step to the messages of a
 //! call. Who finds that out, and where, isn't known here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -19,6 +19,12 @@ pub trait Encoder: fmt::Debug + Send + Sync {
     /// What doesn't fit, for whoever wrote it, without the name of a file. Values are quoted if
     /// that is `shown` only: those that templates have filled in may be secrets.
     fn messages(&self, json: &[u8], shown: bool) -> Result<Vec<Vec<u8>>, String>;
+
+    /// All that describes it, as a `FileDescriptorSet`, for another machine; none if it can't be
+    /// told.
+    fn described(&self) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 /// The methods that a workload calls, by their paths (`/package.Service/Method`). No part of a
@@ -30,6 +36,14 @@ impl Methods {
     /// Adds one; of two with one path the last counts.
     pub fn add(&mut self, path: &str, method: Arc<dyn Encoder>) {
         self.0.insert(path.to_owned(), method);
+    }
+
+    /// What describes all of them, as a `FileDescriptorSet`; none if there are none.
+    pub fn described(&self) -> Option<Vec<u8>> {
+        let all = self.0.values().filter_map(|method| method.described());
+        let all: BTreeSet<Vec<u8>> = all.collect();
+        // Sets that stand one behind the other are one set.
+        (!all.is_empty()).then(|| all.into_iter().flatten().collect())
     }
 
     /// That of a path.

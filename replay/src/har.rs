@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::{Entry, Making, Request, log, stamp};
+use crate::{Entry, Making, Request, log, stamp, unquoted};
 
 /// Some programs begin texts with it.
 pub(crate) const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -59,7 +59,7 @@ pub(crate) fn read(reader: &mut impl BufRead, made: &mut Making<'_>) -> Result<(
     if let Some(why) = refused {
         return Err(why);
     }
-    read.map_err(|why| format!("{name} is no HAR file: {why}"))?;
+    read.map_err(|why| format!("{name} is no HAR file: {}", unquoted(&why)))?;
     match has_entries {
         true => Ok(()),
         false => Err(format!(
@@ -207,8 +207,8 @@ struct Post {
 }
 
 fn entry(text: &str) -> Result<Entry, String> {
-    let written: Written =
-        serde_json::from_str(text).map_err(|why| format!("it's no entry of a HAR file ({why})"))?;
+    let written: Written = serde_json::from_str(text)
+        .map_err(|why| format!("it's no entry of a HAR file ({})", unquoted(&why)))?;
     let Asked {
         method,
         url,

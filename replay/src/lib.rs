@@ -74,7 +74,7 @@ pub struct Request {
     pub method: String,
     /// Path and query, as they're sent (RFC 9112 §3.2.1).
     pub target: String,
-    /// Fields besides those that a client makes itself, in their order.
+    /// Fields besides those that a client makes itself.
     pub fields: Vec<(String, String)>,
     /// Its content.
     pub body: Vec<u8>,
@@ -92,7 +92,7 @@ impl Request {
 /// What of a file isn't in a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Lines or entries that are no request, with the first of them.
+    /// Lines or entries that are no request.
     pub unreadable: u64,
     /// Where the first of those stands, and why it doesn't fit.
     pub first: Option<String>,
@@ -110,17 +110,14 @@ impl LeftOut {
         self.unreadable + self.by_method + self.elsewhere + self.without_body
     }
 
-    /// In words, such as `3 lines that are no request (…)`; empty where nothing was left out.
+    /// In words, such as `3 can't be read (first: …)`; empty where nothing was left out.
     pub fn words(&self) -> String {
         let first = self.first.as_deref().unwrap_or_default();
         let parts = [
-            (
-                self.unreadable,
-                format!("can't be read as a request ({first})"),
-            ),
+            (self.unreadable, format!("can't be read (first: {first})")),
             (
                 self.by_method,
-                "by another method (--replay-methods)".to_owned(),
+                "by another method (--replay-methods all sends them, too)".to_owned(),
             ),
             (self.elsewhere, "to another host".to_owned()),
             (self.without_body, "whose body isn't in the file".to_owned()),
@@ -160,7 +157,19 @@ pub fn from(
 ) -> Result<Trace, String> {
     let mut made = Making::new(name, options);
     let cant = |why: io::Error| format!("can't read {name}: {why}");
+    let begin = reader.fill_buf().map_err(cant)?;
+    if begin.starts_with(b"\x1f\x8b") {
+        return Err(format!("{name} is compressed: unpack it first (gunzip)"));
+    }
+    let mut first = begin.iter().filter(|byte| !byte.is_ascii_whitespace());
+    if (first.next(), first.next()) == (Some(&b'['), Some(&b'{')) {
+        return Err(format!(
+            "{name} is a list in JSON: write each of its objects on a line of its own \
+             (jq -c '.[]')"
+        ));
+    }
     let format = format(reader, ending).map_err(cant)?;
+    made.is_har = format == Format::Har;
     if format != Format::Har && reader.fill_buf().map_err(cant)?.starts_with(har::MARK) {
         reader.consume(har::MARK.len());
     }
@@ -216,6 +225,15 @@ struct Entry {
     lacks_body: bool,
     /// Whether nothing says if there was content.
     is_bare: bool,
+}
+
+/// What a parser of JSON says, without the text that it quotes, which may be a secret.
+fn unquoted(why: &serde_json::Error) -> String {
+    let text = why.to_string();
+    match (text.find('"'), text.rfind('"')) {
+        (Some(from), Some(to)) => format!("{}{}", text[..from].trim_end(), &text[to + 1..]),
+        _ => text,
+    }
 }
 
 /// Reads lines one by one.
@@ -287,6 +305,8 @@ struct Making<'a> {
     dropped_fields: u64,
     /// Requests by methods that mostly have content, of which nothing was written down.
     bare: u64,
+    /// Whether it's a HAR file.
+    is_har: bool,
     /// Whether it's the log of one server, which names a host only where it was a proxy.
     is_log: bool,
 }
@@ -342,6 +362,7 @@ impl<'a> Making<'a> {
             left_out: LeftOut::default(),
             dropped_fields: 0,
             bare: 0,
+            is_har: false,
             is_log: false,
         }
     }
@@ -401,10 +422,17 @@ impl<'a> Making<'a> {
     fn strange(&mut self, number: u64, text: &[u8], why: &str) -> Result<(), String> {
         self.left_out.unreadable += 1;
         if self.left_out.first.is_none() {
-            // A query may hold secrets.
-            let end = memchr::memchr(b'?', text).unwrap_or(text.len());
-            let text = Foreign::of_bytes(&text[..end.min(SHOWN_BYTES)]);
-            self.left_out.first = Some(format!("{}:{number}: {why}: {text}", self.name));
+            let shown = match self.is_log {
+                true => log::shown(text),
+                false => &[],
+            };
+            let shown = Foreign::of_bytes(&shown[..shown.len().min(SHOWN_BYTES)]).to_string();
+            let shown = if shown.is_empty() {
+                shown
+            } else {
+                format!(": {shown}")
+            };
+            self.left_out.first = Some(format!("{}:{number}: {why}{shown}", self.name));
         }
         let is_all = self.sendings.is_empty() && self.left_out.unreadable == self.left_out.count();
         match is_all && self.left_out.unreadable >= STRANGE_FIRST_MAX {
@@ -426,6 +454,7 @@ impl<'a> Making<'a> {
                 self.name,
                 left.words()
             ),
+            _ if self.is_har => format!("{} has no entries", self.name),
             _ => format!("{} is empty", self.name),
         }
     }
@@ -438,14 +467,15 @@ impl<'a> Making<'a> {
         }
         if self.bare > 0 {
             notes.push(format!(
-                "{} of {} are sent without content, since there's none in the file",
+                "sends {} requests of {} with an empty body, since the file doesn't have theirs",
                 self.bare,
                 WITH_CONTENT.join(", ")
             ));
         }
         if self.dropped_fields > 0 {
             notes.push(format!(
-                "fields that may let somebody in aren't sent: {} (--replay-secrets)",
+                "leaves out {} headers that may let somebody in, such as Cookie \
+                 (--replay-secrets sends them)",
                 self.dropped_fields
             ));
         }
@@ -489,12 +519,10 @@ impl<'a> Making<'a> {
             *request = *place;
         }
         Some(match is_home {
-            true => {
-                "only requests of which no host is written down are sent, as most are".to_owned()
-            }
+            true => "sends only requests of which no host is written down, as most are".to_owned(),
             false => {
                 let name = Foreign::new(self.hosts.name(most).unwrap_or_default());
-                format!("only requests to {name} are sent, as most went there")
+                format!("sends only requests to {name}, as most went there")
             }
         })
     }
@@ -508,7 +536,7 @@ impl<'a> Making<'a> {
             .filter(|two| two[1].0.ns < two[0].0.ns);
         let out = out.count();
         self.sendings.sort_by_key(|(at, _, _)| at.ns);
-        (out > 0).then(|| format!("{out} requests stood behind later ones, and are sent in order"))
+        (out > 0).then(|| format!("puts {out} requests in order, which stood behind later ones"))
     }
 }
 

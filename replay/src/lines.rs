@@ -10,14 +10,15 @@
 //! | fields | `headers`: an object of texts, or of lists of texts |
 //! | content | `body`, or `body_base64` |
 //!
-//! Logs are written at the end of a request: `request_time` and `duration` (seconds) are taken off.
+//! Logs are written at the end of a request: `request_time` and `duration` (seconds, or as Go
+//! writes it) are taken off.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use crate::stamp::Stamp;
-use crate::{Entry, Request, har, log, stamp};
+use crate::{Entry, Request, har, log, stamp, unquoted};
 
 const TIMES: [&str; 8] = [
     // Traefik writes `time`, too, of the end and to a second.
@@ -43,8 +44,13 @@ type Object = Map<String, Value>;
 
 /// Reads one.
 pub(crate) fn entry(line: &[u8]) -> Result<Entry, String> {
-    let object: Object =
-        serde_json::from_slice(line).map_err(|why| format!("it's no object in JSON ({why})"))?;
+    let object: Object = serde_json::from_slice(line)
+        .map_err(|why| format!("it's no object in JSON ({})", unquoted(&why)))?;
+    // Caddy writes of what failed twice.
+    let logger = object.get("logger").and_then(Value::as_str);
+    if logger.is_some_and(|name| name.starts_with("http.log.error")) {
+        return Err("it's of Caddy's log of errors: the request has another line".to_owned());
+    }
     let at = moment(&object)?;
     // Caddy has all but the time in an object of its own.
     let inner = object.get("request").and_then(Value::as_object);
@@ -80,18 +86,49 @@ fn number(value: &Value) -> Option<f64> {
     value.as_f64().or_else(|| value.as_str()?.parse().ok())
 }
 
+/// How long something took: seconds, or as Go writes it, such as `1.5ms` or `1m2.5s`.
+fn seconds(value: &Value) -> Option<f64> {
+    if let Some(number) = number(value) {
+        return Some(number);
+    }
+    let (mut rest, mut sum) = (value.as_str()?, 0.0);
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let count: f64 = rest[..end].parse().ok()?;
+        let unit = &rest[end..];
+        let end = unit.find(|c: char| c.is_ascii_digit());
+        let (unit, behind) = unit.split_at(end.unwrap_or(unit.len()));
+        sum += count
+            * match unit {
+                "ns" => 1e-9,
+                "us" | "µs" | "μs" => 1e-6,
+                "ms" => 1e-3,
+                "s" => 1.0,
+                "m" => 60.0,
+                "h" => 3600.0,
+                _ => return None,
+            };
+        rest = behind;
+    }
+    Some(sum)
+}
+
 fn moment(object: &Object) -> Result<Stamp, String> {
     for name in TIMES {
         let Some(value) = object.get(name) else {
             continue;
         };
         let written = value.as_str();
+        // A number with decimals is known better, even if they're zeros.
+        let is_whole = !(value.is_f64() || written.is_some_and(|text| text.contains('.')));
         let at = number(value)
-            .and_then(stamp::of_number)
+            .and_then(|number| stamp::of_number(number, is_whole))
             .or_else(|| stamp::of_text(written?))
             .or_else(|| stamp::of_log(written?));
         let at = at.ok_or_else(|| format!("its `{name}` is no time that is known here"))?;
-        let mut lengths = LENGTHS.iter().filter_map(|name| number(object.get(*name)?));
+        let mut lengths = LENGTHS
+            .iter()
+            .filter_map(|name| seconds(object.get(*name)?));
         let length = lengths.next().filter(|_| !BEGINNINGS.contains(&name));
         // Of a whole second it can't be taken off.
         return Ok(match length.filter(|_| !at.is_coarse) {

@@ -48,6 +48,19 @@ pub(crate) fn entry(line: &[u8]) -> Result<Entry, String> {
     })
 }
 
+/// As much of a line as may be shown: queries, users in URLs and objects of JSON may hold secrets.
+pub(crate) fn shown(line: &[u8]) -> &[u8] {
+    if line.starts_with(b"{") || line.starts_with(b"[{") {
+        return &[];
+    }
+    let query = memchr::memchr(b'?', line).unwrap_or(line.len());
+    let user = memchr::memmem::find(line, b"://").filter(|at| {
+        let mut authority = line[at + 3..].split(|byte| b"/ \"".contains(byte));
+        authority.next().is_some_and(|text| text.contains(&b'@'))
+    });
+    &line[..user.map_or(query, |at| query.min(at + 3))]
+}
+
 /// The first time in brackets, and what is behind it; others may have brackets before it.
 fn moment(line: &[u8]) -> Result<(stamp::Stamp, &[u8]), String> {
     let mut any = false;
@@ -152,6 +165,9 @@ pub(crate) fn target_of(target: &[u8]) -> Result<(String, Option<String>), Strin
             let behind = &target[scheme.len()..];
             let end = behind.iter().position(|byte| b"/?#".contains(byte));
             let (authority, path) = behind.split_at(end.unwrap_or(behind.len()));
+            // Users and passwords don't say which host it is, and are nobody's business.
+            let user = authority.iter().rposition(|byte| *byte == b'@');
+            let authority = &authority[user.map_or(0, |at| at + 1)..];
             host = Some(String::from_utf8_lossy(authority).to_ascii_lowercase());
             rest = path;
         }

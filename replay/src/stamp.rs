@@ -37,7 +37,8 @@ pub(crate) fn of_log(text: &str) -> Option<Stamp> {
     let mut clock = clock.split(':').map(|part| part.parse::<u8>().ok());
     let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
     // There are leap seconds in logs.
-    let time = Time::from_hms(hour, minute, second.min(59)).ok()?;
+    let second = if second == 60 { 59 } else { second };
+    let time = Time::from_hms(hour, minute, second).ok()?;
     let (sign, digits) = match offset.as_bytes() {
         [b'+', digits @ ..] => (1, digits),
         [b'-', digits @ ..] => (-1, digits),
@@ -68,8 +69,8 @@ fn stamp(moment: OffsetDateTime, is_coarse: bool) -> Option<Stamp> {
     Some(Stamp { ns, is_coarse })
 }
 
-/// A number that counts from 1970: seconds, or what is too large to be that.
-pub(crate) fn of_number(number: f64) -> Option<Stamp> {
+/// A number that counts from 1970: seconds, whole ones or not, or what is too large to be that.
+pub(crate) fn of_number(number: f64, is_whole: bool) -> Option<Stamp> {
     if !number.is_finite() || number < 0.0 {
         return None;
     }
@@ -78,7 +79,7 @@ pub(crate) fn of_number(number: f64) -> Option<Stamp> {
     let ns = number * unit_ns;
     (ns < i64::MAX as f64).then(|| Stamp {
         ns: ns as i64,
-        is_coarse: unit.is_none() && number.fract() == 0.0,
+        is_coarse: unit.is_none() && is_whole,
     })
 }
 
@@ -125,13 +126,13 @@ mod tests {
         assert_eq!(of_log("10/Oct/2000:13:55:36 -0700"), Some(moment));
         assert_eq!(of_text("2000-10-10T13:55:36-07:00"), Some(moment));
         assert_eq!(of_text("2000-10-10T20:55:36Z"), Some(moment));
-        assert_eq!(of_number(971_211_336.0), Some(moment));
+        assert_eq!(of_number(971_211_336.0, true), Some(moment));
         let later = fine(moment.ns + 500_000_000);
         assert_eq!(of_text("2000-10-10T20:55:36.5Z"), Some(later));
-        assert_eq!(of_number(971_211_336.5), Some(later));
-        assert_eq!(of_number(971_211_336_500.0), Some(later));
-        assert_eq!(of_number(971_211_336_500_000.0), Some(later));
-        assert_eq!(of_number(971_211_336_500_000_000.0), Some(later));
+        assert_eq!(of_number(971_211_336.5, false), Some(later));
+        assert_eq!(of_number(971_211_336_500.0, true), Some(later));
+        assert_eq!(of_number(971_211_336_500_000.0, true), Some(later));
+        assert_eq!(of_number(971_211_336_500_000_000.0, true), Some(later));
         assert_eq!(later.earlier(0.5), fine(moment.ns));
     }
 
@@ -144,6 +145,7 @@ mod tests {
             "32/Oct/2000:13:55:36 -0700",
             "10/Oct/2000:25:55:36 -0700",
             "10/Oct/2000:13:55 -0700",
+            "10/Oct/2000:13:55:61 -0700",
             "10/Oct/2000:13:55:36 0700",
             "10/Oct/2000:13:55:36 +9999",
             "10/Oct/99999999999:13:55:36 +0000",
@@ -152,7 +154,7 @@ mod tests {
         }
         assert_eq!(of_text("yesterday"), None);
         for number in [-1.0, f64::NAN, f64::INFINITY, 1e300] {
-            assert_eq!(of_number(number), None, "{number}");
+            assert_eq!(of_number(number, true), None, "{number}");
         }
     }
 

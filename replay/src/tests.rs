@@ -60,7 +60,10 @@ fn logs_of_nginx_and_apache_are_read_with_their_escapes_and_put_in_order() {
     let [bare, order] = &trace.notes[..] else {
         panic!("{:?}", trace.notes);
     };
-    assert!(bare.starts_with("1 of POST, PUT, PATCH are sent without content"));
+    assert!(
+        bare.starts_with("sends 1 requests of POST, PUT, PATCH with an empty body"),
+        "{bare}"
+    );
     assert!(order.contains("in order"), "{order}");
 }
 
@@ -116,7 +119,7 @@ fn a_file_of_another_format_is_refused_with_its_first_line() {
     assert_eq!(read_as(None, "", &[]).unwrap_err(), "a.log is empty");
     let why = read_as(None, LOG, &["PUT"]).unwrap_err();
     assert!(
-        why.contains("4 by another method (--replay-methods)"),
+        why.contains("4 by another method (--replay-methods all sends them, too)"),
         "{why}"
     );
 }
@@ -128,7 +131,7 @@ fn only_methods_that_were_asked_for_are_sent() {
     assert_eq!(trace.left_out.by_method, 1);
     assert_eq!(
         trace.left_out.words(),
-        "1 by another method (--replay-methods)"
+        "1 by another method (--replay-methods all sends them, too)"
     );
 }
 
@@ -153,7 +156,7 @@ fn lines_of_json_are_read_as_servers_and_programs_write_them() {
         trace
             .notes
             .iter()
-            .any(|note| note.contains("aren't sent: 1 ")),
+            .any(|note| note.contains("leaves out 1 headers")),
         "{:?}",
         trace.notes
     );
@@ -220,7 +223,7 @@ fn what_is_no_har_file_says_why() {
         ),
         (r#"{"log": []}"#, "is no HAR file"),
         ("[]", "is no HAR file"),
-        (r#"{"log": {"entries": []}}"#, "a.log is empty"),
+        (r#"{"log": {"entries": []}}"#, "a.log has no entries"),
     ] {
         let said = read_as(Some("har"), text, &[]).unwrap_err();
         assert!(said.contains(why), "{said}");
@@ -286,4 +289,99 @@ fn the_beginning_of_a_request_counts_where_its_end_is_written_too() {
     let trace = read_all(&(line("100") + &line("350")));
     let expected = [(0, "GET /100".to_owned()), (250, "GET /350".to_owned())];
     assert_eq!(sent(&trace), expected);
+}
+
+#[test]
+fn lines_of_json_and_entries_that_do_not_fit_are_not_shown() {
+    let good = r#"{"time": 1, "path": "/"}"#;
+    for line in [
+        r#"{"headers": {"Authorization": "canary"}, "path": "/"}"#,
+        r#"{"headers": {"Authorization": "canary"}, "path""#,
+        "\"canary\"",
+    ] {
+        let trace = read_as(Some("ndjson"), &format!("{line}\n{good}"), &[]).unwrap();
+        let first = trace.left_out.first.expect("the first");
+        assert!(first.starts_with("a.log:1: "), "{first}");
+        assert!(!first.contains("canary"), "{first}");
+    }
+    let cookie = HAR.replace("\"headers\": [", "\"headers\": \"canary\", \"were\": [");
+    let first = read_as(Some("har"), &cookie, &[]).unwrap().left_out.first;
+    let first = first.expect("the first");
+    assert!(
+        first.starts_with("a.log:1: ") && !first.contains("canary"),
+        "{first}"
+    );
+}
+
+#[test]
+fn a_user_in_a_url_is_no_part_of_the_host_and_is_not_shown() {
+    let line = |url: &str| format!("{{\"time\": 1, \"url\": \"{url}\"}}\n");
+    let urls = ["http://bob:canary@h/a", "http://h/b", "http://g/c"];
+    let trace = read_all(&urls.map(line).concat());
+    assert_eq!(what(&trace), ["GET /a", "GET /b"]);
+    assert!(
+        trace.notes[0].ends_with("requests to h, as most went there"),
+        "{:?}",
+        trace.notes
+    );
+    let log = "::1 - - [10/Oct/2000:13:55:36 -0700] \"GET http://bob:canary@h/a b HTTP/1.1\" 1\n";
+    let why = read_all(&(log.to_owned() + LOG)).left_out.first.unwrap();
+    assert!(!why.contains("canary") && why.contains("http://"), "{why}");
+}
+
+#[test]
+fn times_with_decimals_are_not_taken_for_whole_seconds() {
+    let line = |at: &str| {
+        format!(
+            "{{\"time\": {at}, \"path\": \"/{}\"}}\n",
+            at.trim_matches('"')
+        )
+    };
+    for times in [
+        ["7.000", "7.000", "7.100", "7.300"],
+        ["\"7.000\"", "\"7.000\"", "\"7.100\"", "\"7.300\""],
+    ] {
+        let trace = read_all(&times.map(line).concat());
+        let at: Vec<u64> = sent(&trace).into_iter().map(|(at, _)| at).collect();
+        assert_eq!(at, [0, 0, 100, 300]);
+    }
+    for took in ["0.5", "\"0.5\"", "\"500ms\"", "\"0.25s250000µs\""] {
+        let timed = format!("{{\"time\": 8.000, \"duration\": {took}, \"path\": \"/\"}}\n");
+        let trace = read_all(&(line("7.250") + &timed));
+        assert_eq!(sent(&trace)[1].0, 250, "{took}");
+    }
+}
+
+#[test]
+fn what_is_packed_or_a_list_says_what_to_do() {
+    let why = from(
+        &mut Cursor::new(b"\x1f\x8b\x08\x00"),
+        Some("gz"),
+        "a.log.gz",
+        &Options {
+            methods: None,
+            is_secret: &is_secret,
+            keep_secrets: false,
+        },
+    );
+    assert_eq!(
+        why.unwrap_err(),
+        "a.log.gz is compressed: unpack it first (gunzip)"
+    );
+    let list = "[\n {\"time\": 1, \"path\": \"/\"}]";
+    let why = read_as(None, list, &[]).unwrap_err();
+    assert!(why.starts_with("a.log is a list in JSON: "), "{why}");
+}
+
+#[test]
+fn what_caddy_writes_of_a_failed_request_besides_is_no_second_request() {
+    let line = |logger: &str| {
+        format!(
+            "{{\"ts\": 1.5, \"logger\": \"{logger}\", \"request\": \
+             {{\"method\": \"GET\", \"uri\": \"/a\"}}}}\n"
+        )
+    };
+    let text = line("http.log.error.log0") + &line("http.log.access.log0");
+    let trace = read_all(&text);
+    assert_eq!((what(&trace).len(), trace.left_out.unreadable), (1, 1));
 }

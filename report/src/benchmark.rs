@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use lab::manifest::{Outcome, Role, Setup};
 use lab::verdict::{Kind, Metric};
+use load::check::Streamed;
 use serde::Serialize;
 use statistics::Spread;
 use statistics::format::{digits, ratio};
@@ -231,10 +232,12 @@ pub fn of_figures(name: &str, found: &Figures, by: Metric) -> Vec<Measure> {
 fn unit(metric: Metric) -> &'static str {
     match metric {
         Metric::RequestsPerSecond | Metric::RequestsDriven | Metric::Capacity => "requests/s",
+        Metric::Streamed(Streamed::EventRate) => "events/s",
         Metric::ResponseTimeP99
         | Metric::ResponseTimeP95
         | Metric::ResponseTimeP50
         | Metric::ResponseTimeMean
+        | Metric::Streamed(_)
         | Metric::ServerCpuPerExchange
         | Metric::GeneratorCpuPerExchange => "µs",
         Metric::Seconds => "s",

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use lab::sample::Sample;
+use load::check::Streamed;
 
 use super::{Report, Row, StepFigures};
 
@@ -23,18 +24,28 @@ const OF_STEPS: &str = ",step,equal_rate,unfinished";
 /// each of its requests in each round: `step` names the request, `equal_rate` is the rate that all
 /// rows were offered alike (empty in the load that the other lines are of). Both are empty in
 /// lines of whole rounds.
+///
+/// Where events are timed, a column for each of their figures stands behind all others.
 pub fn csv(report: &Report) -> String {
     let is_mix = report.subjects.iter().any(|row| !row.steps.is_empty());
-    let mut text = String::from(HEADER);
-    if is_mix {
-        text.insert_str(HEADER.len() - 1, OF_STEPS);
-    }
+    let mut samples = report.subjects.iter().flat_map(|row| &row.samples);
+    let streamed = match samples.any(|sample| !sample.streamed.is_empty()) {
+        true => &Streamed::ALL[..],
+        false => &[],
+    };
+    let mut text = HEADER.trim_end().to_owned();
+    text.push_str(if is_mix { OF_STEPS } else { "" });
+    streamed
+        .iter()
+        .for_each(|one| text.push_str(&format!(",{}", column(*one))));
+    text.push('\n');
     for row in &report.subjects {
         for sample in &row.samples {
             text.push_str(&line(row, sample));
             if is_mix {
                 text.push_str(&format!(",,,{}", sample.lost().unfinished));
             }
+            text.push_str(&of_events(sample, streamed));
             text.push('\n');
         }
         for step in &row.steps {
@@ -42,11 +53,24 @@ pub fn csv(report: &Report) -> String {
             for (at, sample) in step.samples.iter().enumerate() {
                 let rate = report.setup.equal_rate.filter(|_| at >= at_main);
                 text.push_str(&of_step(row, step, sample, rate));
+                text.push_str(&of_events(sample, streamed));
                 text.push('\n');
             }
         }
     }
     text
+}
+
+/// Figures of events, behind all others.
+fn of_events(sample: &Sample, figures: &[Streamed]) -> String {
+    let value = |one| format!(",{}", field(sample.streamed.get(one)));
+    figures.iter().map(value).collect()
+}
+
+/// The name of a figure with its unit.
+fn column(figure: Streamed) -> String {
+    let unit = if figure.is_a_time() { "_us" } else { "" };
+    format!("{}{unit}", figure.name())
 }
 
 /// A request in a round. What is known of the server is of whole rounds.

@@ -7,6 +7,7 @@ use lab::judging::at_equal_rate;
 use lab::manifest::Setup;
 use lab::sample::{Generating, Sample};
 use lab::verdict::Metric;
+use load::check::Streamed;
 use measure::record::Lost;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,9 @@ pub struct Figures {
     pub server_busy: Spread,
     /// The busiest generator worker's processor time as a share of its core.
     pub generator_busy: Option<Spread>,
+    /// Figures of the events in answers, those of times in microseconds, where events are timed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub streamed: BTreeMap<Streamed, Spread>,
     /// Bytes received per exchange.
     pub bytes_per_exchange: Option<Spread>,
     /// Exchanges that completed, all rounds together.
@@ -110,6 +114,7 @@ impl Figures {
             memory_peak_bytes: known(|sample| sample.memory_peak_bytes.map(|bytes| bytes as f64)),
             server_busy: all(|sample| sample.server_busy)?,
             generator_busy: known(|sample| sample.generator_busy),
+            streamed: streamed(&counted),
             bytes_per_exchange: known(|sample| sample.bytes_per_exchange),
             completed: samples.iter().map(|sample| sample.completed).sum(),
             failed: samples.iter().map(|sample| sample.failed).sum(),
@@ -127,6 +132,7 @@ impl Figures {
             Metric::ResponseTimeP95 => self.p95_us.as_ref(),
             Metric::ResponseTimeP50 => self.p50_us.as_ref(),
             Metric::ResponseTimeMean => self.mean_us.as_ref(),
+            Metric::Streamed(figure) => self.streamed.get(&figure),
             Metric::ServerCpuPerExchange => self.server_cpu_us_per_exchange.as_ref(),
             Metric::MemoryPeak => self.memory_peak_bytes.as_ref(),
             Metric::Seconds => self.seconds.as_ref(),
@@ -142,6 +148,17 @@ impl Figures {
         let counted = self.errors.values().sum::<u64>();
         counted.max(self.failed).max(self.lost.count())
     }
+}
+
+/// The figures of events that rounds have.
+fn streamed(samples: &[&Sample]) -> BTreeMap<Streamed, Spread> {
+    let spread = |one| {
+        let known = samples
+            .iter()
+            .filter_map(|sample| sample.streamed.get(&one).copied());
+        Some((one, Spread::of(known)?))
+    };
+    Streamed::ALL.into_iter().filter_map(spread).collect()
 }
 
 /// What came to nothing in all rounds; of the outages their mean.
@@ -176,7 +193,7 @@ pub(super) struct Column {
     pub(super) spreads: bool,
 }
 
-const COLUMNS: [Column; 12] = [
+const COLUMNS: [Column; 17] = [
     Column {
         name: "requests/s",
         short: Some("requests/s"),
@@ -224,6 +241,41 @@ const COLUMNS: [Column; 12] = [
         short: Some("p99"),
         of: |found| found.p99_us,
         write: time_us,
+        spreads: true,
+    },
+    Column {
+        name: "first event p50",
+        short: Some("1st event p50"),
+        of: |found| found.streamed.get(&Streamed::FirstEventP50).copied(),
+        write: time_us,
+        spreads: true,
+    },
+    Column {
+        name: "first event p99",
+        short: Some("1st event p99"),
+        of: |found| found.streamed.get(&Streamed::FirstEventP99).copied(),
+        write: time_us,
+        spreads: true,
+    },
+    Column {
+        name: "event gap p50",
+        short: None,
+        of: |found| found.streamed.get(&Streamed::EventGapP50).copied(),
+        write: time_us,
+        spreads: true,
+    },
+    Column {
+        name: "event gap p99",
+        short: Some("gap p99"),
+        of: |found| found.streamed.get(&Streamed::EventGapP99).copied(),
+        write: time_us,
+        spreads: true,
+    },
+    Column {
+        name: "events/s",
+        short: Some("events/s"),
+        of: |found| found.streamed.get(&Streamed::EventRate).copied(),
+        write: count,
         spreads: true,
     },
     Column {
@@ -314,10 +366,12 @@ impl Row {
 pub fn written(metric: Metric) -> fn(f64) -> String {
     match metric {
         Metric::RequestsPerSecond | Metric::RequestsDriven | Metric::Capacity => count,
+        Metric::Streamed(Streamed::EventRate) => count,
         Metric::ResponseTimeP99
         | Metric::ResponseTimeMean
         | Metric::ResponseTimeP95
         | Metric::ResponseTimeP50
+        | Metric::Streamed(_)
         | Metric::GeneratorCpuPerExchange
         | Metric::ServerCpuPerExchange => time_us,
         Metric::MemoryPeak => bytes,

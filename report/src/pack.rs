@@ -40,8 +40,10 @@ const PRESET: u32 = 6;
 const MEMORY_KIB: u32 = 80 * 1024;
 /// The record of held connections, in a folder of claims.
 const HOLD: &str = "hold.json";
+/// The record of a soak.
+const SOAK: &str = "soak.json";
 /// What a folder with records of ours holds, one of them at least.
-const RECORDS: [&str; 5] = [MANIFEST, SWEEP, TRIALS, CAPACITY, HOLD];
+const RECORDS: [&str; 6] = [MANIFEST, SWEEP, TRIALS, CAPACITY, HOLD, SOAK];
 /// The most that one pack holds, its label included: no more is packed, and no more unpacked.
 const LIMITS: Limits = Limits {
     files: 100_000,

@@ -200,11 +200,13 @@ fn ranked_by_more(said: &[Said<'_>], metric: Metric, baseline: &str) -> Vec<Stri
         Metric::Capacity => ("holds", "the rate"),
         Metric::RequestsDriven => ("gets", "the requests answered"),
         Metric::RequestsPerSecond => ("answers", "the requests"),
+        Metric::Streamed(figure) if !figure.is_a_time() => ("sends", "the events"),
         // Of these less is better, and they are ranked below.
         Metric::ResponseTimeP99
         | Metric::ResponseTimeP95
         | Metric::ResponseTimeP50
         | Metric::ResponseTimeMean
+        | Metric::Streamed(_)
         | Metric::ServerCpuPerExchange
         | Metric::Seconds
         | Metric::MemoryPeak

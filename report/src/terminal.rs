@@ -246,6 +246,7 @@ fn table(report: &Report, look: Look) -> Vec<String> {
         | Metric::ResponseTimeP95
         | Metric::ResponseTimeP50
         | Metric::ResponseTimeMean
+        | Metric::Streamed(_)
         | Metric::ServerCpuPerExchange
         | Metric::MemoryPeak
         | Metric::Capacity => "× baseline",
@@ -329,6 +330,7 @@ fn short(metric: Metric) -> &'static str {
         Metric::ResponseTimeP95 => "p95",
         Metric::ResponseTimeP50 => "p50",
         Metric::ResponseTimeMean => "mean",
+        Metric::Streamed(figure) => figure.short(),
         Metric::ServerCpuPerExchange => "CPU/exch.",
         Metric::MemoryPeak => "memory",
         Metric::Seconds => "time",

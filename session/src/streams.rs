@@ -201,7 +201,9 @@ impl Clock {
         };
         if counts {
             tally.events += u64::from(count);
-            tally.event_gap.record_n(0, others);
+            if others > 0 {
+                tally.event_gap.record_n(0, others);
+            }
             if let Some(gap_ns) = gap_ns {
                 tally.event_gap.record(gap_ns);
             }
@@ -373,6 +375,7 @@ mod tests {
         ];
         let (tally, ..) = told(0, &signs);
         assert_eq!((tally.events, tally.event_gap.count()), (2, 1));
+        assert_eq!(tally.event_gap.min(), 10 * MS, "none came in one piece");
         // One that began in the warm-up, which is before the window.
         let (mut clocks, mut tally) = (Clocks::new(1, 1), StreamTally::default());
         let mut exchange = Exchange::new(at(0), at(0));

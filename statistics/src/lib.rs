@@ -19,6 +19,7 @@ mod random;
 mod ratio;
 pub mod rounds;
 pub mod sequential;
+pub mod trend;
 mod units;
 mod unpaired;
 pub mod usl;

@@ -93,6 +93,16 @@ impl Looks {
     }
 }
 
+/// The error that look `index` (from 0) may make where nobody knows how many there will be, and all
+/// of them together may make `alpha`: looks may go on for ever, and may end whenever one likes.
+/// Each should come when there is twice as much to see as at the one before (Howard, Ramdas,
+/// McAuliffe and Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence sequences", Annals
+/// of Statistics 49, 2021: a union over epochs that double; the shares of 1/k² add up to π²/6).
+pub fn unending(index: u32, alpha: f64) -> f64 {
+    let look = f64::from(index) + 1.0;
+    alpha * 6.0 / (std::f64::consts::PI * look).powi(2)
+}
+
 /// What may have been spent when the share `t` of the information is there: half of it on either
 /// side of "no difference".
 fn spending(t: f64, alpha: f64) -> f64 {
@@ -170,6 +180,13 @@ mod tests {
             [1, 4, 5, 20, 25].map(|rounds| looks.index_at(rounds)),
             [0, 0, 1, 4, 4]
         );
+    }
+
+    #[test]
+    fn looks_without_an_end_never_spend_more_than_there_is() {
+        let spent: f64 = (0..100_000).map(|index| unending(index, 0.05)).sum();
+        assert!((0.0499..0.05).contains(&spent), "{spent}");
+        assert!(unending(1, 0.05) < unending(0, 0.05));
     }
 
     #[test]

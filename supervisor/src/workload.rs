@@ -439,7 +439,8 @@ pub struct Difference {
     follow: Option<u32>,
     cookies: Option<bool>,
     compressed: Option<bool>,
-    events: Option<bool>,
+    /// Whether events in answers are timed.
+    pub events: Option<bool>,
     proxy: Option<String>,
     user: Option<String>,
     #[serde(default, deserialize_with = "deadline")]

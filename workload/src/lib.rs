@@ -14,6 +14,7 @@ pub mod call;
 pub mod data;
 mod examples;
 pub mod formats;
+pub mod given;
 pub mod hurl;
 mod maker;
 pub mod messages;

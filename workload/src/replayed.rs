@@ -66,8 +66,10 @@ impl Replayed {
         }
         let mut workload = Workload::new(steps(&trace, target));
         workload.file = Some(given.file.to_owned());
-        let left_out = Some(trace.left_out.words()).filter(|words| !words.is_empty());
-        let left_out = left_out.map(|words| format!("leaves out {words}"));
+        let skipped = trace.left_out.count();
+        let all = skipped + trace.sendings.len() as u64;
+        let words = trace.left_out.words();
+        let left_out = (skipped > 0).then(|| format!("skips {skipped} of {all}: {words}"));
         let notes = left_out.into_iter().chain(trace.notes.iter().cloned());
         let notes = notes.map(|note| Foreign::new(note).to_string()).collect();
         let last = trace.sendings.last();

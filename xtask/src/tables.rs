@@ -358,6 +358,19 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "soak",
+        holds: "one server under one load for hours: what grows, what happened meanwhile",
+        imports: &[
+            "chart",
+            "lab",
+            "load",
+            "measure",
+            "statistics",
+            "supervisor",
+        ],
+        test_imports: &[],
+    },
+    Crate {
         name: "doctor",
         holds: "what a host costs a measurement, and the commands that change it",
         imports: &["engine", "measure"],
@@ -382,10 +395,17 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "control",
+        holds: "the control of a run: the same load against our own server, as a child process",
+        imports: &["engine", "load", "measure"],
+        test_imports: &[],
+    },
+    Crate {
         name: "cli",
         holds: "the program `ringside`: arguments in, wiring, words out",
         imports: &[
             "capacity",
+            "control",
             "doctor",
             "engine",
             "explain",
@@ -403,6 +423,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "output",
             "overview",
             "report",
+            "soak",
             "studies",
             "supervisor",
             "testserver",
@@ -414,7 +435,9 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "agents",
         holds: "agents and coordinators of a fleet, over NATS: the program `ringside-fleet`",
-        imports: &["cli", "engine", "fleet", "load", "measure", "output"],
+        imports: &[
+            "cli", "engine", "fleet", "load", "measure", "output", "replay", "workload",
+        ],
         test_imports: &["testserver"],
     },
     Crate {

@@ -42,6 +42,17 @@ fn what_a_policy_does_not_allow_is_refused_with_the_rule() {
         ),
         (&slow, &[], "a closed loop has no rate"),
         (&few, &[], "its share of 2 connections is above the 1"),
+        (
+            LOOPBACK,
+            &["--connect-to", "::192.0.2.7:80"],
+            "192.0.2.7:80 may not be loaded",
+        ),
+        // A name is what it's resolved to.
+        (
+            elsewhere,
+            &["--connect-to", "::localhost:80"],
+            "matches no [[allow]]",
+        ),
     ] {
         let Some((code, said, _, requests)) = with(Some(policy), more) else {
             return;

@@ -83,6 +83,10 @@ impl Nats {
         format!("nats://{}:{}", self.host, self.port)
     }
 
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Ends it as a crash would, and starts it again at the same port.
     pub(crate) fn restart(&mut self) {
         end(&mut self.child);
@@ -253,16 +257,41 @@ impl Program {
         nats: &Nats,
         policy: Option<&str>,
     ) -> Program {
+        Program::begin_agent((&[], variables), (name, &nats.url()), policy, &[])
+    }
+
+    /// One that finds the broker somewhere else, with these words besides.
+    pub(crate) fn agent_at(more: &[&str], name: &str, url: &str, policy: Option<&str>) -> Program {
+        Program::begin_agent((&[], &[]), (name, url), policy, more)
+    }
+
+    /// One that may load this machine, and that another program becomes.
+    pub(crate) fn agent_through(
+        before: &[&str],
+        name: &str,
+        nats: &Nats,
+        more: &[&str],
+    ) -> Program {
+        Program::begin_agent((before, &[]), (name, &nats.url()), Some(LOOPBACK), more)
+    }
+
+    fn begin_agent(
+        (before, variables): (&[&str], &[(&str, &str)]),
+        (name, url): (&str, &str),
+        policy: Option<&str>,
+        more: &[&str],
+    ) -> Program {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-        let (rules, audit, url) = (file("policy.toml"), file("audit"), nats.url());
-        let mut words = vec!["agent", "--threads", "1", "--name", name, "--nats", &url];
+        let (rules, audit) = (file("policy.toml"), file("audit"));
+        let mut words = vec!["agent", "--threads", "1", "--name", name, "--nats", url];
         words.extend(["--audit", &audit]);
+        words.extend(more);
         if let Some(policy) = policy {
             fs::write(&rules, policy).unwrap();
             words.extend(["--policy", &rules]);
         }
-        let agent = Program::start_in(folder, &[], variables, &words);
+        let agent = Program::start_in(folder, before, variables, &words);
         until("an agent is connected", || {
             agent.said().contains("waits at")
         });

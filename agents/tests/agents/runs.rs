@@ -9,7 +9,7 @@ use crate::programs::{LOOPBACK, Nats, Program, Target, agents, exchanges, until}
 use crate::skip::skip;
 
 /// Whether there's a NATS server for `--agents local:N`; says so if there's none.
-fn has_nats() -> bool {
+pub(crate) fn has_nats() -> bool {
     let found = agents::local::find_server("nats-server");
     found.map_err(skip).is_ok()
 }
@@ -133,9 +133,9 @@ fn a_run_without_agents_or_a_broker_says_what_is_missing() {
         ("run --agents 2 http://127.0.0.1:1/", 2, "give --nats URL"),
         ("run --agents 0 http://127.0.0.1:1/", 2, "1 to 10000"),
         (
-            "run --agents local:2 --live http://127.0.0.1:1/",
+            "run --agents local:2 --control http://127.0.0.1:1/",
             2,
-            "--live doesn't work with",
+            "--control doesn't work with",
         ),
         (
             "run --agents 2 --nats nats://127.0.0.1:1 http://h/",
@@ -192,18 +192,4 @@ fn a_local_fleet_needs_none_of_what_is_set_for_another_one() {
     let ended = Program::start_with(&elsewhere, &words).end();
     assert!(ended.has_measured(), "{ended:?}");
     assert_eq!(target.finish(), 20);
-}
-
-#[test]
-fn a_replay_is_refused_by_its_name() {
-    let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("requests.ndjson");
-    let line = "{\"time\": \"2026-01-01T00:00:00Z\", \"method\": \"GET\", \"path\": \"/\"}\n";
-    std::fs::write(&log, line).unwrap();
-    let log = log.to_str().unwrap();
-    let words = ["run", "--agents", "local:2", "--replay", log, "http://h/"];
-    let ended = Program::start(&words).end();
-    assert_eq!(ended.code, Some(2), "{ended:?}");
-    let why = "--replay doesn't work with --agents";
-    assert!(ended.said.contains(why), "{ended:?}");
 }

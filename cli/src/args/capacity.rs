@@ -7,6 +7,7 @@ use clap::Args;
 use load::check::Threshold;
 
 use super::export::Export;
+use super::fleet::Fleet;
 use super::flows::Flows;
 use super::load::Load;
 use super::network::Network;
@@ -23,6 +24,7 @@ Examples:
   ringside capacity shop.hurl --variable base=http://localhost:8080 --slo 'p95{(flow)}<2s'
   ringside capacity http://localhost:8080/ --replay access.log --slo 'p99<50ms'
   ringside capacity http://localhost:8080/ --slo 'p99<50ms' --at-least 5k --usl 1,2,4,8,16,32
+  ringside capacity --agents local:3 --slo 'p99<10ms' http://localhost:8080/
 
 ringside doubles the rate until it fails, halves the gap, and confirms both edges. The result is the
 highest rate that held and the lowest that failed, or a lower bound if the generator couldn't send
@@ -128,6 +130,9 @@ pub(crate) struct Capacity {
 
     #[command(flatten)]
     pub(crate) network: Network,
+
+    #[command(flatten)]
+    pub(crate) fleet: Fleet,
 
     #[command(flatten)]
     pub(crate) load: Load,

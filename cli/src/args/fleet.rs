@@ -11,7 +11,7 @@ const FLEET: &str = "Fleet";
 /// Arguments about agents on other machines.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Fleet {
-    /// Have N agents (ringside-fleet agent) send the load together, reached through --nats; or
+    /// Have N agents (ringside fleet agent) send the load together, reached through --nats; or
     /// with local:N start N of them here. -t is then the threads of each on average
     #[arg(long, value_name = "N|local:N", value_parser = values::agents, help_heading = FLEET)]
     pub(crate) agents: Option<Agents>,
@@ -21,12 +21,23 @@ pub(crate) struct Fleet {
     #[arg(long, value_name = "URL", requires = "agents", help_heading = FLEET)]
     pub(crate) nats: Option<String>,
 
-    /// What the others do when an agent is lost: continue with their shares, or stop [default:
-    /// continue]
+    /// Shares of the load by weight, such as big=3,small=1, for agents on unlike machines; an agent
+    /// without a weight has its --threads as one
+    #[arg(long, value_name = "NAME=N,…", value_delimiter = ',', value_parser = values::weight,
+        requires = "agents", help_heading = FLEET)]
+    pub(crate) weights: Vec<(String, u32)>,
+
+    /// What the others do when an agent is lost: continue with their shares, stop, or rebalance,
+    /// which is to take its share over [default: continue]
     #[arg(long, value_enum, value_name = "WHAT", requires = "agents", help_heading = FLEET)]
     pub(crate) on_loss: Option<OnLoss>,
 
-    /// Sign the load for this run alone, with the nkey whose seed is in FILE (ringside-fleet keys),
+    /// Go on with a run whose coordinator was killed, by the name that it was given; all else as it
+    /// was given then. Agents wait for 10 s before they end their load
+    #[arg(long, value_name = "RUN", requires = "agents", help_heading = FLEET)]
+    pub(crate) resume: Option<String>,
+
+    /// Sign the load for this run alone, with the nkey whose seed is in FILE (ringside fleet keys),
     /// for agents whose policy asks for that
     #[arg(long, value_name = "FILE", requires = "agents", help_heading = FLEET)]
     pub(crate) sign: Option<PathBuf>,
@@ -41,4 +52,5 @@ pub(crate) struct Fleet {
 pub(crate) enum OnLoss {
     Continue,
     Stop,
+    Rebalance,
 }

@@ -1,6 +1,7 @@
 //! The raw arguments, one file a verb. What a word means by itself is settled here; whether words
 //! go together is settled where the verb makes its plan of them. The only place that knows clap.
 
+pub(crate) mod agents;
 pub(crate) mod capacity;
 pub(crate) mod claims;
 pub(crate) mod compare;
@@ -26,6 +27,7 @@ pub(crate) mod schema;
 pub(crate) mod secrets;
 pub(crate) mod serve;
 pub(crate) mod servers;
+pub(crate) mod soak;
 pub(crate) mod sockets;
 pub(crate) mod subjects;
 pub(crate) mod targets;
@@ -91,6 +93,8 @@ pub(crate) enum Verb {
     Compare(Box<compare::Compare>),
     /// Find the highest rate at which a server meets your objectives
     Capacity(Box<capacity::Capacity>),
+    /// Load a server for hours, and say what grows: memory, descriptors, threads, times
+    Soak(Box<soak::Soak>),
     /// Check whether a revision of a server is slower than another, measuring both in turns
     Gate(Box<gate::Gate>),
     /// Check whether a second session is slower than the first
@@ -107,6 +111,8 @@ pub(crate) enum Verb {
     Doctor(doctor::Doctor),
     /// List, build, check or add servers to compare
     Subjects(subjects::Subjects),
+    /// Load from many machines as one: their agents, an end to all load, keys, Kubernetes
+    Fleet(agents::Fleet),
     /// Say what a check, a verdict, an error or an exit code means, and what to do
     Explain(explain::Explain),
     /// Print the JSON Schema of what ringside writes for programs, or of its files

@@ -136,6 +136,16 @@ pub(super) fn agents(text: &str) -> Result<Agents, String> {
     }
 }
 
+/// `big=3`: an agent, and its weight among the others.
+pub(super) fn weight(text: &str) -> Result<(String, u32), String> {
+    let wrong = || "write an agent's name and a whole number above 0, such as big=3".to_owned();
+    let (name, weight) = text.split_once('=').ok_or_else(wrong)?;
+    match weight.parse() {
+        Ok(weight @ 1..) if !name.is_empty() => Ok((name.to_owned(), weight)),
+        _ => Err(wrong()),
+    }
+}
+
 /// The most agents of a fleet.
 const AGENTS_MAX: u32 = 10_000;
 

@@ -2,29 +2,26 @@
 //! `ringside-fleet`, which calls this one's library for everything else: arguments, thresholds,
 //! report. `ringside run --agents` hands over to it.
 
-use std::io::ErrorKind;
-use std::os::unix::process::CommandExt;
+use std::fmt;
 use std::path::PathBuf;
-use std::process::Command;
 
 use engine::signal::Stop;
 use load::check;
-use load::{Plan, Record};
+use load::{LoadError, Plan, Progress, Record, Watcher};
+use measure::interval::Interval;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{data, exit, plan, targets, trouble};
-use crate::args::fleet::{Fleet, OnLoss};
+use super::watching::{Onlookers, Watching};
+use super::{data, exit, flows, outcome, place, plan, targets, trouble};
+use crate::args::fleet::{Fleet, OnLoss as Named};
 use crate::args::run::{Format, Run};
 use crate::args::values::Agents;
 use crate::exit::{Exit, Failure};
-use crate::this_program;
+use crate::page;
 use output::destination::Destination;
-use output::terminal::Paint;
+use output::terminal::{self, Paint};
 use output::thresholds;
-
-/// The program that stands beside this one.
-const PROGRAM: &str = "ringside-fleet";
 
 /// What is asked of a fleet, besides its load.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,12 +30,39 @@ pub struct Asked {
     pub agents: u32,
     /// The broker that they are connected to; none: all of it is started here.
     pub nats: Option<String>,
-    /// Whether the others end when one is lost.
-    pub stops_on_loss: bool,
+    /// Weights of agents by their names; of the others their threads are.
+    pub weights: Vec<(String, u32)>,
+    /// What the others do when one is lost.
+    pub on_loss: OnLoss,
+    /// The run that an earlier coordinator began, and was killed in.
+    pub resume: Option<String>,
     /// The file with the seed of the nkey that the plan is signed with.
     pub sign: Option<PathBuf>,
     /// The agents that it's signed for.
     pub audience: Option<String>,
+    /// Variables of users whose values are secrets.
+    pub secrets: Secrets,
+}
+
+/// Names and values, of which the latter are shown nowhere.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secrets(pub Vec<(String, String)>);
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secrets({})", self.0.len())
+    }
+}
+
+/// What the others do when an agent is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnLoss {
+    /// They go on with their shares.
+    Continue,
+    /// They end.
+    Stop,
+    /// They take its share over.
+    Rebalance,
 }
 
 /// What a fleet did.
@@ -52,12 +76,21 @@ pub struct Conducted {
     pub text: String,
 }
 
-/// Keeps what a fleet did, if that is possible; then agents may forget it.
-pub type Keep<'a> = &'a mut dyn FnMut(Conducted) -> Result<(), String>;
+/// Whoever looks on while a fleet carries out a plan, and keeps what came of it.
+pub trait Seer: Watcher {
+    /// Something that a user should know now.
+    fn note(&mut self, what: &str);
+
+    /// Keeps what a fleet did, if that is possible; then agents may forget it.
+    ///
+    /// # Errors
+    /// A sentence: it can't be kept.
+    fn keep(&mut self, conducted: Conducted) -> Result<(), String>;
+}
 
 /// Whoever has a fleet carry out a plan.
 pub trait Conductor {
-    /// Has it carried out, and kept, until `stop` asks for the end.
+    /// Has it carried out, seen and kept, until `stop` asks for the end.
     ///
     /// # Errors
     /// A sentence: why nothing came of it, and what to do.
@@ -66,24 +99,8 @@ pub trait Conductor {
         asked: &Asked,
         plan: &Plan,
         stop: &Stop,
-        keep: Keep<'_>,
+        seer: &mut dyn Seer,
     ) -> Result<(), String>;
-}
-
-/// Becomes the program beside this one, with the same arguments.
-pub(crate) fn hand_over() -> Result<Exit, Failure> {
-    let program = this_program()?.with_file_name(PROGRAM);
-    let error = Command::new(&program)
-        .args(std::env::args_os().skip(1))
-        .exec();
-    let program = program.display();
-    Err(match error.kind() {
-        ErrorKind::NotFound => Failure::usage(format!(
-            "--agents: {program} isn't there, which speaks to agents: build it with `cargo build \
-             --release -p {PROGRAM}`, and put it beside ringside"
-        )),
-        _ => Failure::running(format!("can't start {program}: {error}")),
-    })
 }
 
 /// The run, by the hands of a conductor.
@@ -92,48 +109,181 @@ pub(crate) fn run(
     no_color: bool,
     conductor: &mut dyn Conductor,
 ) -> Result<Exit, Failure> {
-    let asked = asked(&arguments.fleet).map_err(Failure::usage)?;
+    let mut asked = asked(&arguments.fleet).map_err(Failure::usage)?;
     let mut plan = plan::plan(arguments).map_err(Failure::usage)?;
-    if let Some(what) = refusal(arguments, &plan) {
+    let is_data = arguments.format != Format::Text;
+    let refusal = refusal(arguments, &plan);
+    let refusal = refusal.or_else(|| {
+        let watched = &arguments.watched;
+        watched.refusal(is_data, arguments.output.as_deref())
+    });
+    if let Some(what) = refusal {
         return Err(Failure::usage(what));
     }
+    if plan.has_users() {
+        let secrets = flows::secrets(&arguments.flows).map_err(Failure::usage)?;
+        asked.secrets = Secrets(secrets);
+    }
+    if plan.script.is_some() {
+        terminal::say(
+            "note: each agent calls the script's setup() for all threads, and nobody its done()",
+        );
+    }
     targets::known_steps("--threshold", &arguments.thresholds, &plan).map_err(Failure::usage)?;
-    let destination = Destination::open(arguments.output.as_deref()).map_err(Failure::usage)?;
+    let destination = place(arguments, &plan).map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     plan::call(&arguments.load, &mut plan, &stop)?;
-    let paint = match destination {
-        Destination::Stdout => Paint::for_stdout(no_color),
-        _ => Paint::PLAIN,
+    let mut reporter = Reporter {
+        arguments,
+        no_color,
+        watching: Some(Watching::start(arguments, &plan, &stop)?),
+        destination: Some(destination),
+        kept: None,
     };
-    let mut destination = Some(destination);
-    let mut kept = None;
-    let conducted = conductor.conduct(&asked, &plan, &stop, &mut |mut conducted| {
-        let record = &mut conducted.record;
-        record.thresholds = check::judge(&arguments.thresholds, record);
-        let text = told(&conducted, arguments, paint)?;
-        let written = match destination.take() {
-            Some(destination) => destination.write(&text),
-            None => Ok(()),
-        };
-        kept = Some((conducted.record, written.clone()));
-        written
-    });
-    let Some((record, written)) = kept else {
+    let conducted = conductor.conduct(&asked, &plan, &stop, &mut reporter);
+    let Some(kept) = reporter.kept else {
         let why = conducted.err();
-        return Err(Failure {
+        let failure = Failure {
             exit: stop.requested().map_or(Exit::Failed, Exit::Stopped),
             text: why.unwrap_or_else(|| "the fleet left no record".to_owned()),
-        });
+        };
+        return match reporter.watching {
+            Some(watching) => watching.failed(plan.target.origin(), failure, &stop),
+            None => Err(failure),
+        };
     };
+    let Kept {
+        record,
+        written,
+        mut onlookers,
+    } = kept;
     let crossed = thresholds::say_crossed(&record.thresholds, Paint::for_stderr(no_color));
-    Failure::unless_written(written, exit(&record, crossed))
+    let end = exit(&record, crossed);
+    let trouble = trouble(&record, None);
+    let own = exit(&record, crossed).unwrap_or_else(|failure| failure.exit);
+    onlookers.export(|| outcome(&plan, &record, (own, trouble.clone())));
+    let ended = (record.ended_by, &*record.warnings);
+    let told = || page::end_of_load("run", ended, &record.thresholds, trouble.as_deref());
+    onlookers.leave(told, &stop);
+    Failure::unless_written(written, end)
 }
 
-fn asked(fleet: &Fleet) -> Result<Asked, String> {
+/// The record of a plan that a fleet carries out, of which nobody sees anything until then.
+pub(crate) fn record(
+    conductor: &mut dyn Conductor,
+    asked: &Asked,
+    plan: &Plan,
+    stop: &Stop,
+) -> Result<Record, LoadError> {
+    let mut kept = Unseen(None);
+    let conducted = conductor.conduct(asked, plan, stop, &mut kept);
+    match (kept.0, stop.requested()) {
+        (Some(record), _) => Ok(record),
+        (None, Some(signal)) => Err(LoadError::Interrupted(signal)),
+        (None, None) => {
+            let why = conducted.err();
+            let why = why.unwrap_or_else(|| "the fleet left no record".to_owned());
+            Err(LoadError::Engine(why))
+        }
+    }
+}
+
+/// A run that nobody watches.
+struct Unseen(Option<Record>);
+
+impl Watcher for Unseen {
+    fn progress(&mut self, _: &Progress) {}
+}
+
+impl Seer for Unseen {
+    fn note(&mut self, _: &str) {}
+
+    fn keep(&mut self, conducted: Conducted) -> Result<(), String> {
+        self.0 = Some(conducted.record);
+        Ok(())
+    }
+}
+
+/// Whoever shows a fleet's run, and writes its report.
+struct Reporter<'a> {
+    arguments: &'a Run,
+    no_color: bool,
+    /// Until there is a record.
+    watching: Option<Watching>,
+    destination: Option<Destination>,
+    kept: Option<Kept>,
+}
+
+/// What there is once a run is over.
+struct Kept {
+    record: Record,
+    written: Result<(), String>,
+    onlookers: Onlookers,
+}
+
+impl Watcher for Reporter<'_> {
+    fn progress(&mut self, now: &Progress) {
+        if let Some(watching) = &mut self.watching {
+            watching.progress(now);
+        }
+    }
+
+    fn wants_intervals(&self) -> bool {
+        let watching = self.watching.as_ref();
+        watching.is_some_and(Watcher::wants_intervals)
+    }
+
+    fn interval(&mut self, interval: Interval) {
+        if let Some(watching) = &mut self.watching {
+            watching.interval(interval);
+        }
+    }
+}
+
+impl Seer for Reporter<'_> {
+    fn note(&mut self, what: &str) {
+        match &mut self.watching {
+            Some(watching) => watching.note(what),
+            None => terminal::say(what),
+        }
+    }
+
+    fn keep(&mut self, mut conducted: Conducted) -> Result<(), String> {
+        let (Some(watching), Some(destination)) = (self.watching.take(), self.destination.take())
+        else {
+            return Err("the run has a record already".to_owned());
+        };
+        // The terminal is as it was from here on.
+        let (watched, onlookers) = watching.finish();
+        let paint = match destination {
+            Destination::Stdout => Paint::for_stdout(self.no_color),
+            _ => Paint::PLAIN,
+        };
+        let record = &mut conducted.record;
+        record.thresholds = check::judge(&self.arguments.thresholds, record);
+        let text = told(&conducted, self.arguments, paint);
+        let written = text.and_then(|text| destination.write(&text));
+        self.kept = Some(Kept {
+            record: conducted.record,
+            written: written.clone().and(watched),
+            onlookers,
+        });
+        written
+    }
+}
+
+pub(crate) fn asked(fleet: &Fleet) -> Result<Asked, String> {
     let named = std::env::var("NATS_URL").ok().filter(|url| !url.is_empty());
     let (agents, nats) = match (fleet.agents, fleet.nats.clone().or(named)) {
         (Some(Agents::Local(_)), Some(_)) if fleet.nats.is_some() => {
             return Err("--agents local:N starts a NATS server of its own: drop --nats".to_owned());
+        }
+        (Some(Agents::Local(_)), _) if fleet.resume.is_some() => {
+            return Err(
+                "--agents local:N ends with its coordinator, so there's nothing to resume: start \
+                 the run again"
+                    .to_owned(),
+            );
         }
         (Some(Agents::Local(agents)), _) => (agents, None),
         (Some(Agents::Elsewhere(agents)), Some(nats)) => (agents, Some(nats)),
@@ -144,37 +294,43 @@ fn asked(fleet: &Fleet) -> Result<Asked, String> {
             ));
         }
         (None, _) => {
-            return Err(format!(
-                "{PROGRAM} run loads from several machines: give --agents, or use ringside run"
-            ));
+            return Err(
+                "ringside-fleet loads from several machines: give --agents, or use ringside run"
+                    .to_owned(),
+            );
         }
     };
     Ok(Asked {
         agents,
         nats,
-        stops_on_loss: fleet.on_loss == Some(OnLoss::Stop),
+        weights: fleet.weights.clone(),
+        on_loss: match fleet.on_loss {
+            None | Some(Named::Continue) => OnLoss::Continue,
+            Some(Named::Stop) => OnLoss::Stop,
+            Some(Named::Rebalance) => OnLoss::Rebalance,
+        },
+        resume: fleet.resume.clone(),
         sign: fleet.sign.clone(),
         audience: fleet.audience.clone(),
+        secrets: Secrets::default(),
     })
 }
 
 /// What of the arguments a fleet can't do.
 fn refusal(arguments: &Run, plan: &Plan) -> Option<String> {
-    let watched = &arguments.watched;
-    let mixed = plan.workload.is_some() && plan.protocol.is_mixed();
     let given = [
-        (plan.script.is_some(), "-s"),
-        (arguments.replay.replay.is_some(), "--replay"),
-        (plan.has_users(), "a flow (FILE.hurl)"),
         (arguments.control, "--control"),
-        (arguments.live.is_some(), "--live"),
-        (watched.intervals.is_some(), "--intervals"),
-        (watched.metrics.is_some(), "--metrics"),
-        (arguments.export.otlp.is_some(), "--otlp"),
         (plan.proxy.is_some(), "--proxy"),
         (plan.target.unix_socket.is_some(), "--unix-socket"),
-        (mixed, "--targets with gRPC calls"),
     ];
+    let rebalances = arguments.fleet.on_loss == Some(Named::Rebalance);
+    if rebalances && (plan.count.is_some() || plan.is_dealt_once()) {
+        return Some(
+            "--on-loss rebalance needs a load that ends by time, because nobody knows what an \
+             agent that was lost has left of a count: give -d or --stages"
+                .to_owned(),
+        );
+    }
     let (_, flag) = given.iter().find(|(given, _)| *given)?;
     Some(format!(
         "{flag} doesn't work with --agents yet: drop one of them"

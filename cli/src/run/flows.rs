@@ -115,6 +115,12 @@ fn begun_with(given: &Flows) -> Result<(Pairs, Pairs), Invalid> {
     Ok((variables, gathered(pairs::SECRETS, files, flags)?))
 }
 
+/// Those variables whose values are secrets.
+pub(super) fn secrets(given: &Flows) -> Result<Pairs, String> {
+    let given = begun_with(given).map_err(|Invalid(why)| why)?;
+    Ok(given.1)
+}
+
 /// As Hurl has it, the environment has the first word, and flags have the last.
 fn gathered(
     prefix: &str,

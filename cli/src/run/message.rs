@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use load::Plan;
 use load::protocol::Protocol;
+use workload::given;
 
-use super::given::read_given;
 use crate::args::load::Load;
 
 /// Puts what the arguments say about it into the plan.
@@ -34,7 +34,7 @@ pub(super) fn message(arguments: &Load, plan: &mut Plan) -> Result<(), String> {
         ));
     }
     if let Some(given) = &arguments.message {
-        message.payload = read_given("--message", given)?;
+        message.payload = given::read("--message", given)?;
     }
     message.binary = arguments.binary;
     message.ping_every_s = arguments.ping.as_ref().map(Duration::as_secs_f64);

@@ -1,10 +1,8 @@
 //! `ringside run`: a plan out of the arguments, the run, and its record as text, JSON or CSV.
 
 pub(crate) mod addresses;
-mod control;
 pub(crate) mod fleet;
 pub(crate) mod flows;
-mod given;
 mod http2;
 mod message;
 pub(crate) mod plan;
@@ -17,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::signal::{Signal, Stop};
 use load::check;
+use load::plan::workload::WHOLE;
 use load::{Finish, Hang, Plan, Record};
 use measure::record::EndedBy;
 use otlp::figures_of_a_run;
@@ -216,12 +215,19 @@ fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
         EndedBy::Script if record.exchanges.completed == 0 && record.exchanges.failed == 0 => Err(
             Failure::running("nothing was measured; the warnings say why"),
         ),
+        _ if has_users(record) && nobody_was_asked(record) => Err(Failure::running(
+            "no request was sent: the flow skips all of them, or waits for their delays; see its \
+             [Options], or give it more time (-d)",
+        )),
         _ if nothing_was_sent(record) => Err(Failure::running(
             "no request was sent: every connection waited, as the file or the script says \
              (`=== wait`, delay()); give it more time (-d)",
         )),
         _ if record.exchanges.completed == 0 => Err(Failure::running(
             "no request got the expected answer; the errors say why",
+        )),
+        _ if all_flows_failed(record) => Err(Failure::running(
+            "no flow got to its end; the errors say why",
         )),
         _ if !record.valid || thresholds::some_not_judged(&record.thresholds) => Ok(Exit::Void),
         _ => Ok(Exit::Ok),
@@ -230,9 +236,30 @@ fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
 
 /// Whether a closed loop ended without anything that failed, and without anything sent.
 fn nothing_was_sent(record: &Record) -> bool {
+    let is_closed = record.offered_rate.is_none();
+    is_closed && record.exchanges.unfinished == 0 && nobody_was_asked(record)
+}
+
+/// Whether nothing came and nothing failed: what was due in an open loop counts as unfinished.
+fn nobody_was_asked(record: &Record) -> bool {
     let exchanges = &record.exchanges;
-    let none = exchanges.completed + exchanges.failed + exchanges.unfinished == 0;
-    none && record.errors.is_empty() && record.offered_rate.is_none() && record.duration_s > 0.0
+    let none = exchanges.completed + exchanges.failed == 0;
+    none && record.errors.is_empty() && record.duration_s > 0.0
+}
+
+/// Whether connections were users with a flow.
+fn has_users(record: &Record) -> bool {
+    let workload = record.plan.workload.as_ref();
+    workload.is_some_and(|workload| workload.users.is_some())
+}
+
+/// Whether users failed, and none got through its flow.
+fn all_flows_failed(record: &Record) -> bool {
+    let mut steps = record.steps.iter();
+    let whole = steps
+        .find(|step| step.name == WHOLE)
+        .filter(|_| has_users(record));
+    whole.is_some_and(|whole| whole.completed == 0 && whole.failed > 0)
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use load::protocol::{Call, Protocol};
 use load::schedule::{self, Schedule};
 use load::{Plan, Redaction};
 
-use super::given::read_body;
 use super::message::message;
 use super::{addresses, flows, http2, replayed, route, targets};
 use crate::args::load::Load;
@@ -18,6 +17,7 @@ use crate::args::run::{Arrivals, Run};
 use crate::args::values;
 use crate::exit::Failure;
 use output::terminal;
+use workload::given::read_body;
 
 /// The plan that the arguments ask for.
 pub(crate) fn plan(arguments: &Run) -> Result<Plan, String> {

@@ -12,11 +12,11 @@ use measure::foreign::screened;
 use workload::data::Kind;
 use workload::formats::{self, Defaults, Format};
 
-use super::given::read_body;
 use crate::args::load::Load;
 use crate::args::targets::Targets;
 use crate::args::values;
 use output::terminal;
+use workload::given::read_body;
 
 /// The plan of a load whose requests differ. `base` makes one of a URL, and of the flags that say
 /// how it is loaded.

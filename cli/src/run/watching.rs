@@ -41,6 +41,11 @@ impl Watching {
         self.all.show(what, now, before);
     }
 
+    /// Something that a user should know now.
+    pub(super) fn note(&mut self, what: &str) {
+        self.all.note(what);
+    }
+
     /// The run at `origin` failed: tells those who look on why.
     pub(super) fn failed(
         mut self,

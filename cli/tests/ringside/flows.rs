@@ -185,6 +185,16 @@ fn a_report_names_the_line_that_was_not_met_and_no_secret() {
         "shop.hurl:14, GET /items (6): e.g. jsonpath \"$.items\" count",
     );
     assert_says(&ended.stdout, "expected 3, and got 2");
+    assert_eq!(ended.code, Some(99), "{ended:?}");
+    // Without a threshold nothing was measured that is of use.
+    let words: Vec<&str> = words
+        .iter()
+        .copied()
+        .filter(|word| !word.contains("p99") && *word != "--threshold")
+        .collect();
+    let without = ringside(&words);
+    assert_eq!(without.code, Some(1), "{without:?}");
+    assert_says(&without.stderr, "no flow got to its end");
     let said = format!("{}{}", ended.stdout, ended.stderr);
     assert!(!said.contains("canary"), "{said}");
 }
@@ -243,6 +253,64 @@ fn what_rows_hold_under_the_name_of_a_secret_is_in_no_output() {
         let said = format!("{}{}", ended.stdout, ended.stderr);
         assert_says(&said, "***");
         assert!(!said.contains("canary"), "{said}");
+    }
+}
+
+#[test]
+fn what_answers_hold_under_the_name_of_a_secret_is_in_no_output() {
+    let folder = Folder::new();
+    let text = "POST {{base}}/echo\n{\"access_token\": \"canary-1\", \"n\": 1}\n\
+                HTTP 200\n[Asserts]\njsonpath \"$.access_token\" == \"x\"\n\n\
+                POST {{base}}/echo\n`canary-2`\nHTTP 200\n[Asserts]\nbody == \"x\"\n";
+    let server = Server::start(&[]);
+    let base = format!("base={}", server.url);
+    for (from, told) in [
+        (0, "and got ***"),
+        (text.find("\n\n").unwrap() + 2, "a text of 8 bytes"),
+    ] {
+        let file = folder.write("echo.hurl", &text[from..]);
+        let words = ["run", &file, "-n4", "-c2", "--variable", &base, "--format"];
+        for format in ["text", "json"] {
+            let ended = ringside(&[&words[..], &[format]].concat());
+            let said = format!("{}{}", ended.stdout, ended.stderr);
+            assert_says(&said, told);
+            assert!(!said.contains("canary"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn flows_that_are_under_way_at_the_end_are_no_errors_and_what_is_skipped_is_not_sent() {
+    let folder = Folder::new();
+    let slow = "GET {{base}}/\n\nGET {{base}}/\n[Options]\ndelay: 60s\n";
+    let skipped = "GET {{base}}/\n[Options]\nskip: true\n";
+    let server = Server::start(&[]);
+    let base = format!("base={}", server.url);
+    let with = |text: &str, more: &[&str]| {
+        let file = folder.write("a.hurl", text);
+        let words = [
+            "run",
+            &file,
+            "-c2",
+            "-d1s",
+            "--timeout",
+            "200ms",
+            "--variable",
+            &base,
+        ];
+        ringside(&[&words[..], more].concat())
+    };
+    let ended = with(slow, &["--threshold", "errors{(flow)}<1%"]);
+    assert_says(
+        &ended.stdout,
+        "2 flows were under way, or waited for a user",
+    );
+    // On a busy machine figures may be void, but nothing has failed.
+    assert!(matches!(ended.code, Some(0 | 4)), "{ended:?}");
+    for more in [&[][..], &["-R", "5"]] {
+        let ended = with(skipped, more);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert_says(&ended.stderr, "the flow skips all of them");
     }
 }
 

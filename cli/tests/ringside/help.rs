@@ -16,6 +16,7 @@ fn the_help_of_every_verb_is_the_committed_one() {
         "fault-proxy",
         "compare",
         "capacity",
+        "soak",
         "gate",
         "diff",
         "history",
@@ -24,6 +25,7 @@ fn the_help_of_every_verb_is_the_committed_one() {
         "pack",
         "doctor",
         "subjects",
+        "fleet",
         "explain",
         "schema",
     ];

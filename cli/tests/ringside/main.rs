@@ -18,6 +18,7 @@ mod explain;
 mod fault_proxy;
 mod faulted;
 mod faults;
+mod fleet;
 mod flows;
 mod follow;
 mod foreign;
@@ -62,6 +63,7 @@ mod signals;
 mod skill;
 #[path = "../../../tests/skip.rs"]
 mod skip;
+mod soak;
 mod start;
 mod start_resume;
 mod start_url;

@@ -174,6 +174,8 @@ fn every_pack_that_is_kept_can_be_read() {
         let claims = concat!(env!("CARGO_MANIFEST_DIR"), "/../claims");
         let ended = match name {
             "claims.tar.xz" => ringside(&["claims", "list", "-o", &copy, "--dir", claims]),
+            // Their pages are in them, and made by the soak alone.
+            _ if name.starts_with("soak-") => continue,
             _ => ringside(&["report", &copy]),
         };
         assert_eq!(ended.code, Some(0), "{}: {}", pack.display(), ended.stderr);

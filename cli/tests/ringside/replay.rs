@@ -66,12 +66,12 @@ fn a_log_is_sent_once_in_its_order_and_what_is_left_out_is_said() {
         (&schedule["requests"], &schedule["speed"]),
         (&whole.into(), &4.0.into())
     );
-    assert_says(&ended.stderr, "leaves out 2 can't be read as a request");
+    assert_says(&ended.stderr, "skips 3 of 42: 2 can't be read (first: ");
     assert_says(
         &ended.stderr,
         "access.log:41: there's no time in brackets: nonsense",
     );
-    assert_says(&ended.stderr, "1 by another method (--replay-methods)");
+    assert_says(&ended.stderr, "1 by another method (--replay-methods all");
     assert!(!ended.stdout.contains("s3cret"), "{}", ended.stdout);
 }
 

@@ -63,7 +63,7 @@ fn what_doctor_finds_keeps_to_its_schema() {
 }
 
 /// That `document` keeps to the schema of that name, as it is printed.
-fn assert_fits(name: &str, document: &Value, place: &str) {
+pub(super) fn assert_fits(name: &str, document: &Value, place: &str) {
     let schema = schema(name);
     assert_eq!(faults(&schema, &schema, document, place), [""; 0]);
 }

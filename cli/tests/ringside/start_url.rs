@@ -201,7 +201,10 @@ fn servers_without_a_file_are_compared_by_a_log_that_is_sent_again() {
     let record = &round["record"];
     assert_eq!(record["plan"]["schedule"]["kind"], "trace", "{record}");
     assert_eq!(record["steps"][0]["failed"], 0, "{record}");
-    assert!(record["exchanges"]["completed"].as_u64() > Some(0));
+    assert!(
+        record["exchanges"]["completed"].as_u64() > Some(0),
+        "{record}"
+    );
 }
 
 #[test]

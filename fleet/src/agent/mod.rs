@@ -109,8 +109,8 @@ pub enum Action {
         /// When.
         at: Time,
     },
-    /// Other workers are the agent's from now on: more of the same load.
-    Move(Place),
+    /// Run these workers as well, which were another agent's: more of the same load, from now on.
+    TakeOver(Vec<Place>),
     /// End the load now, or don't begin it, and say when it's over ([`Event::LoadEnded`]).
     StopLoad(Ended),
     /// Write this down, if that is possible, for whoever looks for it when the agent has died.
@@ -167,10 +167,12 @@ struct Membership {
     stage: Stage,
     place: Option<Place>,
     plan: Option<Digest>,
+    same: Option<Digest>,
     checks: Vec<Check>,
     begin: Option<Time>,
-    /// Its place after the last of the moves, and which that was.
-    moved: Option<(Place, u32)>,
+    /// What it has taken over, and by which of the moves.
+    taken: Vec<Place>,
+    turn: u32,
     kept: Kept,
     /// What the load was ended by, before it is over.
     stopping: Option<Ended>,
@@ -366,8 +368,12 @@ impl Agent {
         let stage = own.stage;
         let report = match order {
             Order::Plan {
-                place, plan, data, ..
-            } => own.take_plan(place, plan, data, actions),
+                place,
+                plan,
+                same,
+                data,
+                ..
+            } => own.take_plan(place, (plan, same), data, actions),
             Order::Refuse { why, .. } if stage != Stage::Loading => {
                 self.refused = Some((own.run.clone(), own.coordinator));
                 actions.push(Action::Note(format!(
@@ -388,7 +394,7 @@ impl Agent {
                 count: own.kept.count(),
             }),
             Order::Ask { numbers, .. } => return self.send_again(&numbers, actions),
-            Order::Move { place, turn, .. } => own.take_move(place, turn, actions),
+            Order::Move { places, turn, .. } => own.take_move(places, turn, actions),
             Order::Stop { .. } if stage < Stage::Loading => return self.over(false, actions),
             Order::Stop { why } => {
                 own.stop(Ended::Stopped(why), actions);
@@ -397,7 +403,9 @@ impl Agent {
             Order::Recall => Some(Report::Standing {
                 workers: self.settings.workers,
                 place: own.place,
-                moved: own.moved,
+                taken: own.taken.clone(),
+                turn: own.turn,
+                same: own.same,
                 has_begun: stage >= Stage::Loading,
                 count: own.kept.count(),
             }),
@@ -585,9 +593,11 @@ impl Membership {
             stage: Stage::Joined,
             place: None,
             plan: None,
+            same: None,
             checks: Vec::new(),
             begin: None,
-            moved: None,
+            taken: Vec::new(),
+            turn: 0,
             stopping: None,
             ended: None,
             troubles: Vec::new(),
@@ -610,14 +620,15 @@ impl Membership {
     fn take_plan(
         &mut self,
         place: Place,
-        plan: Bytes,
+        (plan, same): (Bytes, Digest),
         data: Vec<DataFile>,
         actions: &mut Vec<Action>,
     ) -> Option<Report> {
         match self.stage {
             Stage::Joined => {
                 self.stage = Stage::Preparing;
-                (self.place, self.plan) = (Some(place), Some(Digest::of(&plan)));
+                (self.place, self.same) = (Some(place), Some(same));
+                self.plan = Some(Digest::of(&plan));
                 actions.push(Action::Prepare { plan, data, place });
                 None
             }
@@ -651,14 +662,20 @@ impl Membership {
         self.begin.map(|at| Report::Begun { at_ns: at.0 })
     }
 
-    fn take_move(&mut self, place: Place, turn: u32, actions: &mut Vec<Action>) -> Option<Report> {
-        if self.moved.is_none_or(|(_, before)| turn > before) {
-            self.moved = Some((place, turn));
-            if self.stage == Stage::Loading && self.stopping.is_none() {
-                actions.push(Action::Move(place));
-            }
+    fn take_move(
+        &mut self,
+        mut places: Vec<Place>,
+        turn: u32,
+        actions: &mut Vec<Action>,
+    ) -> Option<Report> {
+        let goes_on = self.stage == Stage::Loading && self.stopping.is_none();
+        if turn > self.turn && goes_on {
+            self.turn = turn;
+            places.retain(|place| !self.taken.contains(place));
+            self.taken.extend(&places);
+            actions.push(Action::TakeOver(places));
         }
-        self.moved.map(|(_, turn)| Report::Moved { turn })
+        (self.turn > 0).then_some(Report::Moved { turn: self.turn })
     }
 
     /// Ends the load, if it goes on.

@@ -5,6 +5,7 @@ use measure::tally::Packed;
 use super::part::Part;
 use super::{SILENCE_NOTED_NS, Settings};
 use crate::course::Course;
+use crate::division::Place;
 use crate::record::{AgentRecord, Figures, Outcome, Record};
 
 /// What became of the run.
@@ -119,6 +120,13 @@ impl Part {
                 ));
             }
         }
+        if let Some(jump_ns) = self.clock.jump_ns() {
+            findings.push(format!(
+                "the clock of agent {name} jumped by {:.1} ms during the run: its times, and its \
+                 beginning with the others, can't be trusted",
+                jump_ns as f64 / 1e6
+            ));
+        }
         if self.silence_ns >= SILENCE_NOTED_NS {
             findings.push(format!(
                 "agent {name} wasn't heard for {:.1} s",
@@ -137,7 +145,7 @@ impl Part {
             epoch: self.member.epoch.to_string(),
             workers: self.place.map_or(self.workers, |place| place.workers()),
             share: self.place.map(|place| place.fraction()),
-            share_moved: self.moved.map(|place| place.fraction()),
+            share_moved: (!self.taken.is_empty()).then(|| self.places().map(Place::fraction).sum()),
             complete: self.is_proven(),
             intervals: self.chain.length(),
             last_number: self.known().checked_sub(1),
@@ -154,6 +162,7 @@ impl Part {
                 .first
                 .zip(clock.last)
                 .and_then(|(first, last)| first.drift_ppm(&last)),
+            clock_jumped: clock.jump_ns().is_some(),
             duplicates: self.duplicates,
             asked_again: self.asked_again,
             misfits: self.misfits,

@@ -5,12 +5,11 @@ use measure::time::Time;
 
 use super::part::Part;
 use super::{
-    Action, CLOCKS_NS, Coordinator, End, LEAD_NS, Phase, RECALL_NS, REPEAT_NS, SECOND_NS, Standing,
-    URGENT_NS, tell,
+    Action, CLOCKS_NS, Coordinator, End, Phase, RECALL_NS, REPEAT_NS, SECOND_NS, URGENT_NS, tell,
 };
 use crate::bus::Subject;
 use crate::division::{by_weight, places};
-use crate::message::{LIST_MAX, Order, Stop};
+use crate::message::{LIST_MAX, Order, Report, Stop};
 use crate::words::{AgentName, Member, RunId, Text};
 
 impl Coordinator {
@@ -57,6 +56,7 @@ impl Coordinator {
         }
         self.enter(Phase::Running, self.settings.longest_ns, now);
         self.progress = (0, now);
+        self.is_short = (self.parts.len() as u32) < self.settings.agents;
         if self.parts.iter().any(|part| part.begun.is_none()) {
             let why = "the coordinator was away while agents began, and some hadn't";
             self.not_begun(why.to_owned(), now, actions);
@@ -64,7 +64,25 @@ impl Coordinator {
     }
 
     /// An agent says where it is in the run.
-    pub(super) fn take_standing(&mut self, from: Member, stands: Standing, now: Time) {
+    pub(super) fn take_standing(
+        &mut self,
+        from: Member,
+        report: Report,
+        now: Time,
+        actions: &mut Vec<Action>,
+    ) {
+        let Report::Standing {
+            workers,
+            place,
+            taken,
+            turn,
+            same,
+            has_begun,
+            count,
+        } = report
+        else {
+            return;
+        };
         let is_back = matches!(
             self.phase,
             Phase::Recalling | Phase::Running | Phase::Closing
@@ -72,27 +90,42 @@ impl Coordinator {
         if !self.settings.returns || !is_back {
             return;
         }
+        if same.is_some_and(|same| same != self.settings.same) {
+            return self.is_another(&from, actions);
+        }
         let known = self.parts.iter().position(|part| part.member == from);
         let index = known.unwrap_or(self.parts.len());
         if known.is_none() && (index as u32) < self.settings.agents {
-            let part = Part::new(&self.settings.run, from, stands.workers, now);
+            let part = Part::new(&self.settings.run, from, workers, now);
             self.parts.push(part);
         }
         let Some(part) = self.parts.get_mut(index) else {
             return;
         };
         part.is_heard(now);
-        part.place = part.place.or(stands.place);
-        if let Some((place, turn)) = stands.moved {
-            part.moved = part.moved.or(Some(place));
-            self.moves = self.moves.max(turn);
+        part.place = part.place.or(place);
+        if part.taken.is_empty() {
+            part.taken = taken;
         }
-        if stands.has_begun {
+        self.moves = self.moves.max(turn);
+        if has_begun {
             // When it began is known to it alone.
             part.begun = part.begun.or(Some(now));
         }
-        part.knows(stands.count);
+        part.knows(count);
         self.pulse = now;
+    }
+
+    /// Agents carry out another load than the one that this coordinator was started with. Whoever
+    /// comes back with theirs has the run, so that nobody is told to end it.
+    fn is_another(&mut self, from: &Member, actions: &mut Vec<Action>) {
+        let (agent, run) = (&from.agent, &self.settings.run);
+        let why = format!(
+            "agent {agent} sends another load in run {run}: give all arguments that the run was \
+             begun with"
+        );
+        self.phase = Phase::Over;
+        actions.push(Action::Over(End::Failed(why)));
     }
 
     /// Calls for agents.
@@ -115,7 +148,7 @@ impl Coordinator {
         let is_here = |name: &AgentName| self.parts.iter().any(|part| part.member.agent == *name);
         let busy = self.busy.iter().filter(|(agent, _)| !is_here(agent));
         let busy = busy.map(|(agent, run)| {
-            format!("agent {agent} is in run {run}, which `ringside-fleet stop` ends")
+            format!("agent {agent} is in run {run}, which `ringside fleet stop` ends")
         });
         let others: Vec<String> = self.findings.iter().cloned().chain(busy).collect();
         let others = match others.is_empty() {
@@ -221,7 +254,10 @@ impl Coordinator {
     fn divide(&mut self, now: Time) {
         self.parts
             .sort_by(|one, other| one.member.agent.cmp(&other.member.agent));
-        let wanted: Vec<u32> = self.parts.iter().map(|part| part.workers).collect();
+        if let Some(why) = self.weighs_nobody() {
+            return self.fail(why, now);
+        }
+        let wanted: Vec<u32> = self.parts.iter().map(|part| self.weight(part)).collect();
         let workers = match self.settings.workers {
             Some(all) => by_weight(all, &wanted),
             None => Ok(wanted),
@@ -254,6 +290,7 @@ impl Coordinator {
                     to: part.member.clone(),
                     place,
                     plan: settings.plan.clone(),
+                    same: settings.same,
                     data: settings.data.clone(),
                 };
                 tell(settings, &part.member.agent, order, actions);
@@ -278,11 +315,11 @@ impl Coordinator {
     /// Compares the agents' clocks with its own, and has the load begin.
     pub(super) fn compare_clocks(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.parts.iter().all(|part| part.clock.is_done(false)) {
-            let begin = now.plus(LEAD_NS);
+            let begin = now.plus(self.lead_ns);
             self.begin = Some(begin);
             self.enter(
                 Phase::Running,
-                LEAD_NS.saturating_add(self.settings.longest_ns),
+                self.lead_ns.saturating_add(self.settings.longest_ns),
                 now,
             );
             self.progress = (0, now);

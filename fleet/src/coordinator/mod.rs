@@ -14,6 +14,7 @@ mod assemble;
 mod before;
 mod part;
 mod running;
+mod shown;
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,6 @@ use plan::Invalid;
 use crate::bus::Subject;
 use crate::chain::Digest;
 use crate::course::Course;
-use crate::division::Place;
 use crate::message::{
     Check, DataFile, LIST_MAX, Order, PLAN_MAX, Report, Said, Stop, Unread, decode, encode,
 };
@@ -94,6 +94,9 @@ pub struct Settings {
     pub workers: Option<u32>,
     /// What the load is.
     pub plan: Bytes,
+    /// What makes two plans the same, however they were signed: a coordinator that comes back is to
+    /// have that of the one before.
+    pub same: Digest,
     /// The files that it needs.
     pub data: Vec<DataFile>,
     /// What happens when an agent is lost.
@@ -165,16 +168,6 @@ enum Phase {
     Over,
 }
 
-/// Where an agent is in a run that an earlier coordinator began.
-#[derive(Clone, Copy, Debug)]
-struct Standing {
-    workers: u32,
-    place: Option<Place>,
-    moved: Option<(Place, u32)>,
-    has_begun: bool,
-    count: u64,
-}
-
 /// See the module.
 #[derive(Debug)]
 pub struct Coordinator {
@@ -186,12 +179,18 @@ pub struct Coordinator {
     parts: Vec<Part>,
     /// What all of them counted, second by second.
     course: Course,
+    /// Between the decision to begin and the beginning.
+    lead_ns: u64,
+    /// What agents count for when the load is divided, instead of the workers they would run.
+    weights: BTreeMap<AgentName, u32>,
     /// When the load begins; none where an earlier coordinator decided that.
     begin: Option<Time>,
     /// Why the load is ended, and since when.
     stopping: Option<(Stop, Time)>,
-    /// How often shares were moved.
+    /// How often workers were moved.
     moves: u32,
+    /// Agents were lost while no coordinator was there, and nothing was decided because of that.
+    is_short: bool,
     findings: Vec<String>,
     /// Agents that are in other runs.
     busy: BTreeMap<AgentName, RunId>,
@@ -226,9 +225,12 @@ impl Coordinator {
             until: now.plus(CLAIM_NS),
             parts: Vec::new(),
             course: Course::default(),
+            lead_ns: LEAD_NS,
+            weights: BTreeMap::new(),
             begin: None,
             stopping: None,
             moves: 0,
+            is_short: false,
             findings: Vec::new(),
             busy: BTreeMap::new(),
             rival: None,
@@ -406,22 +408,8 @@ impl Coordinator {
         if let Report::Follows { epoch } = report {
             return self.take_follows(epoch, actions);
         }
-        if let Report::Standing {
-            workers,
-            place,
-            moved,
-            has_begun,
-            count,
-        } = report
-        {
-            let stands = Standing {
-                workers,
-                place,
-                moved,
-                has_begun,
-                count,
-            };
-            return self.take_standing(from, stands, now);
+        if matches!(report, Report::Standing { .. }) {
+            return self.take_standing(from, report, now, actions);
         }
         let at_end = !matches!(self.phase, Phase::Preparing | Phase::Clocks);
         let Some(part) = self.parts.iter_mut().find(|part| part.member == from) else {

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use measure::interval::Packed as Interval;
+use measure::interval::{Packed as Interval, Phase};
 use measure::tally::Packed;
 use measure::time::Time;
 
 use crate::agent::AGAIN_MAX;
 use crate::chain::{Chain, Digest};
 use crate::clock::{Offset, ROUNDS, Rounds};
+use crate::course::second;
 use crate::division::Place;
 use crate::message::{Ended, LIST_MAX, Order, Report};
 use crate::totals::Totals;
@@ -22,6 +23,8 @@ const AHEAD_MAX: usize = 1024;
 const PING_NS: u64 = 500_000_000;
 /// What is missing may still be on its way for so long.
 const GRACE_NS: u64 = 500_000_000;
+/// Clocks drift by less than this part of the time: a thousandth is more than crystals do.
+const DRIFT_PART: u64 = 1000;
 /// So many intervals that don't fit its chain, and an agent is no longer asked.
 const MISFITS_MAX: u64 = 8;
 
@@ -61,9 +64,9 @@ struct Arrived {
 pub(super) struct Part {
     pub(super) member: Member,
     pub(super) workers: u32,
-    /// Its place at the beginning, and after the others were moved.
+    /// Its place at the beginning, and what it took over of agents that were lost.
     pub(super) place: Option<Place>,
-    pub(super) moved: Option<Place>,
+    pub(super) taken: Vec<Place>,
     /// The move that it hasn't confirmed.
     pub(super) moving: Option<u32>,
     pub(super) is_ready: bool,
@@ -86,6 +89,8 @@ pub(super) struct Part {
     empty: Chain,
     /// Those that were added since they were last taken away from here.
     pub(super) linked: Vec<Interval>,
+    /// The second up to which it has told what it counted; the last of all once it is over.
+    pub(super) reached: u64,
     ahead: BTreeMap<u64, Arrived>,
     /// How many it has said that it has.
     known: u64,
@@ -109,7 +114,7 @@ impl Part {
             member,
             workers,
             place: None,
-            moved: None,
+            taken: Vec::new(),
             moving: None,
             is_ready: false,
             begun: None,
@@ -123,6 +128,7 @@ impl Part {
             totals: Totals::default(),
             counted: Packed::default(),
             linked: Vec::new(),
+            reached: 0,
             ahead: BTreeMap::new(),
             known: 0,
             missing_since: None,
@@ -143,6 +149,19 @@ impl Part {
     /// Whether its load may go on.
     pub(super) fn is_loading(&self) -> bool {
         self.begun.is_some() && self.last.is_none() && self.lost.is_none()
+    }
+
+    /// Whether nobody else may run its workers: they run, will run, or have run to the end.
+    pub(super) fn holds_workers(&self) -> bool {
+        match &self.last {
+            Some(last) => last.ended.is_planned(),
+            None => self.lost.is_none(),
+        }
+    }
+
+    /// All workers that are its own.
+    pub(super) fn places(&self) -> impl Iterator<Item = &Place> {
+        self.place.iter().chain(&self.taken)
     }
 
     /// Whether something repeated is due, which it then is in so long again.
@@ -243,6 +262,10 @@ impl Part {
             self.chain = self.empty;
             return Err(why);
         }
+        self.reached = self.reached.max(match interval.phase {
+            Phase::Measure => second(&interval),
+            Phase::Drain => u64::MAX,
+        });
         self.linked.push(interval);
         Ok(totals)
     }
@@ -330,6 +353,16 @@ impl Clock {
             true => self.last.is_some(),
             false => self.first.is_some(),
         }
+    }
+
+    /// By how much the agent's clock, or the coordinator's, has moved between the two comparisons
+    /// beyond what their errors and any drift explain.
+    pub(super) fn jump_ns(&self) -> Option<u64> {
+        let (first, last) = self.first.zip(self.last)?;
+        let moved = last.ahead_ns.abs_diff(first.ahead_ns);
+        let drift = last.at_ns.saturating_sub(first.at_ns) / DRIFT_PART;
+        let sure = first.error_ns.saturating_add(last.error_ns);
+        (moved > sure.saturating_add(drift)).then_some(moved)
     }
 
     /// The next ping, unless one is on its way.

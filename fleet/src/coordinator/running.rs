@@ -8,8 +8,8 @@ use super::{
     Action, BEGUN_NS, CLOCKS_AT_END_NS, COLLECT_NS, Coordinator, End, LOST_NS, OnLoss, Phase,
     REPEAT_NS, STOP_NS, URGENT_NS, assemble, tell,
 };
-use crate::division::places;
-use crate::message::{Order, Stop};
+use crate::division::{Place, deal, nobodys};
+use crate::message::{LIST_MAX, Order, Stop};
 
 impl Coordinator {
     /// The load goes on.
@@ -103,7 +103,7 @@ impl Coordinator {
                 .is_some_and(|last| !last.ended.is_planned());
             !part.is_mourned && (part.lost.is_some() || early)
         };
-        let mut is_any = false;
+        let mut is_any = std::mem::take(&mut self.is_short);
         for part in self.parts.iter_mut().filter(|part| is_gone(part)) {
             part.is_mourned = true;
             is_any = true;
@@ -116,41 +116,71 @@ impl Coordinator {
                 OnLoss::Rebalance => self.rebalance(actions),
             }
         }
+        self.stop_lost(now, actions);
     }
 
-    /// Has those that are left take over the whole load.
+    /// An agent that isn't heard may hear all the same, and is to end its load then: its share is
+    /// others' now.
+    fn stop_lost(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let is_lost = |part: &&mut Part| part.lost.is_some() && part.last.is_none();
+        for part in self.parts.iter_mut().filter(is_lost) {
+            if part.is_due(REPEAT_NS, now) {
+                let why = Stop::Unheard;
+                tell(
+                    &self.settings,
+                    &part.member.agent,
+                    Order::Stop { why },
+                    actions,
+                );
+            }
+        }
+    }
+
+    /// Has those that are left run the workers that nobody runs any more, each of which is one
+    /// agent's alone.
     fn rebalance(&mut self, actions: &mut Vec<Action>) {
-        let workers: Vec<u32> = self
-            .parts
-            .iter()
-            .filter(|part| part.is_loading())
-            .map(|part| part.place.map_or(part.workers, |place| place.workers()))
-            .collect();
-        let Ok(places) = places(&workers) else {
+        let Some(all) = self.parts.iter().find_map(|part| part.place) else {
             return;
         };
+        let all = all.all();
+        let held = self.parts.iter().filter(|part| part.holds_workers());
+        let gaps = nobodys(all, held.flat_map(Part::places));
+        let workers: u32 = gaps.iter().map(|gap| gap.end - gap.start).sum();
+        let of = |part: &Part| part.places().map(Place::workers).sum();
+        let left = self.parts.iter().filter(|part| part.is_loading());
+        let run: Vec<u32> = left.map(of).collect();
+        if workers == 0 {
+            return;
+        }
         self.moves += 1;
+        let mut names = Vec::new();
         let left = self.parts.iter_mut().filter(|part| part.is_loading());
-        for (part, place) in left.zip(places) {
-            part.moved = Some(place);
+        for (part, places) in left.zip(deal(gaps, all, &run)) {
+            if places.is_empty() || part.taken.len() + places.len() > LIST_MAX {
+                continue;
+            }
+            names.push(part.member.agent.to_string());
+            part.taken.extend(places);
             part.moving = Some(self.moves);
             part.told = None;
         }
-        let all = workers.len();
-        self.note(
-            format!("the {all} agents that are left took over the load"),
-            actions,
+        let share = 100.0 * f64::from(workers) / f64::from(all);
+        let what = format!(
+            "{share:.1} % of the load ({workers} of {all} threads) was given to {}: what was due \
+             of it before isn't sent",
+            names.join(", ")
         );
+        self.note(what, actions);
     }
 
     fn repeat_moves(&mut self, now: Time, actions: &mut Vec<Action>) {
         let settings = &self.settings;
         for part in self.parts.iter_mut().filter(|part| part.is_loading()) {
-            if let (Some(turn), Some(place)) = (part.moving, part.moved)
+            if let Some(turn) = part.moving
                 && part.is_due(REPEAT_NS, now)
             {
-                let to = part.member.clone();
-                let order = Order::Move { to, place, turn };
+                let (to, places) = (part.member.clone(), part.taken.clone());
+                let order = Order::Move { to, places, turn };
                 tell(settings, &part.member.agent, order, actions);
             }
         }

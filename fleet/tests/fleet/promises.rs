@@ -116,16 +116,21 @@ fn an_agent_that_dies_is_named_with_its_last_number_and_its_share() {
             .clone()
             .filter_map(|agent| agent.ended.as_deref())
             .collect();
-        let moved: Vec<f64> = others.filter_map(|agent| agent.share_moved).collect();
+        let now = others.map(|agent| agent.share_moved.or(agent.share).unwrap());
+        let (moved, now) = (seen.moves.len(), now.sum::<f64>());
         match on_loss {
             OnLoss::Continue => {
-                assert_eq!((ends, moved.len()), (vec!["its plan was over"; 3], 0));
+                assert_eq!((ends, moved), (vec!["its plan was over"; 3], 0));
             }
             OnLoss::Stop => assert_eq!(ends, ["another agent was lost"; 3]),
             OnLoss::Rebalance => {
                 assert_eq!(ends, ["its plan was over"; 3]);
-                assert!((moved.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{moved:?}");
-                assert_eq!(seen.moves.len(), 3);
+                // Each of its two workers goes to another one, and all of the load is sent again.
+                assert_eq!((moved, now), (2, 1.0));
+                says(
+                    record,
+                    &["25.0 % of the load (2 of 8 threads) was given to"],
+                );
             }
         }
     }
@@ -147,12 +152,63 @@ fn shares_are_moved_by_a_coordinator_that_came_back_as_by_the_one_before() {
         "{}",
         record.missing_share
     );
-    let last: Vec<f64> = seen
-        .moves
+    // Each of the lost workers is another agent's, and those that it had taken over go on, too.
+    let mut runs = vec![Vec::new(); 4];
+    for agent in [0, 3] {
+        let first = agent as u32 * 2;
+        runs[agent].extend([first, first + 1]);
+    }
+    for (agent, place) in &seen.moves {
+        runs[*agent].extend(place.numbers());
+    }
+    let mut all: Vec<u32> = [0, 3]
         .iter()
-        .map(|(_, place)| place.fraction())
+        .flat_map(|agent| runs[*agent].clone())
         .collect();
-    assert_eq!(last[last.len() - 2..], [0.5, 0.5], "{last:?}");
+    all.sort_unstable();
+    assert_eq!(all, (0..8).collect::<Vec<_>>(), "{:?}", seen.moves);
+}
+
+#[test]
+fn workers_of_agents_that_died_while_no_coordinator_was_there_are_taken_over() {
+    let mut setup = Setup::of(3, 60)
+        .with(20 * SECOND, Happens::KillCoordinator)
+        .with(21 * SECOND, Happens::KillAgent(2))
+        .with(24 * SECOND, Happens::StartCoordinator { returns: true });
+    setup.on_loss = OnLoss::Rebalance;
+    let seen = setup.run();
+    assert!(!record(&seen).complete);
+    let numbers = seen.moves.iter().flat_map(|(_, place)| place.numbers());
+    assert_eq!(numbers.collect::<Vec<_>>(), [4, 5], "{:?}", seen.moves);
+}
+
+#[test]
+fn a_coordinator_that_comes_back_with_another_load_leaves_the_run_alone() {
+    let mut setup = Setup::of(2, 30)
+        .with(15 * SECOND, Happens::KillCoordinator)
+        .with(19 * SECOND, Happens::StartCoordinator { returns: true });
+    setup.again = "another plan";
+    let seen = setup.run();
+    assert_eq!(seen.violations, [""; 0]);
+    assert_eq!(seen.outcomes.len(), 0);
+    let [End::Failed(why)] = &seen.ends[..] else {
+        panic!("{:?}", seen.ends);
+    };
+    assert!(why.contains("sends another load in run run-1"), "{why}");
+    // Nobody was told to end; they do so by themselves.
+    let ends = seen.loads.iter().map(|(_, _, end)| end / SECOND);
+    assert!(ends.clone().all(|end| end > 25), "{ends:?}");
+}
+
+#[test]
+fn a_clock_that_jumps_is_named_and_those_that_only_drift_are_not() {
+    let jump = Happens::ClockJumps(1, 700 * MS);
+    let seen = Setup::of(3, 20).with(12 * SECOND, jump).run();
+    let record = record(&seen);
+    assert!(record.complete, "{:?}", record.findings);
+    let jumped: Vec<bool> = record.agents.iter().map(|one| one.clock_jumped).collect();
+    assert_eq!(jumped, [false, true, false]);
+    says(record, &["the clock of agent agent-1 jumped by 70"]);
 }
 
 #[test]
@@ -614,6 +670,7 @@ fn left_alone() -> Agent {
         to: to.clone(),
         place: fleet::division::places(&[1]).unwrap()[0],
         plan: "a plan".into(),
+        same: fleet::chain::Digest::of(b"a plan"),
         data: Vec::new(),
     };
     answers(&mut agent, 5, plan, 8);

@@ -53,7 +53,7 @@ fn drawn(seed: u64) -> (Setup, bool) {
 fn happen(setup: &mut Setup, random: &mut Random, at: u64, agent: usize) -> bool {
     let later = at + random.below(20 * SECOND);
     let mut at_once = |happens| setup.script.push((at, happens));
-    match random.below(13) {
+    match random.below(16) {
         0 => at_once(Happens::KillAgent(agent)),
         1 => at_once(Happens::RestartAgent(agent)),
         2 | 3 => {
@@ -85,6 +85,14 @@ fn happen(setup: &mut Setup, random: &mut Random, at: u64, agent: usize) -> bool
             return true;
         }
         11 => at_once(Happens::Halt),
+        // It is back before anybody has ended its load.
+        12 | 13 => {
+            at_once(Happens::KillCoordinator);
+            let back = at + random.below(9 * SECOND);
+            let returns = Happens::StartCoordinator { returns: true };
+            setup.script.push((back, returns));
+        }
+        14 => at_once(Happens::ClockJumps(agent, random.length(36))),
         _ => {
             at_once(Happens::JoinLate);
             let away_ns = random.below(6 * SECOND);

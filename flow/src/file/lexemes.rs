@@ -411,7 +411,8 @@ impl<'a> Reader<'a> {
         }
         for word in words.filter(|word| !word.is_empty()) {
             match word {
-                "raw" | "text" => {}
+                "text" => {}
+                "raw" => ticks.is_plain = true,
                 "json" => ticks.language = Language::Json,
                 "xml" => ticks.language = Language::Xml,
                 "graphql" => ticks.language = Language::GraphQl,

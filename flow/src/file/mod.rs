@@ -442,6 +442,10 @@ fn response_section(reader: &mut Reader<'_>) -> Result<Section, Wrong> {
     let section = match section_name(reader.line()).unwrap_or_default() {
         "Captures" => Section::Captures,
         "Asserts" => Section::Asserts,
+        name @ ("Query" | "Form" | "Multipart" | "BasicAuth" | "Cookies" | "Options") => {
+            let what = format!("[{name}] belongs to the request: put it before the line HTTP");
+            return Err(reader.wrong(what));
+        }
         name => return Err(unknown_section(reader, name)),
     };
     reader.skip_line();

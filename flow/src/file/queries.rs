@@ -11,6 +11,13 @@ use crate::model::{Assert, Attribute, Capture, Expected, Found, Kind, Predicate,
 const PREDICATES: &str = "a predicate belongs here: ==, !=, >, >=, <, <=, startsWith, endsWith, \
                           contains, matches, exists, isEmpty, isString, …, or not before one";
 
+const QUERIES: [&str; 12] = [
+    "status", "version", "url", "header", "cookie", "body", "bytes", "jsonpath", "regex",
+    "variable", "duration", "sha256",
+];
+/// From this likeness on (Jaro and Winkler) a query is what was meant.
+const QUERY_LIKENESS_MIN: f64 = 0.85;
+
 impl Reader<'_> {
     /// `NAME: QUERY FILTERS`, with `redact` behind it where values are secrets.
     pub(super) fn capture(&mut self) -> Result<Capture, Wrong> {
@@ -91,9 +98,15 @@ impl Reader<'_> {
             "certificate" | "ip" | "redirects" | "rawbytes" => {
                 return Err(wrong_at(start, format!("the query {word} isn't supported")));
             }
-            _ => {
-                let what = "a query belongs here: status, version, url, header, cookie, body, \
-                            bytes, jsonpath, regex, variable, duration or sha256";
+            other => {
+                let near = |query: &&&str| strsim::jaro_winkler(query, other) >= QUERY_LIKENESS_MIN;
+                let what = match QUERIES.iter().find(near) {
+                    Some(query) => {
+                        let other = Foreign::new(other);
+                        format!("the query {other} isn't known: did you mean {query}?")
+                    }
+                    None => format!("a query belongs here: one of {}", QUERIES.join(", ")),
+                };
                 return Err(wrong_at(start, what));
             }
         })

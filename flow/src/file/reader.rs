@@ -11,7 +11,7 @@ pub(super) const MISTAKES_MAX: usize = 20;
 /// The most variables of a flow.
 const VARIABLES_MAX: usize = 1000;
 /// What is less alike isn't suggested.
-const LIKENESS_MIN: f64 = 0.6;
+const LIKENESS_MIN: f64 = 0.8;
 
 /// What is wrong with a file, or isn't supported, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -225,8 +225,13 @@ impl<'a> Reader<'a> {
             let hint = match nearest.filter(|nearest| likeness(nearest) >= LIKENESS_MIN) {
                 Some(nearest) => format!("did you mean {}?", Foreign::new(&*nearest.name)),
                 None => {
+                    let lower = name.name.to_ascii_lowercase();
+                    let is_secret = ["password", "passwd", "secret", "token", "key"]
+                        .iter()
+                        .any(|ending| lower.ends_with(ending));
+                    let option = if is_secret { "--secret" } else { "--variable" };
                     let name = Foreign::new(&*name.name);
-                    format!("capture it, or pass --variable {name}=VALUE")
+                    format!("capture it, or pass {option} {name}=VALUE")
                 }
             };
             let name = Foreign::new(&*name.name);

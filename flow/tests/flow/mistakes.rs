@@ -446,3 +446,28 @@ fn rows_of_which_nothing_is_used_are_refused() {
     assert!(read(asserted, &["user", "id"]).is_ok());
     assert!(read("GET http://h/a\n", &[]).is_ok());
 }
+
+#[test]
+fn hints_name_what_was_meant_and_nothing_far_from_it() {
+    let base = given(&[("base", "http://h")], &[]);
+    for (text, hint) in [
+        (
+            "GET {{base}}/\nHTTP 200\n[Asserts]\njsonpth \"$.a\" == 1\n",
+            "the query jsonpth isn't known: did you mean jsonpath?",
+        ),
+        (
+            "GET {{base}}/\nHTTP 200\n[Options]\nretry: 1\n",
+            "[Options] belongs to the request: put it before the line HTTP",
+        ),
+        ("GET {{base}}/{{user}}\n", "pass --variable user=VALUE"),
+        (
+            "GET {{base}}/{{password}}\n",
+            "pass --secret password=VALUE",
+        ),
+        ("GET {{bsae}}/\n", "did you mean base?"),
+    ] {
+        let mistakes = parse(text, &base).unwrap_err();
+        let said = mistakes[0].to_string();
+        assert!(said.contains(hint), "{said}");
+    }
+}

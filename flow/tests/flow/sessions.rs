@@ -87,6 +87,7 @@ fn bodies_are_what_the_file_writes() {
         ("```two {{n}} lines```", "two 1 lines"),
         ("```json\n{\"a\":{{n}}}\n```", "{\"a\":1}\n"),
         ("```xml\n<a>{{n}}</a>\n```", "<a>1</a>\n"),
+        ("```raw\n{{n}}\n```", "{{n}}\n"),
         ("```raw,novariable\n{{n}}\n```", "{{n}}\n"),
         ("```escape\na\\tb\n```", "a\tb\n"),
         ("```base64\naGVs\nbG8=\n```", "hello"),
@@ -258,6 +259,12 @@ fn redirects_that_lead_nowhere_end_the_session() {
         go(text, &Given::default(), away).wrong(),
         "request 1, line 1: a redirect leads to ftp://h/: only http and https can be asked for"
     );
+    let away = vec![status(302).with("Location", "ftp://bob:canary@h/a?token=canary#canary")];
+    let away = go(text, &Given::default(), away).wrong();
+    let around = vec![status(302).with("Location", "/?token=canary"); 4];
+    let around = go(text, &Given::default(), around).wrong();
+    assert!(away.contains("leads to ftp://h/a?…: only"), "{away}");
+    assert!(around.ends_with("the last of them to /?…"), "{around}");
     let nowhere = vec![status(302)];
     assert_eq!(
         go(text, &Given::default(), nowhere).wrong(),
@@ -355,7 +362,8 @@ fn an_option_may_be_wrong_when_its_turn_comes() {
     assert_eq!(wrong, "request 1, line 4: a number belongs here");
     let text = "GET http://h/{{n toInt}}\n[Options]\nretry: -1\nretry-interval: 0\n";
     let wrong = go(text, &given(&[("n", "x")], &[]), vec![]).wrong();
-    let expected = "request 1, line 1: the filter toInt wants a number, not \"x\"";
+    let expected = "request 1, line 1: the filter toInt wants a number or text that is one, \
+                    not a text";
     assert_eq!(wrong, expected, "it isn't tried again");
 }
 
@@ -463,7 +471,7 @@ HTTP 200
 [Captures]
 token: header "X-Token" redact
 [Asserts]
-body == "y"
+header "X-Said" == "y"
 "#;
     let secret = "s3cr\"t k/y";
     let given = given(&[], &[("key", secret)]);
@@ -472,12 +480,13 @@ body == "y"
         secret.to_owned(),
         "in JSON s3cr\\\"t k/y".to_owned(),
         "in a URL s3cr%22t%20k%2Fy s3cr%22t%20k/y".to_owned(),
+        "in HTML s3cr&quot;t k/y s3cr&#34;t k/y".to_owned(),
         "Basic Ym9iOnMzY3IidCBrL3k= and czNjciJ0IGsveQ==".to_owned(),
         "captured tok-1".to_owned(),
         format!("{long}{secret}"),
     ];
     for body in bodies {
-        let answer = status(200).with("x-token", "tok-1").body(body);
+        let answer = status(200).with("x-token", "tok-1").with("x-said", &body);
         let wrong = go(text, &given, vec![answer]).wrong();
         let leaks = ["s3cr", "k/y", "k%2F", "Ym9i", "czNj", "tok-1"];
         assert!(!leaks.iter().any(|leak| wrong.contains(leak)), "{wrong}");
@@ -487,7 +496,7 @@ body == "y"
     let body = format!("{}{secret}", "z".repeat(25));
     assert_eq!(
         go(bytes, &given, vec![status(200).body(body)]).wrong(),
-        "request 1, line 4: bytes: expected 1 byte: hex,00;, and got 35 bytes, among them ***"
+        "request 1, line 4: bytes: expected 1 byte: hex,00;, and got 35 bytes"
     );
     let text = "GET {{key}}\n";
     let wrong = go(text, &given, vec![]).wrong();
@@ -510,20 +519,20 @@ body == "y"
 fn what_was_captured_appears_in_no_message_once_it_may_be_a_token() {
     let text = "GET http://h/\nHTTP 200\n[Captures]\na: jsonpath \"$.a\"\nb: jsonpath \"$.b\"\n\
                 c: jsonpath \"$.c\"\n\n\
-                GET http://h/\nHTTP 200\n[Asserts]\nbody == \"{{a}} {{b}}\"\n";
+                GET http://h/\nHTTP 200\n[Asserts]\nheader \"S\" == \"{{a}} {{b}}\"\n";
     let tokens = json(r#"{"a":"eyJhbGciOiJI","b":17,"c":[1,2,3,4,5,6,7,8]}"#);
-    let answers = vec![tokens, status(200).body("eyJhbGciOiJI, but 18")];
+    let answers = vec![tokens, status(200).with("s", "eyJhbGciOiJI, but 18")];
     assert_eq!(
         go(text, &Given::default(), answers).wrong(),
-        "request 2, line 11: body: expected \"*** 17\", and got \"***, but 18\""
+        "request 2, line 11: header \"S\": expected \"*** 17\", and got \"***, but 18\""
     );
 }
 
 #[test]
 fn messages_are_short_and_on_one_line() {
-    let text = "GET http://h/\nHTTP 200\n[Asserts]\nbody == \"y\"\n";
-    let body = format!("\u{1b}[31m\n{}", "x".repeat(100_000));
-    let wrong = go(text, &Given::default(), vec![status(200).body(body)]).wrong();
+    let text = "GET http://h/\nHTTP 200\n[Asserts]\njsonpath \"$.a\" == \"y\"\n";
+    let body = format!(r#"{{"a": "\u001b[31m\n{}"}}"#, "x".repeat(100_000));
+    let wrong = go(text, &Given::default(), vec![json(&body)]).wrong();
     assert!(
         wrong.len() < 400 && !wrong.contains(['\n', '\u{1b}']),
         "{wrong}"

@@ -105,6 +105,9 @@ jsonpath "$.s" split "," nth 1 == "b"
 jsonpath "$.s" split "," first == "a"
 jsonpath "$.s" split "," last == "b"
 jsonpath "$.s" split "," nth 7 not exists
+jsonpath "$.none" not == 5
+jsonpath "$.none" not isString
+jsonpath "$.none" not isEmpty
 jsonpath "$.s" replace "a" "{{n}}" == "12,b"
 jsonpath "$.s" replaceRegex /[ab]/ "x" == "x,x"
 jsonpath "$.s" regex /(\w),/ == "a"
@@ -168,8 +171,8 @@ fn what_is_not_so_says_what_was_expected_and_what_came() {
             "jsonpath \"$.none\": expected something, and got nothing",
         ),
         (
-            "jsonpath \"$.none\" not isString",
-            "jsonpath \"$.none\": expected not a string, and got nothing",
+            "jsonpath \"$.n\" not contains \"x\"",
+            "jsonpath \"$.n\": expected not to contain \"x\", and got 12",
         ),
         (
             "jsonpath \"$.n\" matches /1/",
@@ -178,12 +181,12 @@ fn what_is_not_so_says_what_was_expected_and_what_came() {
         (
             "jsonpath \"$.n\" count == 1",
             "jsonpath \"$.n\" count: the filter count wants a list or \
-                                        bytes, not 12",
+                                        bytes, not a number",
         ),
         (
             "jsonpath \"$.s\" jsonpath \"$\" exists",
             "jsonpath \"$.s\" jsonpath \"$\": the filter \
-                                                    jsonpath wants JSON, not \"a,b\"",
+                                                    jsonpath wants JSON, not a text",
         ),
         (
             "bytes contains hex,ffff;",
@@ -223,7 +226,7 @@ fn what_stands_without_asserts_is_expected_too() {
         ),
         (
             "HTTP 200\n`x`",
-            Some("expected the body \"x\", and got \"{\"n\":12"),
+            Some("expected the body \"x\", and got a text of "),
         ),
         (
             "HTTP 200\nhex,00;",
@@ -266,6 +269,29 @@ fn bodies_are_text_json_or_neither() {
     let latin = status(200).with("content-type", "text/plain; charset=ISO-8859-1");
     let text = "GET http://h/\nHTTP 200\n[Asserts]\nbody == \"é\"\n";
     go(text, &given(&[], &[]), vec![latin.body(b"\xe9".to_vec())]).well();
+}
+
+#[test]
+fn nothing_looks_into_a_body_whose_coding_is_not_known() {
+    for (field, is_known) in [("gzip", true), ("identity, X-GZIP", true), ("br", false)] {
+        let said = || json(r#"{"a": 1}"#).with("Content-Encoding", field);
+        for line in [r#"jsonpath "$.b" not exists"#, "bytes count == 8"] {
+            let text = format!("GET http://h/\nHTTP 200\n[Asserts]\n{line}\n");
+            let gone = go(&text, &given(&[], &[]), vec![said()]);
+            match is_known {
+                true => drop(gone.well()),
+                false => {
+                    let why = gone.wrong();
+                    assert!(
+                        why.ends_with("in the coding br, which can't be decoded"),
+                        "{why}"
+                    );
+                }
+            }
+        }
+        let text = "GET http://h/\nHTTP 200\n[Asserts]\nstatus == 200\n";
+        go(text, &given(&[], &[]), vec![said()]).well();
+    }
 }
 
 #[test]
@@ -338,4 +364,73 @@ jsonpath \"$.said\" == \"nothing\"
         why.ends_with("expected \"nothing\", and got \"*** has ***\""),
         "{why}"
     );
+}
+
+#[test]
+fn what_an_answer_has_under_the_name_of_a_secret_is_in_no_message() {
+    let hides = |name: &str| {
+        let names = ["set-cookie", "authorization", "password", "access_token"];
+        names.iter().any(|secret| secret.eq_ignore_ascii_case(name))
+    };
+    let given = Given {
+        variables: vec![("name".to_owned(), "Authorization".to_owned())],
+        hides: Some(std::sync::Arc::new(hides)),
+        ..Given::default()
+    };
+    let said = || {
+        json(
+            r#"{"access_token": "canary", "user": {"id": 7, "password": "canary"},
+                "in": "{\"password\": \"canary\"}", "as": "Bearer canary", "n": "1"}"#,
+        )
+        .with("Set-Cookie", "sid=canary; Path=/")
+        .with("Authorization", "canary")
+        .with("Location", "https://canary@h/cb?code=canary")
+    };
+    let asserts = [
+        (r#"header "Set-Cookie" == "x""#, "expected ***, and got ***"),
+        (
+            r#"header "Set-Cookie" matches /x/"#,
+            "expected to match ***, and got ***",
+        ),
+        (r#"header "Set-Cookie" count == 2"#, ""),
+        (r#"header "{{name}}" == "x""#, "and got ***"),
+        (r#"header "Location" == "x""#, r#"and got "https://h/cb?…""#),
+        (r#"cookie "sid" == "x""#, "and got ***"),
+        (
+            r#"cookie "sid[Path]" == "/x""#,
+            r#"expected "/x", and got "/""#,
+        ),
+        (r#"jsonpath "$.access_token" == "x""#, "and got ***"),
+        (
+            r#"jsonpath "$.access_token" not exists"#,
+            "expected nothing, and got ***",
+        ),
+        (
+            r#"jsonpath "$.access_token" toInt == 1"#,
+            "text that is one, not a text",
+        ),
+        (
+            r#"jsonpath "$.user" == "x""#,
+            r#"and got {"id":7,"password":"***"}"#,
+        ),
+        (r#"jsonpath "$" == "x""#, r#""n":"1""#),
+        (r#"jsonpath "$.in" == "x""#, r#"and got "***""#),
+        (r#"jsonpath "$.as" == "x""#, r#"and got "***""#),
+        (r#"jsonpath "$.n" == "2""#, r#"expected "2", and got "1""#),
+        (r#"regex "password\": \"(.*?)\"" == "x""#, "and got ***"),
+        (r#"body == "x""#, r#"expected "x", and got a text of "#),
+        (r#"body split "x" == "x""#, "and got a list of 1"),
+        (r#"bytes == hex,00;"#, "bytes"),
+    ];
+    for (line, expected) in asserts {
+        let text = format!("GET http://h/\nHTTP 200\n[Asserts]\n{line}\n");
+        let why = go(&text, &given, vec![said()]).wrong();
+        assert!(why.contains(expected), "{line}: {why}");
+        assert!(!why.contains("canary"), "{line}: {why}");
+    }
+    for line in ["Set-Cookie: x", "Authorization: x", "Location: x", "`x`"] {
+        let text = format!("GET http://h/\nHTTP 200\n{line}\n");
+        let why = go(&text, &given, vec![said()]).wrong();
+        assert!(!why.contains("canary"), "{line}: {why}");
+    }
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use faults::arrivals;
 use statistics::Random;
 use supervisor::loading::load_s;
 use supervisor::row::Row;
 
-use crate::arrivals;
 use crate::comparison::Comparison;
 use crate::manifest::Role;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use faults::intervene::apart;
-use faults::{Fault, Injected, inject};
+use faults::{Fault, Injected, arrivals, inject};
 use load::check::evaluate;
 use load::schedule::Schedule;
 use load::{LoadError, Plan, Progress, Record};
@@ -19,7 +19,6 @@ use supervisor::setting::{Setting, Trouble};
 use supervisor::subject::Subject;
 use supervisor::watch::{Watch, Watched};
 
-use crate::arrivals;
 use crate::phase::Phase;
 use crate::round::{self, PhaseRun, Round};
 use crate::sample::Sample;

@@ -15,6 +15,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use load::check::Streamed;
 use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
 use statistics::sequential::Looks;
@@ -51,6 +52,9 @@ pub enum Metric {
     RequestsDriven,
     /// The processor time that a request costs a generator, as the server counts: less is better.
     GeneratorCpuPerExchange,
+    /// A figure of the events in answers.
+    #[serde(untagged)]
+    Streamed(Streamed),
 }
 
 impl Metric {
@@ -68,6 +72,7 @@ impl Metric {
             Metric::Capacity => None,
             Metric::RequestsDriven => Some(sample.requests_per_second),
             Metric::GeneratorCpuPerExchange => sample.generator?.cpu_us_per_exchange,
+            Metric::Streamed(figure) => sample.streamed.get(&figure).copied(),
         }
     }
 
@@ -85,6 +90,7 @@ impl Metric {
             Metric::Capacity => "capacity",
             Metric::RequestsDriven => "requests/s",
             Metric::GeneratorCpuPerExchange => "generator CPU time per request",
+            Metric::Streamed(figure) => figure.called(),
         }
     }
 
@@ -92,6 +98,7 @@ impl Metric {
     pub fn more_is_better(self) -> bool {
         match self {
             Metric::RequestsPerSecond | Metric::Capacity | Metric::RequestsDriven => true,
+            Metric::Streamed(figure) => !figure.is_a_time(),
             Metric::ResponseTimeP99
             | Metric::ResponseTimeP95
             | Metric::ResponseTimeP50
@@ -103,13 +110,14 @@ impl Metric {
         }
     }
 
-    /// Whether it is a time that the generator takes, which holds its own slowness, too.
+    /// Whether the generator sees it come, so that it holds the generator's own slowness, too.
     pub fn is_the_generators(self) -> bool {
         match self {
             Metric::ResponseTimeP99
             | Metric::ResponseTimeP95
             | Metric::ResponseTimeP50
-            | Metric::ResponseTimeMean => true,
+            | Metric::ResponseTimeMean
+            | Metric::Streamed(_) => true,
             Metric::RequestsPerSecond
             | Metric::ServerCpuPerExchange
             | Metric::Seconds
@@ -491,7 +499,8 @@ pub fn judge_ratio(
         Metric::ResponseTimeP99
         | Metric::ResponseTimeP95
         | Metric::ResponseTimeP50
-        | Metric::ResponseTimeMean => bounded_time(subject, baseline),
+        | Metric::ResponseTimeMean
+        | Metric::Streamed(_) => bounded_time(subject, baseline, metric),
         // What a command takes, and what a subject or a generator costs, is measured whole however
         // busy the generator is; a search for capacities looks at that itself.
         Metric::ServerCpuPerExchange
@@ -561,15 +570,18 @@ fn bounded_rate(
     Some(Verdict::new(kind, sentence))
 }
 
-/// What is to be said of times that are also the generator's, if they are.
-fn bounded_time(subject: Side<'_>, baseline: Side<'_>) -> Option<Verdict> {
+/// What is to be said of what is also the generator's, if it is.
+fn bounded_time(subject: Side<'_>, baseline: Side<'_>, metric: Metric) -> Option<Verdict> {
     [subject, baseline].into_iter().find_map(|side| {
-        let limit = limit(side)?;
-        let sentence = format!(
-            "undecided: {}: the times of {} include the generator's own delays: {limit}",
-            both(subject, baseline),
-            side.name
-        );
+        let (limit, name) = (limit(side)?, side.name);
+        let why = match metric {
+            Metric::Streamed(Streamed::EventRate) => {
+                format!("{name} might send more events than the generator could take")
+            }
+            _ => format!("the times of {name} include the generator's own delays"),
+        };
+        let both = both(subject, baseline);
+        let sentence = format!("undecided: {both}: {why}: {limit}");
         Some(Verdict::new(Kind::Undecided, sentence))
     })
 }
@@ -591,6 +603,7 @@ fn undistinguished(
         | Metric::ResponseTimeP95
         | Metric::ResponseTimeP50
         | Metric::ResponseTimeMean
+        | Metric::Streamed(_)
         | Metric::ServerCpuPerExchange
         | Metric::Seconds
         | Metric::MemoryPeak
@@ -630,6 +643,10 @@ fn difference(subject: Side<'_>, baseline: Side<'_>, metric: Metric, ratio: Rati
             true => format!("{high} gets {percent} more requests out of the server than {low}"),
             false => format!("{high} gets {times} the requests of {low} out of the server"),
         },
+        Metric::Streamed(Streamed::EventRate) => match small {
+            true => format!("{high} sends {percent} more events a second than {low}"),
+            false => format!("{high} sends {times} the events of {low} in a second"),
+        },
         Metric::Capacity => match small {
             true => format!("{high} holds a rate {percent} higher than {low}"),
             false => format!("{high} holds {times} the rate of {low}"),
@@ -638,6 +655,7 @@ fn difference(subject: Side<'_>, baseline: Side<'_>, metric: Metric, ratio: Rati
         | Metric::ResponseTimeP95
         | Metric::ResponseTimeP50
         | Metric::ResponseTimeMean
+        | Metric::Streamed(_)
         | Metric::ServerCpuPerExchange
         | Metric::Seconds
         | Metric::MemoryPeak

@@ -340,6 +340,60 @@ fn what_costs_more_is_named_with_what_it_costs() {
 }
 
 #[test]
+fn events_are_judged_apart_from_answers_and_the_generator_bounds_them() {
+    let with = |first: f64, rate: f64| {
+        let mut samples = scaled(1.0);
+        for sample in &mut samples {
+            let noise = sample.requests_per_second / 100.0;
+            sample
+                .streamed
+                .insert(Streamed::FirstEventP99, first * noise);
+            sample.streamed.insert(Streamed::EventRate, rate * noise);
+        }
+        samples
+    };
+    let (slow, old) = (with(30.0, 5.0), with(10.0, 10.0));
+    let first = Metric::Streamed(Streamed::FirstEventP99);
+    let rate = Metric::Streamed(Streamed::EventRate);
+    assert!(!first.more_is_better() && rate.more_is_better());
+    for (metric, kind, says) in [
+        (
+            Metric::RequestsPerSecond,
+            Kind::NoDifference,
+            "no difference shown",
+        ),
+        (
+            first,
+            Kind::Higher,
+            "the p99 time to the first event of new is 3 × that of old",
+        ),
+        (
+            rate,
+            Kind::Lower,
+            "old sends 2 × the events of new in a second",
+        ),
+    ] {
+        let verdict = verdict(&slow, &old, metric);
+        assert_eq!(verdict.kind, kind, "{}", verdict.sentence());
+        assert!(verdict.says.starts_with(says), "{}", verdict.says);
+    }
+    let mut bound = slow;
+    for sample in &mut bound {
+        sample.findings = vec![found(Severity::Bound, "its worker was busy")];
+    }
+    for (metric, says) in [(first, "own delays"), (rate, "might send more events")] {
+        let verdict = verdict(&bound, &old, metric);
+        assert_eq!(verdict.kind, Kind::Undecided);
+        assert!(verdict.says.contains(says), "{}", verdict.says);
+    }
+    assert_eq!(verdict(&scaled(1.0), &old, first).kind, Kind::Void);
+    assert_eq!(
+        serde_json::to_value(first).expect("JSON"),
+        "first_event_p99"
+    );
+}
+
+#[test]
 fn a_ratio_that_is_not_of_rounds_is_judged_alike() {
     let pairs = [1.3, 1.32, 1.31].map(|a| Pair {
         start: 1,

@@ -158,6 +158,9 @@ fn recording_n_times_is_recording_n_at_once() {
     let mut once = Histogram::new();
     once.record_n(12_345, 7);
     assert_eq!(once, histogram_of(&[12_345; 7]));
+    // Nothing that was counted is as short as that.
+    once.record_n(0, 0);
+    assert_eq!(once, histogram_of(&[12_345; 7]));
 }
 
 #[test]

@@ -84,6 +84,10 @@ impl Encoder for Method {
         Method::kind(self)
     }
 
+    fn described(&self) -> Option<Vec<u8>> {
+        Some(self.0.parent_pool().encode_to_vec())
+    }
+
     fn messages(&self, json: &[u8], shown: bool) -> Result<Vec<Vec<u8>>, String> {
         if json.trim_ascii().is_empty() {
             return Ok(vec![Vec::new()]);

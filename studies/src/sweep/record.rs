@@ -2,7 +2,8 @@
 //! Made from the reports of its points alone.
 
 use lab::manifest::Role;
-use lab::verdict::{Kind, Metric};
+use lab::verdict::{Judgement, Kind, Metric};
+use load::check::Streamed;
 use report::{Figures, Report, StepFigures};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -76,8 +77,49 @@ pub struct RowFound {
     pub kind: Kind,
     /// The same as a sentence.
     pub verdict: String,
+    /// The same by figures of events, where rows are judged by some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventsFound>,
     /// Whether the rounds count for nothing, or are the generator's as much as the subject's.
     pub doubtful: bool,
+}
+
+/// What can be said about a row at one point by a figure of events, beside the baseline.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct EventsFound {
+    /// The figure.
+    pub figure: Streamed,
+    /// It as a multiple of the baseline's.
+    pub ratio: Option<Ratio>,
+    /// What can be said, as a word for programs.
+    pub kind: Kind,
+    /// The same as a sentence.
+    pub verdict: String,
+}
+
+impl EventsFound {
+    fn of(judgement: &Judgement) -> Option<EventsFound> {
+        let Metric::Streamed(figure) = judgement.metric else {
+            return None;
+        };
+        Some(EventsFound {
+            figure,
+            ratio: judgement.ratio,
+            kind: judgement.verdict.kind,
+            verdict: judgement.verdict.sentence(),
+        })
+    }
+}
+
+impl RowFound {
+    /// What was said of it by this metric.
+    fn said(&self, metric: Metric) -> Option<(Kind, Option<Ratio>)> {
+        let Metric::Streamed(figure) = metric else {
+            return Some((self.kind, self.ratio));
+        };
+        let found = self.events.iter().find(|one| one.figure == figure)?;
+        Some((found.kind, found.ratio))
+    }
 }
 
 /// One request of a mix in a row at one point, its rounds put together.
@@ -141,6 +183,7 @@ impl Sweep {
                 ratio: row.ratio,
                 kind,
                 verdict: row.verdict.sentence(),
+                events: row.further.iter().filter_map(EventsFound::of).collect(),
                 doubtful: row
                     .samples
                     .iter()
@@ -232,7 +275,9 @@ impl Sweep {
         }
         let names = self.names();
         let others = names.iter().filter(|name| **name != self.baseline);
-        sentences.extend(others.map(|name| self.beside(name)));
+        let metrics = self.metrics();
+        let each = others.flat_map(|name| metrics.iter().map(move |metric| (name, *metric)));
+        sentences.extend(each.map(|(name, metric)| self.beside(name, metric)));
         let laws = self.laws.iter().filter(|law| law.law.is_some());
         sentences.extend(laws.map(|law| (true, law.sentence(self.key))));
         sentences
@@ -244,14 +289,27 @@ impl Sweep {
         laws.map(|law| law.sentence(self.key)).collect()
     }
 
+    /// What is told of rows over all values: the main figure, and those of events.
+    fn metrics(&self) -> Vec<Metric> {
+        let mut metrics = vec![self.metric];
+        let rows = self.points.iter().flat_map(|point| &point.rows);
+        for figure in rows.flat_map(|row| &row.events).map(|one| one.figure) {
+            if !metrics.contains(&Metric::Streamed(figure)) {
+                metrics.push(Metric::Streamed(figure));
+            }
+        }
+        metrics
+    }
+
     /// What was said of a row at each value, values with the same answer together, and whether
     /// something was said at each.
-    fn beside(&self, name: &str) -> (bool, String) {
+    fn beside(&self, name: &str, metric: Metric) -> (bool, String) {
         let (mut differ, mut same, mut open): (Vec<String>, Vec<String>, Vec<String>) =
             Default::default();
         for (value, row) in self.of(name) {
             let value = written(self.key, value);
-            match (row.kind, row.ratio) {
+            let (kind, ratio) = row.said(metric).unwrap_or((Kind::NotMeasured, None));
+            match (kind, ratio) {
                 (kind, Some(ratio)) if kind.says_a_difference() => {
                     let bound = match kind {
                         Kind::AtLeast => "at least ",
@@ -278,7 +336,7 @@ impl Sweep {
         let says = format!(
             "{name} compared with {}, {} over {}: {}.",
             self.baseline,
-            self.metric.name(),
+            metric.name(),
             self.key.name(),
             parts.join("; ")
         );

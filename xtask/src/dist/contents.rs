@@ -6,9 +6,13 @@ use std::path::Path;
 
 use clap_complete::Shell;
 
+use super::program::Programs;
+
 /// Everything that packages are made of.
 pub(super) struct Contents {
     pub(super) program: Vec<u8>,
+    /// The program for fleets, which stands beside it.
+    pub(super) fleet: Vec<u8>,
     /// Names and texts.
     pub(super) documents: Vec<(&'static str, Vec<u8>)>,
     pub(super) completions: Vec<Completion>,
@@ -54,11 +58,11 @@ const SHELLS: [(Shell, &str, &str); 3] = [
 ];
 
 impl Contents {
-    /// What belongs to `program`, of the repository at `root`. `licences` is the document about
+    /// What belongs to the programs, of the repository at `root`. `licences` is the document about
     /// what is linked in.
     pub(super) fn gather(
         root: &Path,
-        program: Vec<u8>,
+        programs: Programs,
         licences: Vec<u8>,
     ) -> Result<Contents, String> {
         let mut documents = Vec::new();
@@ -68,7 +72,8 @@ impl Contents {
         }
         documents.push((LIBRARIES, licences));
         Ok(Contents {
-            program,
+            program: programs.main,
+            fleet: programs.fleet,
             documents,
             completions: SHELLS.map(completion).into(),
             manual: manual()?,

@@ -27,7 +27,12 @@ pub(super) fn package(
 /// The files where Debian wants them, and how much room they take.
 fn data(contents: &Contents, time: u64) -> Result<(Vec<u8>, usize), String> {
     let mut files: Vec<(String, Vec<u8>, u32)> = Vec::new();
-    files.push(("usr/bin/ringside".into(), contents.program.clone(), 0o755));
+    for (name, program) in [
+        ("ringside", &contents.program),
+        ("ringside-fleet", &contents.fleet),
+    ] {
+        files.push((format!("usr/bin/{name}"), program.clone(), 0o755));
+    }
     for shell in &contents.completions {
         files.push((shell.installed.into(), shell.text.clone(), 0o644));
     }

@@ -28,6 +28,7 @@ pub(super) fn archive(
     })?;
     let mut files = Archive::default();
     files.file("usr/bin/ringside", &contents.program, 0o755);
+    files.file("usr/bin/ringside-fleet", &contents.fleet, 0o755);
     files.file(ROOTS, &roots, 0o644);
     for (name, text) in &contents.documents {
         if name.starts_with("LICENSE") || *name == LIBRARIES {

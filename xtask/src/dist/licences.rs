@@ -11,8 +11,6 @@ use serde_json::Value;
 use super::program::{self, Libc, Target};
 use crate::cargo;
 
-/// The package that the program is.
-const PROGRAM: &str = "cli";
 /// How the names of files begin that a licence asks to be handed on.
 const BEGINNINGS: [&str; 6] = [
     "LICENSE",
@@ -81,9 +79,12 @@ fn linked(metadata: &Value) -> Result<Vec<Library>, String> {
         .iter()
         .filter_map(|node| Some((node["id"].as_str()?, node)))
         .collect();
-    let program = packages.iter().find(|(_, it)| it["name"] == PROGRAM);
-    let (program, _) = program.ok_or_else(|| format!("cargo knows no package {PROGRAM}"))?;
-    let mut open = vec![(*program).to_owned()];
+    let mut open = Vec::new();
+    for (name, _) in program::PROGRAMS {
+        let program = packages.iter().find(|(_, it)| it["name"] == name);
+        let (program, _) = program.ok_or_else(|| format!("cargo knows no package {name}"))?;
+        open.push((*program).to_owned());
+    }
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut libraries = Vec::new();
     while let Some(id) = open.pop() {

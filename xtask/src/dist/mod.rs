@@ -61,11 +61,11 @@ pub(crate) fn run(arguments: &[String], root: &Path) -> ExitCode {
 /// Makes every package of one target, in `target/packages/`: cargo itself builds in `target/dist/`.
 fn make(asked: &Asked, root: &Path) -> Result<(), String> {
     let time = commit_time(root)?;
-    let program = program::build(root, &asked.target, &asked.profile)?;
+    let programs = program::build(root, &asked.target, &asked.profile)?;
     let licences = licences::document(root, &asked.target)?;
     let folder = program::target_folder(root).join("packages");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let contents = Contents::gather(root, program, licences)?;
+    let contents = Contents::gather(root, programs, licences)?;
     let names = names(asked);
     let packages = [
         (&names.program, contents.program.clone()),
@@ -166,6 +166,7 @@ fn commit_time(root: &Path) -> Result<u64, String> {
 fn tarball(contents: &Contents, name: &str, time: u64) -> Result<Vec<u8>, String> {
     let mut archive = Archive::default();
     archive.file(&format!("{name}/ringside"), &contents.program, 0o755);
+    archive.file(&format!("{name}/ringside-fleet"), &contents.fleet, 0o755);
     for (file, text) in &contents.documents {
         archive.file(&format!("{name}/{file}"), text, 0o644);
     }

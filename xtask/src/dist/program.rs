@@ -1,4 +1,4 @@
-//! The program itself, linked statically: it needs nothing of the host that it runs on.
+//! The programs themselves, linked statically: they need nothing of the host that they run on.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -110,13 +110,39 @@ pub(super) fn target_folder(root: &Path) -> PathBuf {
     root.join(given.unwrap_or_else(|| "target".into()))
 }
 
-/// Builds the program and reads it.
-pub(super) fn build(root: &Path, target: &Target, profile: &str) -> Result<Vec<u8>, String> {
+/// The programs of a package, as they are built.
+pub(super) struct Programs {
+    /// `ringside`.
+    pub(super) main: Vec<u8>,
+    /// `ringside-fleet`, which it hands over to.
+    pub(super) fleet: Vec<u8>,
+}
+
+/// The packages that are built, with their programs.
+pub(super) const PROGRAMS: [(&str, &str); 2] =
+    [("cli", "ringside"), ("ringside-fleet", "ringside-fleet")];
+
+/// Builds the programs and reads them. One after the other, so that neither has what only the other
+/// asks of a library.
+pub(super) fn build(root: &Path, target: &Target, profile: &str) -> Result<Programs, String> {
     installed(target)?;
+    let [main, fleet] = PROGRAMS.map(|program| build_one(root, target, profile, program));
+    Ok(Programs {
+        main: main?,
+        fleet: fleet?,
+    })
+}
+
+fn build_one(
+    root: &Path,
+    target: &Target,
+    profile: &str,
+    (package, name): (&str, &str),
+) -> Result<Vec<u8>, String> {
     let triple = target.triple;
     let mut cargo = cargo::cargo(root);
     cargo
-        .args(["build", "--locked", "--package", "cli", "--bin", "ringside"])
+        .args(["build", "--locked", "--package", package, "--bin", name])
         .args(["--target", triple, "--profile", profile])
         .env("CARGO_ENCODED_RUSTFLAGS", flags(root));
     let shouted = triple.replace('-', "_");
@@ -136,10 +162,7 @@ pub(super) fn build(root: &Path, target: &Target, profile: &str) -> Result<Vec<u
         ));
     }
     let output = if profile == "dev" { "debug" } else { profile };
-    let path = target_folder(root)
-        .join(triple)
-        .join(output)
-        .join("ringside");
+    let path = target_folder(root).join(triple).join(output).join(name);
     let program = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     if names_a_loader(&program) {
         return Err(format!(

@@ -12,8 +12,14 @@ mod skip;
 const TIME: u64 = 1_700_000_000;
 
 fn contents() -> Contents {
-    let (program, licences) = (b"a program".to_vec(), b"of libraries".to_vec());
-    Contents::gather(&crate::workspace::root(), program, licences).unwrap()
+    let (programs, licences) = (
+        program::Programs {
+            main: b"a program".to_vec(),
+            fleet: b"for fleets".to_vec(),
+        },
+        b"of libraries".to_vec(),
+    );
+    Contents::gather(&crate::workspace::root(), programs, licences).unwrap()
 }
 
 fn unzipped(bytes: &[u8]) -> Vec<u8> {
@@ -101,11 +107,15 @@ fn the_tarball_holds_the_program_licences_completions_and_a_page_for_each_verb()
     let files = unpacked(&unzipped(&packed));
     let paths: Vec<&str> = files.iter().map(|(path, ..)| path.as_str()).collect();
     assert!(paths.is_sorted(), "{paths:?}");
-    let program = &files[paths
-        .iter()
-        .position(|path| *path == "ringside-x/ringside")
-        .unwrap()];
-    assert_eq!((program.1, &program.2[..]), (0o755, &b"a program"[..]));
+    for (name, bytes) in [
+        ("ringside", &b"a program"[..]),
+        ("ringside-fleet", b"for fleets"),
+    ] {
+        let path = format!("ringside-x/{name}");
+        let program = files.iter().find(|(known, ..)| *known == path);
+        let (_, mode, packed) = program.expect("a program");
+        assert_eq!((*mode, &packed[..]), (0o755, bytes));
+    }
     for file in [
         "LICENSE-MIT",
         "LICENSE-APACHE",
@@ -179,6 +189,8 @@ fn a_blob_of_the_image_is_what_its_name_says_and_all_point_to_each_other() {
         "{config}"
     );
     assert!(holds("usr/share/doc/ringside/THIRD-PARTY.txt"));
+    // What the program hands over to is looked for beside it.
+    assert!(holds("usr/bin/ringside-fleet"));
 }
 
 #[test]
@@ -225,6 +237,10 @@ fn the_package_is_one_that_dpkg_reads() {
     assert_eq!(
         fs::read(root.join("usr/bin/ringside")).unwrap(),
         b"a program"
+    );
+    assert_eq!(
+        fs::read(root.join("usr/bin/ringside-fleet")).unwrap(),
+        b"for fleets"
     );
     let licences = fs::read(root.join("usr/share/doc/ringside/THIRD-PARTY.txt.gz")).unwrap();
     assert_eq!(unzipped(&licences), b"of libraries");

@@ -2,6 +2,7 @@
 //! generator was the limit or how a program is installed, is English in both.
 
 use lab::verdict::Metric;
+use load::check::Streamed;
 
 use super::{Bound, Interval, shown};
 use crate::claims::little::number;
@@ -16,6 +17,7 @@ fn called(metric: Metric) -> Words {
         Metric::ResponseTimeP95 => " P95 响应时间",
         Metric::ResponseTimeP50 => "响应时间中位数",
         Metric::ResponseTimeMean => "平均响应时间",
+        Metric::Streamed(figure) => of_streams(figure),
         Metric::ServerCpuPerExchange => "每个请求的 CPU 时间",
         Metric::Seconds => "耗时",
         Metric::MemoryPeak => "内存峰值",
@@ -23,6 +25,21 @@ fn called(metric: Metric) -> Words {
         Metric::GeneratorCpuPerExchange => "压测端每个请求的 CPU 时间",
     };
     Words::new(metric.name(), zh)
+}
+
+/// The same of one of the events in answers.
+fn of_streams(figure: Streamed) -> &'static str {
+    match figure {
+        Streamed::FirstByteP50 => "首字节时间中位数",
+        Streamed::FirstByteP99 => " P99 首字节时间",
+        Streamed::FirstEventP50 => "首个事件时间中位数",
+        Streamed::FirstEventP99 => " P99 首个事件时间",
+        Streamed::EventGapP50 => "事件间隔中位数",
+        Streamed::EventGapP99 => " P99 事件间隔",
+        Streamed::TimePerEventP50 => "每个事件的时间中位数",
+        Streamed::TimePerEventP99 => " P99 每个事件的时间",
+        Streamed::EventRate => "每秒事件数",
+    }
 }
 
 /// What stands between findings.
@@ -190,7 +207,9 @@ pub(super) fn no_figure(row: &str, metric: Metric) -> Words {
 /// A figure in the unit that people read it in.
 fn in_units(metric: Metric, value: f64) -> String {
     match metric {
+        Metric::Streamed(Streamed::EventRate) => number(value),
         Metric::ResponseTimeMean
+        | Metric::Streamed(_)
         | Metric::ResponseTimeP50
         | Metric::ResponseTimeP95
         | Metric::ResponseTimeP99 => format!("{} ms", shown(value / 1e3)),

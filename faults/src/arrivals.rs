@@ -26,13 +26,13 @@ const LATER_MAX: f64 = 0.1;
 const BITS: u32 = 53;
 
 /// The seed of the load of a `round`, from 1, in its `phase`, from 0.
-pub(crate) fn seed(comparison: u64, round: u32, phase: usize) -> u64 {
+pub fn seed(comparison: u64, round: u32, phase: usize) -> u64 {
     drawn(drawn(comparison, u64::from(round)), phase as u64)
 }
 
 /// The plan as it is carried out in a `round` and its `phase`: with a seed of its own and, in a
 /// closed loop, with a window that opens at a moment of its own.
-pub(crate) fn drawn_for(plan: Plan, comparison: u64, round: u32, phase: usize) -> Plan {
+pub fn drawn_for(plan: Plan, comparison: u64, round: u32, phase: usize) -> Plan {
     let seed = seed(comparison, round, phase);
     let mut plan = Plan { seed, ..plan };
     if matches!(plan.schedule, Schedule::Closed) {
@@ -43,12 +43,12 @@ pub(crate) fn drawn_for(plan: Plan, comparison: u64, round: u32, phase: usize) -
 }
 
 /// How much later a window of this length opens on average, if its load is a closed loop.
-pub(crate) fn later(window: Duration) -> Duration {
+pub fn later(window: Duration) -> Duration {
     window.mul_f64(LATER_MAX / 2.0)
 }
 
 /// The seed of a sweep's point, which is a comparison of its own.
-pub(crate) fn seed_of_point(sweep: u64, point: usize) -> u64 {
+pub fn seed_of_point(sweep: u64, point: usize) -> u64 {
     // From the other end than rounds, so that no point has the seed of one of the first's rounds.
     drawn(!sweep, point as u64)
 }

@@ -1,6 +1,7 @@
 //! The control of a run: the same load against our own server, as a child process on this machine.
 //! What it measures is what the machine, its kernel and the generator take, since the server does
 //! next to nothing.
+#![forbid(unsafe_code)]
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -21,7 +22,7 @@ const LISTENING: &str = "listening on ";
 const BODY_BYTES_MORE: usize = 1 << 20;
 
 /// Why a plan has no control; none where it has one. Asked before anything is measured.
-pub(crate) fn refusal(plan: &Plan) -> Option<String> {
+pub fn refusal(plan: &Plan) -> Option<String> {
     let why = if matches!(plan.protocol, Protocol::Grpc { .. }) {
         "our own server doesn't have your gRPC service"
     } else if plan.script.is_some() {
@@ -43,8 +44,12 @@ fn waits_for_several(plan: &Plan) -> bool {
     flow.is_some_and(|flow| flow.turns.iter().any(|turn| turn.answers > 1))
 }
 
-/// Carries `plan` out against our own server.
-pub(crate) fn run(
+/// Carries `plan` out against our own server, which is this program as `serve`.
+///
+/// # Errors
+///
+/// A sentence if that server doesn't start, or the load can't be carried out.
+pub fn run(
     plan: &Plan,
     stop: &Stop,
     progress: &mut dyn FnMut(&Progress),

@@ -6,7 +6,11 @@ use std::fs;
 const BODY_BYTES_MAX: usize = 64 << 20;
 
 /// What an argument says itself, or what is in the file that it names behind an @.
-pub(super) fn read_given(flag: &str, text: &str) -> Result<Vec<u8>, String> {
+///
+/// # Errors
+///
+/// A sentence if that file can't be read, or is longer than 64 MiB.
+pub fn read(flag: &str, text: &str) -> Result<Vec<u8>, String> {
     let Some(path) = text.strip_prefix('@') else {
         return Ok(text.as_bytes().to_vec());
     };
@@ -22,8 +26,12 @@ pub(super) fn read_given(flag: &str, text: &str) -> Result<Vec<u8>, String> {
 }
 
 /// The body that `-b` names or is.
-pub(crate) fn read_body(text: &str) -> Result<Vec<u8>, String> {
-    let body = read_given("-b", text)?;
+///
+/// # Errors
+///
+/// As [`read`], and for an empty file.
+pub fn read_body(text: &str) -> Result<Vec<u8>, String> {
+    let body = read("-b", text)?;
     if body.is_empty() && text.starts_with('@') {
         return Err(format!(
             "-b {text}: the file is empty; drop -b to send no body"

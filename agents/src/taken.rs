@@ -1,0 +1,218 @@
+//! What an agent takes over of others that were lost: their workers, as more loads beside its own.
+//!
+//! A worker that is taken over does from then on what it would have done: what was due before isn't
+//! sent, and nothing is sent twice, because whoever ran it has ended by then. So only loads that
+//! end by time can be taken over; of a count or of rows nobody knows what was left.
+
+use fleet::Verdict;
+use fleet::division::Place;
+use load::Plan;
+use load::plan::Part;
+use load::schedule::{Schedule, Stage};
+use measure::time::Time;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::policy::Policy;
+use crate::work::{Told, Work};
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Connections are opened in this time.
+const LEAD_NS: u64 = SECOND_NS / 2;
+
+/// All loads of an agent in a run.
+#[derive(Debug, Default)]
+pub(crate) struct Loads {
+    /// The workers that it had first, and those of others.
+    places: Vec<Place>,
+    /// What is sent, and since when.
+    own: Option<(Box<Plan>, Time)>,
+    taken: Vec<Work>,
+    /// How many haven't ended.
+    going: usize,
+    verdict: Verdict,
+    failed: Option<String>,
+}
+
+impl Loads {
+    /// None yet, of an agent at this place.
+    pub(crate) fn at(place: Place) -> Loads {
+        Loads {
+            places: vec![place],
+            ..Loads::default()
+        }
+    }
+
+    /// Its own load begins.
+    pub(crate) fn begin(&mut self, plan: &Plan, at: Time) {
+        self.own = Some((Box::new(plan.clone()), at));
+        self.going += 1;
+    }
+
+    /// A load has ended, or couldn't begin: what became of all of them, if that was the last one.
+    pub(crate) fn ended(
+        &mut self,
+        verdict: Verdict,
+        failed: Option<String>,
+    ) -> Option<(Verdict, Option<String>)> {
+        if verdict.limited || !self.verdict.limited {
+            self.verdict = verdict;
+        }
+        self.failed = self.failed.take().or(failed);
+        self.going = self.going.saturating_sub(1);
+        (self.going == 0).then(|| (std::mem::take(&mut self.verdict), self.failed.take()))
+    }
+
+    /// Has those end that were taken over.
+    pub(crate) fn stop(&self) {
+        self.taken.iter().for_each(Work::stop);
+    }
+
+    /// Runs these workers as well, as far as the owner of this machine lets it.
+    ///
+    /// # Errors
+    /// A sentence: why it doesn't.
+    pub(crate) fn take_over(
+        &mut self,
+        places: &[Place],
+        policy: &Policy,
+        tell: &UnboundedSender<Told>,
+    ) -> Result<(), String> {
+        let Some((own, begun)) = self.own.as_ref() else {
+            return Err("it has no load".to_owned());
+        };
+        let all: Vec<Place> = self.places.iter().chain(places).copied().collect();
+        policy.check_amounts(own, &all)?;
+        let (at, after_ns) = from_second(*begun, Time::now().plus(LEAD_NS));
+        let plans = places.iter().map(|place| rest(own, place, after_ns));
+        let plans: Vec<(Plan, u64)> = plans.collect::<Result<_, _>>()?;
+        self.places = all;
+        for (plan, shift_ns) in plans {
+            self.taken
+                .push(Work::begin_later(plan, at, shift_ns, tell.clone())?);
+            self.going += 1;
+        }
+        Ok(())
+    }
+}
+
+/// The first whole second of a load that isn't before a time: when it is, and how far into it.
+fn from_second(begun: Time, earliest: Time) -> (Time, u64) {
+    let after_ns = earliest.since(begun).next_multiple_of(SECOND_NS);
+    (begun.plus(after_ns), after_ns)
+}
+
+/// What these workers do when so much of the load is over, and where that is in the measured time.
+fn rest(own: &Plan, place: &Place, after_ns: u64) -> Result<(Plan, u64), String> {
+    if own.count.is_some() || own.is_dealt_once() {
+        return Err("what others have left of a count can't be known".to_owned());
+    }
+    if own.script.is_some() {
+        return Err("a script can't be taken over".to_owned());
+    }
+    let mut plan = own.clone();
+    let after_s = after_ns as f64 / 1e9;
+    let measured_s = (after_s - own.warm_up_s).max(0.0);
+    plan.warm_up_s = (own.warm_up_s - after_s).max(0.0);
+    plan.duration_s = own.duration_s.map(|length_s| length_s - measured_s);
+    match &mut plan.schedule {
+        Schedule::Stages { stages, .. } => *stages = rest_of(stages, after_s),
+        Schedule::Trace { .. } => return Err("a replay can't be taken over".to_owned()),
+        Schedule::Closed | Schedule::Constant { .. } | Schedule::Poisson { .. } => {}
+    }
+    let is_over = plan.schedule.length_s().or(plan.duration_s);
+    if is_over.is_none_or(|length_s| length_s <= 0.0) {
+        return Err("the load is about to end".to_owned());
+    }
+    plan.part = plan.part.map(|part| Part {
+        workers: place.numbers(),
+        ..part
+    });
+    plan.validate().map_err(|why| why.to_string())?;
+    Ok((plan, (measured_s * 1e9) as u64))
+}
+
+/// A profile from some moment on.
+fn rest_of(stages: &[Stage], after_s: f64) -> Vec<Stage> {
+    let (mut left_s, mut rest) = (after_s, Vec::new());
+    for stage in stages {
+        if left_s >= stage.seconds {
+            left_s -= stage.seconds;
+            continue;
+        }
+        let slope = (stage.to - stage.from) / stage.seconds;
+        rest.push(Stage {
+            from: stage.from + slope * left_s,
+            to: stage.to,
+            seconds: stage.seconds - left_s,
+        });
+        left_s = 0.0;
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use fleet::Text;
+    use fleet::division::places;
+    use load::plan::Permits;
+
+    use super::*;
+
+    fn plan(spoil: impl FnOnce(&mut Plan)) -> Plan {
+        let mut plan = Plan::new("http://127.0.0.1:1/").unwrap();
+        (plan.threads, plan.connections) = (4, 8);
+        (plan.duration_s, plan.warm_up_s) = (Some(60.0), 5.0);
+        plan.part = Some(Part {
+            workers: 0..1,
+            begins: Time(0),
+            permits: Permits::default(),
+        });
+        spoil(&mut plan);
+        plan
+    }
+
+    #[test]
+    fn a_worker_that_is_taken_over_does_what_is_left() {
+        let place = places(&[1, 3]).unwrap()[1];
+        let (later, shift_ns) = rest(&plan(|_| {}), &place, 20 * SECOND_NS).unwrap();
+        assert_eq!(later.workers(), 1..4);
+        assert_eq!((later.warm_up_s, later.duration_s), (0.0, Some(45.0)));
+        assert_eq!(shift_ns, 15 * SECOND_NS);
+        // Nothing is measured yet.
+        let (early, shift_ns) = rest(&plan(|_| {}), &place, 2 * SECOND_NS).unwrap();
+        assert_eq!((early.warm_up_s, early.duration_s), (3.0, Some(60.0)));
+        assert_eq!(shift_ns, 0);
+        for (spoil, part) in [
+            (plan(|plan| plan.count = Some(9)), "can't be known"),
+            (plan(|plan| plan.duration_s = Some(15.0)), "about to end"),
+        ] {
+            let why = rest(&spoil, &place, 20 * SECOND_NS).unwrap_err();
+            assert!(why.contains(part), "{why}");
+        }
+        let (at, after_ns) = from_second(Time(7), Time(7 + SECOND_NS + 1));
+        assert_eq!((at, after_ns), (Time(7 + 2 * SECOND_NS), 2 * SECOND_NS));
+    }
+
+    #[test]
+    fn a_profile_goes_on_where_it_is() {
+        let stage = |from, to, seconds| Stage { from, to, seconds };
+        let stages = [stage(0.0, 100.0, 10.0), stage(100.0, 50.0, 10.0)];
+        assert_eq!(rest_of(&stages, 4.0), [stage(40.0, 100.0, 6.0), stages[1]]);
+        assert_eq!(rest_of(&stages, 12.0), [stage(90.0, 50.0, 8.0)]);
+        assert!(rest_of(&stages, 20.0).is_empty());
+    }
+
+    #[test]
+    fn the_last_load_that_ends_says_what_became_of_all() {
+        let mut loads = Loads::at(places(&[1]).unwrap()[0]);
+        loads.begin(&plan(|_| {}), Time(0));
+        loads.going += 1;
+        let limited = Verdict {
+            limited: true,
+            reason: Text::new("its CPUs were busy"),
+        };
+        assert_eq!(loads.ended(limited.clone(), None), None);
+        let all = loads.ended(Verdict::default(), Some("it broke".to_owned()));
+        assert_eq!(all, Some((limited, Some("it broke".to_owned()))));
+    }
+}

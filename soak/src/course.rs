@@ -1,0 +1,339 @@
+//! A part of a soak: one run of the load, read by its intervals on one thread, and what is made of
+//! them on another, so that neither a slow disk nor a large process holds up the load.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use lab::store::Store;
+use load::plan::Plan;
+use load::schedule::Schedule;
+use load::{LoadError, Progress, Signal, Stop, Watcher};
+use measure::interval::{Interval, Phase};
+use measure::record::EndedBy;
+use measure::time::{Time, boot_ns, unix_nanoseconds, unix_seconds};
+use statistics::format;
+use supervisor::running::Running;
+
+use crate::eye::Eye;
+use crate::found::{Part, Soak, Verdict};
+use crate::journal::Journal;
+use crate::judge::{SAMPLES_MIN, counted, look};
+use crate::sample::Sample;
+use crate::whom::Watched;
+use crate::words::length;
+use crate::{RECORD, Told};
+
+/// What all parts of a soak have in common.
+pub(crate) struct Course<'a> {
+    pub(crate) soak: &'a mut Soak,
+    pub(crate) samples: &'a mut Vec<Sample>,
+    pub(crate) journal: &'a mut Journal,
+    pub(crate) store: &'a mut Store,
+    pub(crate) stop: &'a Stop,
+}
+
+impl Course<'_> {
+    /// Loads for so many seconds, and watches; why it ended before, unless somebody asked for it.
+    pub(crate) fn run(
+        self,
+        mut plan: Plan,
+        watched: Watched<'_>,
+        left_s: f64,
+        tell: &mut dyn FnMut(&Told<'_>),
+    ) -> Option<String> {
+        let asked = &self.soak.asked;
+        plan.schedule = Schedule::Constant { rate: asked.rate };
+        plan.duration_s = Some(left_s);
+        plan.warm_up_s = 0.0;
+        plan.count = None;
+        let every = asked.sample_s as u64;
+        let part = self.soak.parts.len() as u32 + 1;
+        self.soak.process = watched.in_words();
+        self.soak.parts.push(Part {
+            began_unix_s: unix_seconds(),
+            ..Part::default()
+        });
+        self.store.put_json(RECORD.as_ref(), self.soak);
+        let stop = self.stop;
+        let (to, intervals) = channel();
+        let (said, from) = channel();
+        let (ended, sampler) = thread::scope(|scope| {
+            let sampler = Sampler {
+                eye: watched.pid().map(Eye::on),
+                watched,
+                course: self,
+                said,
+                part,
+                clock: Clock::new(),
+                died: None,
+            };
+            let sampling = scope.spawn(move || sampler.run(&intervals));
+            let mut feeder = Feeder {
+                every,
+                joined: None,
+                to,
+                from,
+                tell: &mut *tell,
+            };
+            let ended = load::run_watched(&plan, stop, &mut feeder, |record| {
+                // A script that doesn't come back: nothing here can end it.
+                eprintln!("ringside: {}", record.warnings.join("; "));
+                std::process::exit(1);
+            });
+            feeder.flush();
+            drop(feeder);
+            (ended, sampling.join())
+        });
+        let Ok(sampler) = sampler else {
+            return Some("the thread that takes samples broke; please report this".to_owned());
+        };
+        sampler.end(ended.map(|(record, _)| record))
+    }
+}
+
+/// Joins intervals to samples, on the thread that looks after the load.
+struct Feeder<'a> {
+    /// How many seconds make a sample.
+    every: u64,
+    joined: Option<Interval>,
+    to: Sender<Interval>,
+    from: Receiver<Said>,
+    tell: &'a mut dyn FnMut(&Told<'_>),
+}
+
+/// What the other thread has to say.
+enum Said {
+    Now(String),
+    Found(String),
+    Caution(String),
+}
+
+impl Feeder<'_> {
+    fn flush(&mut self) {
+        if let Some(joined) = self.joined.take() {
+            // Nobody is there any more only if that thread broke, which is said at the end.
+            let _ = self.to.send(joined);
+        }
+        self.hear();
+    }
+
+    fn hear(&mut self) {
+        for said in self.from.try_iter() {
+            match &said {
+                Said::Now(text) => (self.tell)(&Told::Now(text)),
+                Said::Found(text) => (self.tell)(&Told::Found(text)),
+                Said::Caution(text) => (self.tell)(&Told::Caution(text)),
+            }
+        }
+    }
+}
+
+impl Watcher for Feeder<'_> {
+    fn progress(&mut self, _now: &Progress) {
+        self.hear();
+    }
+
+    fn wants_intervals(&self) -> bool {
+        true
+    }
+
+    fn interval(&mut self, interval: Interval) {
+        if interval.phase != Phase::Measure {
+            // What comes after the window is in the run's record.
+            return self.flush();
+        }
+        match &mut self.joined {
+            Some(joined) => joined.join(&interval),
+            None => self.joined = Some(interval),
+        }
+        if self
+            .joined
+            .as_ref()
+            .is_some_and(|one| one.joined >= self.every)
+        {
+            self.flush();
+        }
+    }
+}
+
+/// Where wall-clock time and sleep are read off, whatever somebody does to the clock meanwhile.
+struct Clock {
+    unix_ns: u128,
+    boot_ns: u64,
+    began: Time,
+    /// How long the machine has slept until the last look.
+    asleep_ns: u64,
+}
+
+impl Clock {
+    fn new() -> Clock {
+        Clock {
+            unix_ns: unix_nanoseconds(),
+            boot_ns: boot_ns(),
+            began: Time::now(),
+            asleep_ns: 0,
+        }
+    }
+
+    /// The time in seconds since 1970, and how long the machine was asleep since the last look.
+    fn look(&mut self) -> (f64, f64) {
+        let passed = boot_ns().saturating_sub(self.boot_ns);
+        let asleep = passed.saturating_sub(Time::now().since(self.began));
+        let since = asleep.saturating_sub(self.asleep_ns);
+        self.asleep_ns = asleep;
+        let unix_ns = self.unix_ns + u128::from(passed);
+        (unix_ns as f64 / 1e9, since as f64 / 1e9)
+    }
+}
+
+/// Makes samples, writes them, and takes looks.
+struct Sampler<'a> {
+    course: Course<'a>,
+    eye: Option<Eye>,
+    watched: Watched<'a>,
+    said: Sender<Said>,
+    part: u32,
+    clock: Clock,
+    /// How the subject ended, if it did.
+    died: Option<String>,
+}
+
+impl<'a> Sampler<'a> {
+    fn run(mut self, intervals: &Receiver<Interval>) -> Sampler<'a> {
+        for interval in intervals {
+            let mut sample = Sample::of(&interval, self.part);
+            (sample.unix_s, sample.asleep_s) = self.clock.look();
+            sample.subject = self.eye.as_mut().and_then(Eye::look);
+            if let Some(why) = self.course.journal.add(&sample) {
+                self.say(Said::Caution(format!(
+                    "couldn't write {why}; what is measured is kept in memory, and written as soon \
+                     as there is room"
+                )));
+            }
+            self.say(Said::Now(self.now(&sample)));
+            let is_gone = self.eye.is_some() && sample.subject.is_none();
+            self.course.samples.push(sample);
+            self.look();
+            if is_gone && self.died.is_none() {
+                self.gone();
+            }
+        }
+        self
+    }
+
+    fn say(&self, said: Said) {
+        // Whoever listens may have ended already.
+        let _ = self.said.send(said);
+    }
+
+    /// How far it is.
+    fn now(&self, sample: &Sample) -> String {
+        let asked = &self.course.soak.asked;
+        let before: f64 = self.course.samples.iter().map(|one| one.seconds).sum();
+        let rate = sample.completed as f64 / sample.seconds.max(1e-9);
+        let mut now = format!(
+            "{} of {}: {}",
+            length(before + sample.seconds),
+            length(asked.length_s),
+            format::per_second(rate)
+        );
+        if let Some(p99) = sample.p99_us {
+            now += &format!(", p99 {}", format::time_us(p99));
+        }
+        if let Some(seen) = &sample.subject {
+            let memory = format::bytes(seen.memory_bytes() as f64);
+            now += &format!(", memory {memory}, {} threads", seen.threads);
+            if let Some(descriptors) = seen.descriptors {
+                now += &format!(", {descriptors} descriptors");
+            }
+        }
+        now
+    }
+
+    /// Takes a look, if there is twice as much to see as at the last one.
+    fn look(&mut self) {
+        let Course {
+            soak,
+            samples,
+            journal,
+            store,
+            ..
+        } = &mut self.course;
+        let due = SAMPLES_MIN.checked_shl(soak.looks.len() as u32);
+        let due = due.unwrap_or(usize::MAX);
+        if counted(samples, soak.asked.warm_up_s) < due {
+            return;
+        }
+        let at = samples.last().map_or(0.0, |sample| sample.unix_s);
+        let before = soak.verdict;
+        look(soak, samples, at);
+        journal.settle();
+        store.put_json(RECORD.as_ref(), soak);
+        let is_news = soak.verdict != before && soak.verdict != Verdict::CannotTell;
+        let says: Vec<String> = soak.says.iter().filter(|_| is_news).cloned().collect();
+        let after = length(soak.measured_s);
+        for says in says {
+            self.say(Said::Found(format!("after {after}: {says}")));
+        }
+    }
+
+    /// The process that was watched isn't there: looks for the one in its place, or ends the soak.
+    fn gone(&mut self) {
+        match &mut self.watched {
+            Watched::Started(served) => {
+                let how = served.ended_in_words();
+                let lines = served.last_lines();
+                let log: String = lines.iter().map(|line| format!("\n  {line}")).collect();
+                if let Some(how) = how {
+                    self.died = Some(format!("the subject died: {how}{log}"));
+                    self.course.stop.request(Signal::Terminate);
+                }
+            }
+            Watched::Running(running, url, tls) => {
+                let found = Running::find(url, None, tls);
+                let next = found.ok().map(|(next, _)| next);
+                if let Some(next) = next.filter(|next| next.pid().is_some()) {
+                    self.eye = next.pid().map(Eye::on);
+                    *running = next;
+                }
+            }
+            Watched::Nobody => {}
+        }
+    }
+
+    /// What the run itself says, once it's over: why it ended before its time, if it did.
+    fn end(self, ended: Result<load::Record, LoadError>) -> Option<String> {
+        let Sampler {
+            course, part, died, ..
+        } = self;
+        let Course { soak, store, .. } = course;
+        let Some(own) = soak.parts.last_mut() else {
+            return died;
+        };
+        let failed = match ended {
+            Ok(record) => {
+                let name = format!("runs/{part:03}.json");
+                store.put_json(name.as_ref(), &record);
+                own.record = Some(name);
+                own.valid = Some(record.valid);
+                own.warnings = record.warnings.clone();
+                match record.ended_by {
+                    EndedBy::Interrupt | EndedBy::Terminate if died.is_none() => {
+                        own.ended = Some("the soak was stopped by a signal".to_owned());
+                        None
+                    }
+                    _ => died,
+                }
+            }
+            Err(LoadError::Interrupted(_)) if died.is_none() => {
+                own.ended = Some("the soak was stopped before there was any load".to_owned());
+                None
+            }
+            Err(error) => died.or_else(|| Some(format!("the load ended: {error}"))),
+        };
+        if failed.is_some() {
+            own.ended.clone_from(&failed);
+        }
+        failed
+    }
+}

@@ -1,0 +1,528 @@
+//! What samples allow to say: slopes of figures, and what happened meanwhile. Pure functions.
+//!
+//! A growth is proven where the interval of its slope lies above what counts, and it goes on in the
+//! second half of the time: what fills up and stays full grows in the first half only. Pairs of
+//! samples are compared within the life of one process, and what comes in its warm-up is left out.
+
+use statistics::sequential::unending;
+use statistics::trend::{READINGS_MIN, Slope, middle, slope};
+use statistics::{ALPHA, median};
+
+use crate::found::{Asked, Exchanges, Figure, Finding, Happened, Kind, Look, Soak, State, Verdict};
+use crate::sample::{Sample, Seen};
+use crate::words;
+
+/// All figures, each of which may be wrong in its share of the cases in which one may.
+const KINDS: [Kind; 6] = [
+    Kind::Memory,
+    Kind::GroupMemory,
+    Kind::Descriptors,
+    Kind::Threads,
+    Kind::P99,
+    Kind::Throughput,
+];
+
+/// So many samples are needed behind the warm-up: half of them must do for a slope, too.
+pub(crate) const SAMPLES_MIN: usize = 2 * READINGS_MIN;
+
+/// Memory is counted in pages.
+const PAGE: f64 = 4096.0;
+/// A drift of response times that counts, in all the time that was asked for.
+const P99_DRIFT: f64 = 0.1;
+/// A drift of throughput that counts, in all the time that was asked for.
+const THROUGHPUT_DRIFT: f64 = 0.01;
+/// What goes on is at least so steep in the second half, beside the least that is proven.
+const STEEP: f64 = 0.5;
+/// A rate is held where this share of what was due is answered.
+const HELD: f64 = 0.99;
+/// So much later than it should have come, a sample is missing.
+const LATE_S: f64 = 3.0;
+
+const HOUR_S: f64 = 3600.0;
+
+impl Kind {
+    /// Whether the subject runs out of it.
+    pub fn is_resource(self) -> bool {
+        !matches!(self, Kind::P99 | Kind::Throughput)
+    }
+
+    /// Its value in a sample, if it's known.
+    pub(crate) fn of(self, sample: &Sample) -> Option<f64> {
+        let seen = || sample.subject.as_ref();
+        let whole = |of: fn(&Seen) -> Option<u64>| seen().and_then(of).map(|whole| whole as f64);
+        match self {
+            Kind::Memory => whole(|seen| Some(seen.memory_bytes())),
+            Kind::GroupMemory => whole(|seen| seen.group_bytes),
+            Kind::Descriptors => whole(|seen| seen.descriptors),
+            Kind::Threads => whole(|seen| Some(u64::from(seen.threads))),
+            Kind::P99 => sample.p99_us,
+            Kind::Throughput => {
+                (sample.seconds > 0.0).then(|| sample.completed as f64 / sample.seconds)
+            }
+        }
+    }
+
+    /// The smallest difference that it can show.
+    fn step(self) -> f64 {
+        match self {
+            Kind::Memory | Kind::GroupMemory => PAGE,
+            Kind::Descriptors | Kind::Threads => 1.0,
+            Kind::P99 | Kind::Throughput => 0.0,
+        }
+    }
+
+    /// The smallest change in an hour that counts, where the figure is `level`.
+    fn smallest(self, asked: &Asked, level: f64) -> f64 {
+        let whole = |share: f64| share * level / (asked.length_s / HOUR_S);
+        match self {
+            Kind::Memory | Kind::GroupMemory => asked.smallest_bytes,
+            // Of fewer than two in all the time, half may be unseen.
+            Kind::Descriptors | Kind::Threads => (2.0 * HOUR_S / asked.length_s).max(1.0),
+            Kind::P99 => whole(P99_DRIFT),
+            Kind::Throughput => whole(THROUGHPUT_DRIFT),
+        }
+    }
+
+    /// Which direction is the worse one.
+    fn worse(self) -> f64 {
+        match self {
+            Kind::Throughput => -1.0,
+            _ => 1.0,
+        }
+    }
+}
+
+/// Takes a look at all samples so far, and concludes what can be.
+pub(crate) fn look(soak: &mut Soak, samples: &[Sample], at_unix_s: f64) {
+    let alpha = unending(soak.looks.len() as u32, ALPHA);
+    soak.measured_s = samples.iter().map(|sample| sample.seconds).sum();
+    soak.exchanges = exchanges(samples);
+    soak.figures = figures(samples, &soak.asked, alpha);
+    soak.findings = findings(samples, &soak.asked);
+    soak.verdict = verdict(samples, &soak.figures);
+    soak.says = words::conclusions(soak);
+    let proven = soak.figures.iter().filter(|one| one.state == State::Grows);
+    soak.looks.push(Look {
+        at_unix_s,
+        measured_s: soak.measured_s,
+        alpha,
+        verdict: soak.verdict,
+        says: proven.map(|figure| figure.says.clone()).collect(),
+    });
+}
+
+fn exchanges(samples: &[Sample]) -> Exchanges {
+    let mut sum = Exchanges::default();
+    for sample in samples {
+        sum.offered += sample.offered;
+        sum.completed += sample.completed;
+        sum.failed += sample.failed;
+        for (kind, count) in &sample.errors {
+            *sum.errors.entry(kind.clone()).or_default() += count;
+        }
+    }
+    sum
+}
+
+/// All figures that samples have, where all of them together may be wrong in a share `alpha` of
+/// cases.
+fn figures(samples: &[Sample], asked: &Asked, alpha: f64) -> Vec<Figure> {
+    let each = alpha / KINDS.len() as f64;
+    let figures = KINDS.iter();
+    figures
+        .filter_map(|kind| figure(*kind, samples, asked, each))
+        .collect()
+}
+
+fn figure(kind: Kind, samples: &[Sample], asked: &Asked, alpha: f64) -> Option<Figure> {
+    let stretches = stretches(samples, asked.warm_up_s);
+    let values = |stretch: &Vec<&Sample>| -> Vec<(f64, f64)> {
+        let readings = stretch.iter();
+        readings
+            .filter_map(|sample| Some((sample.unix_s / HOUR_S, kind.of(sample)?)))
+            .collect()
+    };
+    let readings: Vec<Vec<(f64, f64)>> = stretches.iter().map(values).collect();
+    let all: Vec<f64> = readings.iter().flatten().map(|(_, value)| *value).collect();
+    if all.is_empty() {
+        return None;
+    }
+    let tenth = all.len().div_ceil(10);
+    let (first, last) = (median(&all[..tenth]), median(&all[all.len() - tenth..]));
+    let smallest = kind.smallest(asked, median(&all));
+    let per_hour = slope(&readings, alpha, kind.step());
+    let second_half = middle(&later_half(&readings));
+    let state = state(kind, per_hour, second_half, smallest);
+    let answered: u64 = stretches.iter().flatten().map(|one| one.completed).sum();
+    let seconds: f64 = stretches.iter().flatten().map(|one| one.seconds).sum();
+    let rate = answered as f64 / seconds;
+    let mut figure = Figure {
+        kind,
+        first,
+        last,
+        per_hour,
+        second_half_per_hour: second_half,
+        smallest_per_hour: smallest,
+        state,
+        per_request: per_hour
+            .filter(|_| state == State::Grows && kind.is_resource() && rate > 0.0)
+            .map(|slope| slope.slope / HOUR_S / rate),
+        says: String::new(),
+    };
+    figure.says = words::figure(&figure, asked.length_s);
+    Some(figure)
+}
+
+/// What slopes say: that of all samples, and that of the second half alone.
+fn state(kind: Kind, whole: Option<Slope>, second_half: Option<f64>, smallest: f64) -> State {
+    let (Some(whole), Some(second_half)) = (whole, second_half) else {
+        return State::CannotTell;
+    };
+    // How much worse it gets at least and at most.
+    let (least, most) = match kind.worse() > 0.0 {
+        true => (whole.low, whole.high),
+        false => (-whole.high, -whole.low),
+    };
+    let lately = kind.worse() * second_half;
+    match () {
+        () if most <= smallest => State::Steady,
+        () if least <= smallest => State::CannotTell,
+        () if lately <= smallest => State::Grew,
+        () if lately < STEEP * least => State::CannotTell,
+        () => State::Grows,
+    }
+}
+
+/// The samples of each life of the process behind its warm-up. Where none is watched, all that was
+/// loaded is one life.
+fn stretches(samples: &[Sample], warm_up_s: f64) -> Vec<Vec<&Sample>> {
+    let life = |sample: &Sample| sample.subject.as_ref().map(|seen| (seen.pid, seen.started));
+    let watched = samples.iter().any(|sample| sample.subject.is_some());
+    let mut stretches: Vec<Vec<&Sample>> = Vec::new();
+    let mut now = None;
+    for sample in samples {
+        let this = life(sample);
+        if watched && this.is_none() {
+            continue;
+        }
+        if stretches.is_empty() || this != now {
+            stretches.push(Vec::new());
+            now = this;
+        }
+        if let Some(stretch) = stretches.last_mut() {
+            stretch.push(sample);
+        }
+    }
+    for stretch in &mut stretches {
+        let begins = stretch.first().map_or(0.0, |first| first.from_unix_s());
+        stretch.retain(|sample| sample.from_unix_s() >= begins + warm_up_s - 0.5);
+    }
+    stretches
+}
+
+/// The half of all readings that came last.
+fn later_half(readings: &[Vec<(f64, f64)>]) -> Vec<Vec<(f64, f64)>> {
+    let mut left_out = readings.iter().map(Vec::len).sum::<usize>() / 2;
+    let mut later = Vec::new();
+    for stretch in readings {
+        let from = left_out.min(stretch.len());
+        left_out -= from;
+        later.push(stretch[from..].to_vec());
+    }
+    later
+}
+
+/// How many samples count: those behind the warm-up of their process.
+pub(crate) fn counted(samples: &[Sample], warm_up_s: f64) -> usize {
+    stretches(samples, warm_up_s).iter().map(Vec::len).sum()
+}
+
+/// Whether something leaks.
+fn verdict(samples: &[Sample], figures: &[Figure]) -> Verdict {
+    if samples.is_empty() {
+        return Verdict::NothingMeasured;
+    }
+    let resources = || figures.iter().filter(|figure| figure.kind.is_resource());
+    if resources().any(|figure| figure.state == State::Grows) {
+        return Verdict::Leak;
+    }
+    if samples.iter().all(|sample| sample.subject.is_none()) {
+        return Verdict::NotWatched;
+    }
+    // The kernel's account has more than what the process keeps, so it alone leaves nothing open.
+    let mut decide = resources().filter(|figure| figure.kind != Kind::GroupMemory);
+    match decide.all(|figure| matches!(figure.state, State::Steady | State::Grew)) {
+        true if resources().next().is_some() => Verdict::NoLeak,
+        _ => Verdict::CannotTell,
+    }
+}
+
+/// What happened, in the order in which it did.
+fn findings(samples: &[Sample], asked: &Asked) -> Vec<Finding> {
+    let mut found = between(samples);
+    found.extend(unanswered(samples));
+    found.extend(replaced(samples));
+    found.sort_by(|one, other| one.at_unix_s.total_cmp(&other.at_unix_s));
+    found.extend(of_the_load(samples, asked));
+    found
+}
+
+/// What is seen from one sample to the next.
+fn between(samples: &[Sample]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut process: Option<&Seen> = None;
+    let mut add = |kind, at_unix_s, says| {
+        found.push(Finding {
+            kind,
+            at_unix_s,
+            says,
+        });
+    };
+    for (at, sample) in samples.iter().enumerate() {
+        let from = sample.from_unix_s();
+        let before = at.checked_sub(1).and_then(|before| samples.get(before));
+        if sample.asleep_s >= 1.0 {
+            let says = words::asleep(from, sample.asleep_s);
+            add(Happened::Asleep, from, says);
+        }
+        if let Some(before) = before {
+            let missing = from - before.unix_s - sample.asleep_s;
+            if sample.part != before.part {
+                let says = words::interrupted(before.unix_s, from);
+                add(Happened::Interrupted, before.unix_s, says);
+            } else if missing > LATE_S + before.seconds {
+                let says = words::unseen(before.unix_s, from);
+                add(Happened::Unseen, before.unix_s, says);
+            }
+        }
+        match (&sample.subject, process) {
+            (Some(seen), Some(last)) if (seen.pid, seen.started) != (last.pid, last.started) => {
+                let says = words::restarted(sample.unix_s, last.pid, seen.pid);
+                add(Happened::Restarted, sample.unix_s, says);
+            }
+            (None, Some(last)) if before.is_some_and(|before| before.subject.is_some()) => {
+                add(
+                    Happened::Gone,
+                    sample.unix_s,
+                    words::gone(sample.unix_s, last.pid),
+                );
+            }
+            _ => {}
+        }
+        process = sample.subject.as_ref().or(process);
+    }
+    found
+}
+
+/// Times in which requests were due and nothing was answered.
+fn unanswered(samples: &[Sample]) -> Vec<Finding> {
+    let mut found: Vec<(f64, f64)> = Vec::new();
+    for sample in samples.iter().filter(|one| one.offered > 0) {
+        if sample.completed > 0 {
+            continue;
+        }
+        match found.last_mut() {
+            Some((_, until)) if sample.from_unix_s() - *until < 1.0 => *until = sample.unix_s,
+            _ => found.push((sample.from_unix_s(), sample.unix_s)),
+        }
+    }
+    let finding = |(from, until): (f64, f64)| Finding {
+        kind: Happened::Unanswered,
+        at_unix_s: from,
+        says: words::unanswered(from, until),
+    };
+    found.into_iter().map(finding).collect()
+}
+
+/// Processes below the first that came in the place of others: all in one, since servers may do
+/// that all the time.
+fn replaced(samples: &[Sample]) -> Option<Finding> {
+    let changed = |sample: &&Sample| {
+        let seen = sample.subject.as_ref();
+        seen.is_some_and(|seen| seen.went > 0 && seen.came > 0)
+    };
+    let all: Vec<&Sample> = samples.iter().filter(changed).collect();
+    let (first, last) = (all.first()?, all.last()?);
+    let count = |sample: &&Sample| sample.subject.as_ref().map_or(0, |seen| seen.came);
+    let many: u32 = all.iter().map(count).sum();
+    Some(Finding {
+        kind: Happened::Replaced,
+        at_unix_s: first.unix_s,
+        says: words::replaced(many, first.unix_s, last.unix_s),
+    })
+}
+
+/// What became of the load as a whole.
+fn of_the_load(samples: &[Sample], asked: &Asked) -> Vec<Finding> {
+    let sum = |of: fn(&Sample) -> u64| samples.iter().map(of).sum::<u64>();
+    let (offered, completed) = (sum(|one| one.offered), sum(|one| one.completed));
+    let failed = sum(|one| one.failed);
+    let mut found = Vec::new();
+    let first = samples.iter().find(|sample| sample.failed > 0);
+    if let Some(first) = first {
+        found.push(Finding {
+            kind: Happened::Failed,
+            at_unix_s: first.from_unix_s(),
+            says: words::failed(failed, completed + failed, first.from_unix_s()),
+        });
+    }
+    let seconds: f64 = samples.iter().map(|sample| sample.seconds).sum();
+    let due = offered.max((asked.rate * seconds).floor() as u64);
+    if seconds > 0.0 && (completed as f64) < HELD * due as f64 - 2.0 * asked.rate {
+        found.push(Finding {
+            kind: Happened::NotHeld,
+            at_unix_s: samples.first().map_or(0.0, Sample::from_unix_s),
+            says: words::not_held(completed as f64 / seconds, asked.rate, failed, due),
+        });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use statistics::Random;
+
+    use super::*;
+
+    fn asked() -> Asked {
+        Asked {
+            subject: "x".to_owned(),
+            question: "GET /".to_owned(),
+            rate: 500.0,
+            connections: 10,
+            length_s: 600.0,
+            warm_up_s: 60.0,
+            sample_s: 1.0,
+            smallest_bytes: 1048576.0,
+        }
+    }
+
+    /// A sample a second, of a process that holds so many bytes.
+    fn samples(count: usize, bytes: impl Fn(f64) -> f64) -> Vec<Sample> {
+        let mut random = Random::new(1);
+        let sample = |at: usize| Sample {
+            unix_s: 1e9 + at as f64 + 1.0,
+            seconds: 1.0,
+            part: 1,
+            offered: 500,
+            completed: 500,
+            p99_us: Some(900.0 + 100.0 * random.unit()),
+            subject: Some(Seen {
+                pid: 7,
+                started: 70,
+                processes: 1,
+                threads: 11,
+                descriptors: Some(14),
+                resident_bytes: bytes(at as f64) as u64 / 4096 * 4096,
+                ..Seen::default()
+            }),
+            ..Sample::default()
+        };
+        (0..count).map(sample).collect()
+    }
+
+    fn of(kind: Kind, figures: &[Figure]) -> &Figure {
+        let found = figures.iter().find(|figure| figure.kind == kind);
+        found.expect("it was seen")
+    }
+
+    #[test]
+    fn a_leak_is_found_with_its_size_and_what_a_request_leaves() {
+        let samples = samples(600, |at| 2e6 + 64.0 * 500.0 * at);
+        let figures = figures(&samples, &asked(), 0.01);
+        assert_eq!(verdict(&samples, &figures), Verdict::Leak);
+        let memory = of(Kind::Memory, &figures);
+        assert_eq!(memory.state, State::Grows);
+        let bytes = memory.per_request.expect("they were answered");
+        assert!((63.0..65.0).contains(&bytes), "{bytes}");
+        assert!(
+            memory.says.contains("64 bytes a request"),
+            "{}",
+            memory.says
+        );
+        for kind in [Kind::Descriptors, Kind::Threads, Kind::Throughput] {
+            assert_eq!(of(kind, &figures).state, State::Steady, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn what_stays_says_how_much_could_have_been_missed() {
+        let samples = samples(1800, |_| 2e6);
+        let found = figures(&samples, &asked(), 0.01);
+        assert_eq!(verdict(&samples, &found), Verdict::NoLeak);
+        let memory = of(Kind::Memory, &found);
+        assert!(
+            memory.says.contains("could have been missed"),
+            "{}",
+            memory.says
+        );
+    }
+
+    #[test]
+    fn what_fills_up_and_stays_full_is_no_leak() {
+        let samples = samples(600, |at| 1e7 * (1.0 - (-at / 60.0_f64).exp()));
+        let found = figures(&samples, &asked(), 0.01);
+        assert_ne!(verdict(&samples, &found), Verdict::Leak);
+    }
+
+    #[test]
+    fn a_warm_up_is_left_out_of_each_life_of_a_process() {
+        // It takes 20 MB in the first minute, and is started anew after five.
+        let mut samples = samples(600, |at| 1e6 + 2e7 * (at % 300.0).min(60.0) / 60.0);
+        for sample in &mut samples[300..] {
+            sample.subject.as_mut().expect("it was seen").pid = 8;
+        }
+        let found = figures(&samples, &asked(), 0.01);
+        assert_eq!(of(Kind::Memory, &found).state, State::Steady);
+        assert_eq!(counted(&samples, 60.0), 480);
+        let happened = findings(&samples, &asked());
+        assert_eq!(happened.len(), 1, "{happened:?}");
+        assert_eq!(happened[0].kind, Happened::Restarted);
+        assert!(
+            happened[0].says.contains("01:51:41"),
+            "{}",
+            happened[0].says
+        );
+    }
+
+    #[test]
+    fn gaps_sleep_and_what_was_not_answered_are_told_with_their_times() {
+        let mut all = samples(100, |_| 2e6);
+        for sample in &mut all[20..] {
+            sample.unix_s += 3600.0;
+        }
+        all[20].asleep_s = 3600.0;
+        for sample in &mut all[40..] {
+            sample.unix_s += 60.0;
+        }
+        for sample in &mut all[60..] {
+            (sample.unix_s, sample.part) = (sample.unix_s + 600.0, 2);
+        }
+        for sample in &mut all[70..75] {
+            (sample.completed, sample.failed, sample.subject) = (0, 500, None);
+        }
+        let found = findings(&all, &asked());
+        let kinds: Vec<Happened> = found.iter().map(|finding| finding.kind).collect();
+        let expected = [
+            Happened::Asleep,
+            Happened::Unseen,
+            Happened::Interrupted,
+            Happened::Unanswered,
+            Happened::Gone,
+            Happened::Failed,
+            Happened::NotHeld,
+        ];
+        assert_eq!(kinds, expected, "{found:#?}");
+    }
+
+    #[test]
+    fn without_a_process_only_the_load_is_judged() {
+        let mut all = samples(100, |_| 2e6);
+        all.iter_mut().for_each(|sample| sample.subject = None);
+        let figures = figures(&all, &asked(), 0.01);
+        assert_eq!(verdict(&all, &figures), Verdict::NotWatched);
+        let kinds: Vec<Kind> = figures.iter().map(|figure| figure.kind).collect();
+        assert_eq!(kinds, [Kind::P99, Kind::Throughput]);
+        assert_eq!(verdict(&[], &[]), Verdict::NothingMeasured);
+    }
+}

@@ -1,0 +1,378 @@
+//! One server under one load for hours or days: what grows, and what happened meanwhile.
+//!
+//! [`soak`] starts the subject of a comparison's row, or finds the process behind a URL, and loads
+//! it at a constant rate in an open loop. The load is one run, read by its intervals, so that it
+//! has no gaps. Every few seconds what was counted and what the process holds becomes a
+//! [`sample`], which is written at once ([`journal`]): whatever ends the program, it can be gone on
+//! with. What samples allow to say is decided by [`found`] and `judge`, at looks that come when
+//! there is twice as much to see as at the one before, so that looking often costs nothing.
+//!
+//! Knows no statistics (`statistics::trend` has them) and prints nothing.
+#![forbid(unsafe_code)]
+
+mod course;
+mod eye;
+pub mod found;
+pub mod journal;
+mod judge;
+pub mod page;
+pub mod sample;
+mod whom;
+pub mod words;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lab::scaffold::Refused;
+use lab::store::{Store, read_with};
+use lab::{Observer, Source};
+use load::plan::Plan;
+use load::protocol::Tls;
+use load::{Redaction, Signal, Stop};
+use measure::host::Host;
+use measure::time::{unix_nanoseconds, unix_seconds};
+
+use course::Course;
+use found::{Asked, Soak, Verdict};
+use journal::Journal;
+use judge::SAMPLES_MIN;
+use sample::Sample;
+use whom::Ground;
+use words::length;
+
+/// The file of what was found.
+pub const RECORD: &str = "soak.json";
+/// The page of it.
+pub const PAGE: &str = "soak.html";
+/// The smallest growth of memory that counts unless somebody says otherwise, in bytes an hour.
+pub const SMALLEST_BYTES: f64 = 1024.0 * 1024.0;
+
+/// A soak has so many samples at most; those of a longer one are longer.
+const SAMPLES_MAX: f64 = 26_000.0;
+/// How long samples may be, in seconds: whatever ends the program costs the last one at most.
+const LENGTHS_S: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
+/// The warm-up that is left out is this share of the whole, within these bounds.
+const WARM_UP: f64 = 0.1;
+const WARM_UP_MIN_S: f64 = 2.0;
+const WARM_UP_MAX_S: f64 = 600.0;
+/// A 99th percentile of fewer requests is near the longest.
+const P99_MIN: f64 = 299.0;
+
+/// Whom to load, how, and for how long.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whom.
+    pub whom: Whom,
+    /// Requests a second; none: what the file says.
+    pub rate: Option<f64>,
+    /// How long there shall be load, all parts together.
+    pub length: Duration,
+    /// How long a process is left out when it has started; none: a tenth of the length, from two
+    /// seconds to ten minutes.
+    pub warm_up: Option<Duration>,
+    /// The smallest growth of memory that counts, in bytes an hour.
+    pub smallest_bytes: f64,
+    /// The output folder; none is `ringside-out/<UTC date>-<name>-soak`.
+    pub out: Option<PathBuf>,
+    /// The folder of a soak to go on with.
+    pub resume: Option<PathBuf>,
+    /// The program that `{ringside}` stands for.
+    pub ringside: PathBuf,
+    /// What is hidden in all that is written, besides what a file names.
+    pub redaction: Redaction,
+}
+
+/// Whom to load.
+#[derive(Clone, Debug)]
+pub enum Whom {
+    /// The subject of a comparison's row, which is started.
+    Row {
+        /// The comparison's file.
+        file: PathBuf,
+        /// Which row; none where it has one.
+        name: Option<String>,
+    },
+    /// A server that runs already.
+    Target {
+        /// What is asked, and how; its schedule and its length are set here.
+        plan: Box<Plan>,
+        /// Its URL, for whoever looks for its process.
+        url: String,
+        /// Its process; none looks for whoever listens there.
+        pid: Option<u32>,
+        /// How it is secured.
+        tls: Box<Tls>,
+    },
+}
+
+/// What a soak tells while it goes on.
+#[derive(Clone, Copy, Debug)]
+pub enum Told<'a> {
+    /// It begins: where it writes, and what it does.
+    Begun(&'a Path, &'a str),
+    /// How far it is.
+    Now(&'a str),
+    /// What was found so far.
+    Found(&'a str),
+    /// Something that a reader must know at once.
+    Caution(&'a str),
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The record.
+    pub soak: Soak,
+    /// Where everything is, absolute.
+    pub folder: PathBuf,
+    /// Files that could not be written, with the reasons.
+    pub unwritten: Vec<String>,
+    /// The signal that ended it before its time.
+    pub stopped: Option<Signal>,
+    /// Why it ended before its time by itself.
+    pub failed: Option<String>,
+}
+
+/// Loads and watches until the time is over, somebody asks to stop, or the subject is gone.
+///
+/// # Errors
+/// Before there is any load: what is wrong, and what to do.
+pub fn soak(
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+    tell: &mut dyn FnMut(&Told<'_>),
+) -> Result<Outcome, Refused> {
+    let ground = Ground::find(options)?;
+    let asked = asked(options, &ground)?;
+    let mut begun = Begun::open(options, asked, &ground)?;
+    let left_s = begun.soak.asked.length_s - seconds(&begun.samples);
+    let cautions = cautions(&begun.soak.asked);
+    for caution in cautions.into_iter().chain(ground.cautions()) {
+        if !begun.soak.cautions.contains(&caution) {
+            begun.soak.cautions.push(caution);
+        }
+    }
+    let folder = begun.store.folder().to_owned();
+    tell(&Told::Begun(&folder, &in_words(&begun.soak, left_s)));
+    for caution in &begun.soak.cautions {
+        tell(&Told::Caution(caution));
+    }
+    let mut failed = None;
+    if left_s >= 1.0 {
+        let Begun {
+            soak,
+            samples,
+            store,
+            journal,
+        } = &mut begun;
+        failed = ground.loaded(options, (store, stop, observer), |plan, watched, store| {
+            let course = Course {
+                soak,
+                samples,
+                journal,
+                store,
+                stop,
+            };
+            course.run(plan, watched, left_s, tell)
+        })?;
+    }
+    Ok(begun.conclude(stop, failed))
+}
+
+/// A soak that was begun, now or before.
+struct Begun {
+    soak: Soak,
+    samples: Vec<Sample>,
+    store: Store,
+    journal: Journal,
+}
+
+impl Begun {
+    fn open(options: &Options, asked: Asked, ground: &Ground) -> Result<Begun, Refused> {
+        let wrong = |what: String| Refused::Wrong(what);
+        let cannot = |folder: &Path, error: std::io::Error| {
+            Refused::Wrong(format!("can't write to {}: {error}", folder.display()))
+        };
+        let (soak, samples, mut store) = match &options.resume {
+            Some(folder) => {
+                let (soak, samples) = resumed(folder, asked).map_err(wrong)?;
+                let store = Store::at(folder).map_err(|error| cannot(folder, error))?;
+                (soak, samples, store)
+            }
+            None => {
+                let taken = options.out.as_deref();
+                if let Some(folder) = taken.filter(|out| out.join(RECORD).exists()) {
+                    return Err(Refused::Wrong(format!(
+                        "{0} already holds a soak; choose another folder with -o, or go on with \
+                         it: --resume {0}",
+                        folder.display()
+                    )));
+                }
+                let began = unix_seconds();
+                let name = format!("{}-soak", ground.short_name());
+                let store = Store::create(taken, &name, began).map_err(wrong)?;
+                (Soak::new(asked, began, Host::read()), Vec::new(), store)
+            }
+        };
+        store.hide(ground.redaction()).map_err(wrong)?;
+        let folder = store.folder().to_owned();
+        let journal = Journal::open(&folder).map_err(|error| cannot(&folder, error))?;
+        Ok(Begun {
+            soak,
+            samples,
+            store,
+            journal,
+        })
+    }
+
+    /// Judges all there is, and writes it down.
+    fn conclude(mut self, stop: &Stop, failed: Option<String>) -> Outcome {
+        let measured = seconds(&self.samples);
+        let last = self.soak.looks.last().map(|look| look.measured_s);
+        if last != Some(measured) {
+            let now = unix_nanoseconds() as f64 / 1e9;
+            judge::look(&mut self.soak, &self.samples, now);
+        }
+        self.journal.write();
+        self.journal.settle();
+        self.store.put_json(RECORD.as_ref(), &self.soak);
+        let page = page::page(&self.soak, &self.samples);
+        self.store.put(PAGE.as_ref(), page.into_bytes());
+        let mut unwritten = self.store.unwritten();
+        unwritten.extend(self.journal.trouble().map(str::to_owned));
+        let stopped = stop.requested().filter(|_| failed.is_none());
+        Outcome {
+            soak: self.soak,
+            folder: self.store.folder().to_owned(),
+            unwritten,
+            stopped,
+            failed,
+        }
+    }
+}
+
+/// What was measured in a folder, for whoever goes on there with what is asked for now.
+fn resumed(folder: &Path, asked: Asked) -> Result<(Soak, Vec<Sample>), String> {
+    let source = Source::of(folder);
+    if !folder.join(RECORD).is_file() {
+        return Err(format!(
+            "{} has no soak to go on with: give the directory that ringside soak wrote to",
+            folder.display()
+        ));
+    }
+    let mut soak = read_with(&source.join(RECORD), Soak::from_json)?;
+    let samples = journal::read(&source)?;
+    let now = Asked {
+        sample_s: soak.asked.sample_s,
+        ..asked
+    };
+    let load = |asked: &Asked| {
+        format!(
+            "{}, {}, {} over {} connections",
+            asked.subject,
+            asked.question,
+            statistics::format::per_second(asked.rate),
+            asked.connections
+        )
+    };
+    let (before, this) = (load(&soak.asked), load(&now));
+    if before != this {
+        return Err(format!(
+            "{} was begun with another load ({before}), and not with {this}: give it the same \
+             arguments",
+            folder.display()
+        ));
+    }
+    soak.asked = now;
+    Ok((soak, samples))
+}
+
+fn asked(options: &Options, ground: &Ground) -> Result<Asked, Refused> {
+    let length_s = options.length.as_secs_f64();
+    let sample_s = sample_s(length_s);
+    let own = (WARM_UP * length_s).clamp(WARM_UP_MIN_S, WARM_UP_MAX_S);
+    let warm_up_s = options.warm_up.map_or(own, |given| given.as_secs_f64());
+    let needed = warm_up_s + sample_s * SAMPLES_MIN as f64;
+    let shortest = match options.warm_up {
+        Some(given) => given.as_secs_f64() + SAMPLES_MIN as f64,
+        None => WARM_UP_MIN_S + SAMPLES_MIN as f64,
+    };
+    if length_s < needed {
+        return Err(Refused::Wrong(format!(
+            "--for {} is too short to conclude anything: it takes {} at least, and a leak is found \
+             the sooner the larger it is",
+            length(length_s),
+            length(shortest.ceil())
+        )));
+    }
+    Ok(Asked {
+        subject: ground.name(),
+        question: ground.question(),
+        rate: ground.rate(),
+        connections: ground.connections(),
+        length_s,
+        warm_up_s,
+        sample_s,
+        smallest_bytes: options.smallest_bytes,
+    })
+}
+
+/// How long a sample is in a soak of this length.
+fn sample_s(length_s: f64) -> f64 {
+    let fits = |sample: &&f64| length_s / **sample <= SAMPLES_MAX / 6.0;
+    LENGTHS_S.iter().find(fits).copied().unwrap_or(LENGTHS_S[3])
+}
+
+fn cautions(asked: &Asked) -> Vec<String> {
+    let each = asked.rate * asked.sample_s;
+    let few = (each < P99_MIN).then(|| {
+        format!(
+            "a sample has {each:.0} requests, of which the p99 is near the longest: its drift says \
+             little"
+        )
+    });
+    few.into_iter().collect()
+}
+
+fn in_words(soak: &Soak, left_s: f64) -> String {
+    let asked = &soak.asked;
+    format!(
+        "{} at {} for {}; growth is judged after {} of warm-up, at looks that are ever further \
+         apart",
+        asked.subject,
+        statistics::format::per_second(asked.rate),
+        length(left_s.max(0.0)),
+        length(asked.warm_up_s)
+    )
+}
+
+fn seconds(samples: &[Sample]) -> f64 {
+    samples.iter().map(|sample| sample.seconds).sum()
+}
+
+impl Outcome {
+    /// Whether a leak is proven.
+    pub fn leaks(&self) -> bool {
+        self.soak.verdict == Verdict::Leak
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_of_long_soaks_are_longer_and_never_too_many() {
+        for (hours, expected) in [
+            (0.01, 1.0),
+            (1.0, 1.0),
+            (2.0, 2.0),
+            (6.0, 5.0),
+            (72.0, 10.0),
+        ] {
+            assert_eq!(sample_s(3600.0 * hours), expected, "{hours} h");
+        }
+        assert!(72.0 * 3600.0 / sample_s(72.0 * 3600.0) < SAMPLES_MAX);
+    }
+}

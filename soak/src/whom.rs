@@ -1,0 +1,303 @@
+//! Who is loaded: a row's subject, which is started and ends with the soak, or a server that runs
+//! already.
+
+use std::time::Duration;
+
+use lab::Observer;
+use lab::compare::prepare;
+use lab::comparison::Comparison;
+use lab::manifest::Role;
+use lab::rounds::{Entry, State, lower};
+use lab::scaffold::Refused;
+use lab::store::Store;
+use load::plan::{Plan, Target};
+use load::protocol::Tls;
+use load::{Redaction, Stop};
+use supervisor::cache::Cache;
+use supervisor::cores::{Moved, Placement};
+use supervisor::live::Served;
+use supervisor::row::Row;
+use supervisor::running::Running;
+use supervisor::setting::Setting;
+
+use crate::{Options, Whom};
+
+/// Whom there is to load.
+pub(crate) enum Ground {
+    Row {
+        row: Box<Row>,
+        comparison: Box<Comparison>,
+        rate: f64,
+    },
+    Target {
+        plan: Box<Plan>,
+        url: String,
+        tls: Box<Tls>,
+        running: Result<Running, String>,
+        rate: f64,
+    },
+}
+
+/// The process that is watched.
+pub(crate) enum Watched<'a> {
+    /// It was started here.
+    Started(&'a mut Served),
+    /// It was there before; another may take its place.
+    Running(Running, &'a str, &'a Tls),
+    /// Nobody knows it.
+    Nobody,
+}
+
+impl Watched<'_> {
+    /// Its number, if it's known.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        match self {
+            Watched::Started(served) => served.pid(),
+            Watched::Running(running, ..) => running.pid(),
+            Watched::Nobody => None,
+        }
+    }
+
+    /// In words.
+    pub(crate) fn in_words(&self) -> Option<String> {
+        match self {
+            Watched::Started(served) => Some(format!("process {}, started here", served.pid()?)),
+            Watched::Running(running, ..) => {
+                let root = running.root.as_ref().ok()?;
+                Some(format!("process {} ({})", root.pid, root.name))
+            }
+            Watched::Nobody => None,
+        }
+    }
+}
+
+impl Ground {
+    /// Reads the file, or looks for the process behind the URL.
+    pub(crate) fn find(options: &Options) -> Result<Ground, Refused> {
+        match &options.whom {
+            Whom::Row { file, name } => {
+                let read = Comparison::read_with_text(file, None, &options.redaction);
+                let (comparison, _) = read.map_err(|bad| Refused::Wrong(bad.to_string()))?;
+                let row = row(&comparison, name.as_deref()).map_err(Refused::Wrong)?;
+                let rate = options.rate.or(row.workload.rate).ok_or_else(|| {
+                    Refused::Wrong(
+                        "a soak needs a constant rate: give --rate, or write `rate` into the \
+                         file's [workload]"
+                            .to_owned(),
+                    )
+                })?;
+                Ok(Ground::Row {
+                    row: Box::new(row),
+                    comparison: Box::new(comparison),
+                    rate,
+                })
+            }
+            Whom::Target {
+                plan,
+                url,
+                pid,
+                tls,
+            } => {
+                let rate = options.rate.ok_or_else(|| {
+                    Refused::Wrong("a soak needs a constant rate: give --rate".to_owned())
+                })?;
+                let running = running(url, *pid, tls).map_err(Refused::Wrong)?;
+                Ok(Ground::Target {
+                    plan: plan.clone(),
+                    url: url.clone(),
+                    tls: tls.clone(),
+                    running,
+                    rate,
+                })
+            }
+        }
+    }
+
+    pub(crate) fn rate(&self) -> f64 {
+        match self {
+            Ground::Row { rate, .. } | Ground::Target { rate, .. } => *rate,
+        }
+    }
+
+    pub(crate) fn connections(&self) -> u32 {
+        match self {
+            Ground::Row { row, .. } => row.workload.connections.get(),
+            Ground::Target { plan, .. } => plan.connections,
+        }
+    }
+
+    /// Whose soak it is.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Ground::Row { row, .. } => row.name.clone(),
+            Ground::Target { plan, .. } => plan.redaction.scrub(&plan.target.origin()).into_owned(),
+        }
+    }
+
+    /// The same for a folder.
+    pub(crate) fn short_name(&self) -> String {
+        match self {
+            Ground::Row { row, .. } => row.name.clone(),
+            Ground::Target { plan, .. } => format!("port-{}", plan.target.port),
+        }
+    }
+
+    /// What is asked.
+    pub(crate) fn question(&self) -> String {
+        match self {
+            Ground::Row { row, .. } => row.question.words(),
+            Ground::Target { plan, .. } => match &plan.workload {
+                Some(workload) => format!("{} requests", workload.steps.len()),
+                None => plan.redaction.path(&plan.target.path),
+            },
+        }
+    }
+
+    pub(crate) fn redaction(&self) -> &Redaction {
+        match self {
+            Ground::Row { comparison, .. } => &comparison.redaction,
+            Ground::Target { plan, .. } => &plan.redaction,
+        }
+    }
+
+    /// What a reader must know before there are any figures.
+    pub(crate) fn cautions(&self) -> Vec<String> {
+        match self {
+            Ground::Row { comparison, .. } => {
+                let one = comparison;
+                let has_more =
+                    !(one.points.is_empty() && one.phases.is_empty() && one.faults.is_empty());
+                let left_out = has_more.then(|| {
+                    "the load of a soak is constant: the phases, faults and sweep of the file are \
+                     left out"
+                        .to_owned()
+                });
+                left_out.into_iter().chain(comparison.notes()).collect()
+            }
+            Ground::Target { running, .. } => {
+                let root = running
+                    .as_ref()
+                    .map_err(String::as_str)
+                    .and_then(|running| running.root.as_ref().map_err(String::as_str));
+                let why = root.err().map(|why| {
+                    format!("no process is watched, so that only the load is judged: {why}")
+                });
+                why.into_iter().collect()
+            }
+        }
+    }
+
+    /// Has `load` load it, with the plan and the process that is watched; returns why it ended
+    /// before its time. Nothing that was started is alive afterwards.
+    pub(crate) fn loaded(
+        &self,
+        options: &Options,
+        (store, stop, observer): (&mut Store, &Stop, &mut dyn Observer),
+        load: impl FnOnce(Plan, Watched<'_>, &mut Store) -> Option<String>,
+    ) -> Result<Option<String>, Refused> {
+        match self {
+            Ground::Target {
+                plan,
+                url,
+                tls,
+                running,
+                ..
+            } => {
+                let watched = match running {
+                    Ok(running) if running.root.is_ok() => {
+                        Watched::Running(running.clone(), url, tls)
+                    }
+                    _ => Watched::Nobody,
+                };
+                Ok(load((**plan).clone(), watched, store))
+            }
+            Ground::Row {
+                row, comparison, ..
+            } => {
+                let cores = &comparison.cores;
+                let placement = Placement::decide(&cores.server, &cores.generator);
+                let placement = placement.map_err(Refused::Wrong)?;
+                let setting = Setting {
+                    placement: &placement,
+                    engine: &comparison.engine,
+                    seed: comparison.seed,
+                    start: 1,
+                    ringside: &options.ringside,
+                    stop,
+                };
+                let entry = Entry::new(Role::Subject, (**row).clone(), 0, None);
+                let entry = prepare(entry, &Cache::new(None), &setting, store, observer);
+                // As in a comparison, the lab keeps off the server's cores.
+                let _moved = Moved::to(&placement.generator);
+                let mut entries = [entry];
+                entries[0].raise(&setting, observer);
+                let ended = match &mut entries[0].state {
+                    State::Live(live) => {
+                        let plan = live.plan.clone();
+                        Ok(load(plan, Watched::Started(&mut live.process), store))
+                    }
+                    State::Missing(what) => Err(Refused::Failed(what.clone(), Vec::new())),
+                    State::Failed(what, log) => {
+                        Err(Refused::Failed(format!("{} {what}", row.name), log.clone()))
+                    }
+                    State::Waiting | State::Timed(_) => Err(Refused::Stopped),
+                };
+                lower(&mut entries);
+                ended
+            }
+        }
+    }
+}
+
+/// The server at a URL; the inner error says why its process isn't known.
+fn running(url: &str, pid: Option<u32>, tls: &Tls) -> Result<Result<Running, String>, String> {
+    let scheme = Target::parse(url).map(|target| target.scheme);
+    let is_http = scheme.is_ok_and(|scheme| ["http", "https"].contains(&scheme.as_str()));
+    if !is_http && pid.is_none() {
+        return Ok(Err(
+            "the processes of http:// and https:// alone are looked for".to_owned(),
+        ));
+    }
+    Running::find(url, pid, tls).map(|(running, _)| Ok(running))
+}
+
+/// The row that is meant, without a warm-up of its own: that is part of a soak.
+fn row(comparison: &Comparison, name: Option<&str>) -> Result<Row, String> {
+    if comparison.is_timed() || comparison.is_of_generators() {
+        return Err("a soak is one of a server: give a comparison of servers".to_owned());
+    }
+    let names: Vec<&str> = comparison.rows.iter().map(|row| &*row.name).collect();
+    let names = names.join(", ");
+    let row = match (name, &comparison.rows[..]) {
+        (None, [row]) => row,
+        (None, rows) => {
+            return Err(format!(
+                "a soak is one of a single row, and this file has {}: name one with --row \
+                 ({names})",
+                rows.len()
+            ));
+        }
+        (Some(name), rows) => rows
+            .iter()
+            .find(|row| row.name == name)
+            .ok_or_else(|| format!("--row {name}: the file has no such row; it has {names}"))?,
+    };
+    if row.question.has_flow() || row.question.has_users() {
+        return Err(
+            "flows set the rate themselves, and a soak needs a constant one: give a comparison of \
+             requests"
+                .to_owned(),
+        );
+    }
+    if row.question.is_replay() {
+        return Err(
+            "a replay has the rate of what happened, and a soak needs a constant one: give a \
+             comparison of requests"
+                .to_owned(),
+        );
+    }
+    let mut row = row.clone().without_proxies();
+    row.workload.warm_up = Duration::ZERO;
+    row.warm_up_max = Some(Duration::ZERO);
+    Ok(row)
+}

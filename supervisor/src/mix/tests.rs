@@ -52,7 +52,6 @@ fn a_flow_of_users_goes_to_the_rows_server_and_says_all_that_is_sent() {
     let own = plan.request.headers.iter();
     assert!(own.clone().any(|(name, value)| name == "A" && value == "b"));
     for (more, part) in [
-        ("rate = '1k'", "drop `rate`"),
         ("expect = ['status=200']", "write [Asserts]"),
         ("pipeline = 2", "add `connections`"),
         ("protocol = 'websocket'", "over HTTP/1.1 or HTTP/2"),

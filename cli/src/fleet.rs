@@ -28,8 +28,7 @@ pub(crate) fn hand_over() -> Result<Exit, Failure> {
 
 fn become_it(words: &[OsString], no_color: bool, asked: &str) -> Result<Exit, Failure> {
     // Without /proc nobody knows where this program is; then there's the PATH.
-    let beside = this_program().ok();
-    let beside = beside.map(|own| own.with_file_name(PROGRAM));
+    let beside = this_program().map(|own| own.with_file_name(PROGRAM)).ok();
     let program: OsString = match &beside {
         Some(beside) if beside.is_file() => beside.clone().into(),
         _ => PROGRAM.into(),

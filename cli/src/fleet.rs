@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 use std::io::{Error, ErrorKind};
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::Command;
 
 use crate::args::agents::Fleet;
@@ -26,10 +27,11 @@ pub(crate) fn hand_over() -> Result<Exit, Failure> {
 }
 
 fn become_it(words: &[OsString], no_color: bool, asked: &str) -> Result<Exit, Failure> {
-    let beside = this_program()?.with_file_name(PROGRAM);
-    let program = match beside.is_file() {
-        true => beside.clone().into_os_string(),
-        false => PROGRAM.into(),
+    // Without /proc nobody knows where this program is; then there's the PATH.
+    let beside = this_program().map(|own| own.with_file_name(PROGRAM)).ok();
+    let program: OsString = match &beside {
+        Some(beside) if beside.is_file() => beside.clone().into(),
+        _ => PROGRAM.into(),
     };
     let mut command = Command::new(&program);
     command.args(words);
@@ -37,10 +39,13 @@ fn become_it(words: &[OsString], no_color: bool, asked: &str) -> Result<Exit, Fa
         command.env("NO_COLOR", "1");
     }
     let error: Error = command.exec();
-    let folder = beside.parent().unwrap_or(&beside).display();
+    let folder = beside.as_deref().and_then(Path::parent);
+    let folder = folder.map_or(String::new(), |folder| {
+        format!("in {} or ", folder.display())
+    });
     Err(match error.kind() {
         ErrorKind::NotFound => Failure::usage(format!(
-            "{asked} needs the program {PROGRAM}, which isn't in {folder} and not on the PATH: it \
+            "{asked} needs the program {PROGRAM}, which isn't {folder}on the PATH: it \
              comes with ringside's packages; from a checkout, `cargo build --release -p {PROGRAM}` \
              builds it"
         )),

@@ -242,8 +242,7 @@ fn nothing_was_sent(record: &Record) -> bool {
 
 /// Whether nothing came and nothing failed: what was due in an open loop counts as unfinished.
 fn nobody_was_asked(record: &Record) -> bool {
-    let exchanges = &record.exchanges;
-    let none = exchanges.completed + exchanges.failed == 0;
+    let none = record.exchanges.completed + record.exchanges.failed == 0;
     none && record.errors.is_empty() && record.duration_s > 0.0
 }
 
@@ -255,11 +254,8 @@ fn has_users(record: &Record) -> bool {
 
 /// Whether users failed, and none got through its flow.
 fn all_flows_failed(record: &Record) -> bool {
-    let mut steps = record.steps.iter();
-    let whole = steps
-        .find(|step| step.name == WHOLE)
-        .filter(|_| has_users(record));
-    whole.is_some_and(|whole| whole.completed == 0 && whole.failed > 0)
+    let mut steps = record.steps.iter().filter(|_| has_users(record));
+    steps.any(|step| step.name == WHOLE && step.completed == 0 && step.failed > 0)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use supervisor::document::{self, BadFile, Document};
 use toml::Spanned;
 
 use super::little::{PublishedRow, above_zero};
+use super::metric::metric;
 use super::stated::{Multiple, Share, Stated};
 use super::word::{Word, Words};
 
@@ -196,6 +197,7 @@ impl Judge {
 #[serde(deny_unknown_fields)]
 pub struct Ratio {
     /// Which figure.
+    #[serde(deserialize_with = "metric")]
     pub metric: Metric,
     /// Whose.
     pub of: String,
@@ -213,6 +215,7 @@ pub struct Ratio {
 #[serde(deny_unknown_fields)]
 pub struct Order {
     /// Which figure.
+    #[serde(deserialize_with = "metric")]
     pub metric: Metric,
     /// The rows, the largest first.
     pub rows: Vec<String>,
@@ -223,6 +226,7 @@ pub struct Order {
 #[serde(deny_unknown_fields)]
 pub struct Figure {
     /// Which figure.
+    #[serde(deserialize_with = "metric")]
     pub metric: Metric,
     /// Whose.
     pub of: String,

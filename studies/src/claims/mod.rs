@@ -11,6 +11,7 @@ mod file;
 mod held;
 mod judge;
 pub mod little;
+mod metric;
 pub mod page;
 pub mod posts;
 mod run;

@@ -9,7 +9,6 @@ log out, each answer asserted. The service is Go's net/http on core 0, which ans
 that are next in their session; the generator has core 1. Takes Go; of k6 and hurl what is
 installed, and says what isn't. Nothing else may run meanwhile."""
 
-import csv
 import json
 import os
 import shutil
@@ -19,6 +18,8 @@ import sys
 import tempfile
 import time
 import urllib.request
+
+from turns import say, write
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "flows")
 ADDRESS = "127.0.0.1:9611"
@@ -54,15 +55,11 @@ def main():
             for turn in range(turns):
                 for name, command in generators.items():
                     rows.append({"turn": turn, "generator": name, **measure(name, command)})
-                    print(" ".join(f"{key}={value}" for key, value in rows[-1].items()), flush=True)
+                    say(rows[-1])
         finally:
             served.terminate()
             served.wait()
-    if output:
-        with open(output, "w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+    write(output, rows)
     judge(rows, generators)
 
 

@@ -9,7 +9,6 @@ to be right within 2 ms at the 99th percentile beyond the host's own noise: what
 generator's CPU errs by that does nothing but sleep until the same times, before and after. Exits with
 1 if not. Takes Go. Nothing else may run meanwhile."""
 
-import csv
 import json
 import os
 import random
@@ -20,6 +19,8 @@ import sys
 import tempfile
 import time
 import urllib.request
+
+from turns import say, write
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "replay")
 RINGSIDE = sys.argv[1] if len(sys.argv) > 1 else "target/release/ringside"
@@ -122,15 +123,11 @@ def main():
             time.sleep(1)
             for number in range(TURNS):
                 rows.append({"turn": number, **turn(file, due)})
-                print(" ".join(f"{key}={value}" for key, value in rows[-1].items()), flush=True)
+                say(rows[-1])
         finally:
             served.terminate()
             served.wait()
-    if OUTPUT:
-        with open(OUTPUT, "w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+    write(OUTPUT, rows)
     wrong = [row for row in rows if row["sent"] != len(due) or row["came"] != len(due)]
     out = [row for row in rows if not row["in_order"]]
     late = [row for row in rows if row["gap_error_p99_us"] > row["noise_p99_us"] + BOUND_US]

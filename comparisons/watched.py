@@ -11,7 +11,6 @@ What being watched costs the threads that load is counted by `cargo xtask instru
 The server is `ringside serve` on core 0, beside who watches; the generator has core 1. Nothing else
 may run meanwhile."""
 
-import csv
 import glob
 import json
 import re
@@ -21,6 +20,8 @@ import sys
 import threading
 import time
 import urllib.request
+
+from turns import say, write
 
 SERVED, METRICS = "127.0.0.1:9601", "127.0.0.1:9602"
 SECONDS = 20
@@ -40,15 +41,11 @@ def main():
         for turn in range(turns):
             for name, options in [("alone", []), ("watched", WATCHED)]:
                 rows.append({"turn": turn, "run": name, **run(ringside, options)})
-                print(" ".join(f"{key}={value}" for key, value in rows[-1].items()), flush=True)
+                say(rows[-1])
     finally:
         server.terminate()
         server.wait()
-    if output:
-        with open(output, "w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+    write(output, rows)
     judge(rows)
 
 

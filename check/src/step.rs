@@ -25,9 +25,7 @@ impl OfRun {
 
     /// Whether it's about whole flows of users.
     fn is_of_flows(&self, record: &Record) -> bool {
-        let workload = record.plan.workload.as_ref();
-        self.step.as_deref() == Some(WHOLE)
-            && workload.is_some_and(|workload| workload.users.is_some())
+        self.step.as_deref() == Some(WHOLE) && record.plan.has_users()
     }
 
     fn record<'a>(&self, record: &'a Record) -> Cow<'a, Record> {

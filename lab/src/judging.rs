@@ -13,6 +13,7 @@ use load::check::Streamed;
 use schemars::JsonSchema;
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
+use supervisor::document;
 
 use crate::phase::Phase;
 use crate::verdict::Metric;
@@ -93,13 +94,7 @@ impl Figure {
 impl<'de> Deserialize<'de> for Figure {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Figure, D::Error> {
         let name = String::deserialize(from)?;
-        Figure::all().find(|one| one.name() == name).ok_or_else(|| {
-            let names: Vec<String> = Figure::all()
-                .map(|one| format!("`{}`", one.name()))
-                .collect();
-            let names = names.join(", ");
-            D::Error::custom(format!("unknown variant `{name}`, expected one of {names}"))
-        })
+        document::named(&name, Figure::all().map(|one| (one.name(), one)))
     }
 }
 

@@ -54,6 +54,10 @@ pub struct Memory {
     /// Resident memory with shared pages divided among their users (Pss); none if it may not be
     /// read for one of the processes. It costs the kernel a walk over the page tables.
     pub proportional_bytes: Option<u64>,
+    /// The part of that which is no file's: anonymous and shared memory, also what was swapped out
+    /// (Pss_Anon, Pss_Shmem, SwapPss; since Linux 5.4). How much of a library counts for one process
+    /// depends on how many others have it, and changes with them.
+    pub own_bytes: Option<u64>,
     /// The sum of each process's own peak of resident memory (VmHWM): an upper bound.
     pub peak_bytes: u64,
 }
@@ -168,7 +172,12 @@ pub fn memory(pids: &[u32]) -> Memory {
         sum.anonymous_bytes += bytes("RssAnon");
         sum.peak_bytes += bytes("VmHWM");
     }
-    sum.proportional_bytes = proportional_bytes(pids);
+    let divided = pids.iter().map(|pid| divided(*pid));
+    let divided: Option<Vec<Divided>> = divided.collect();
+    sum.proportional_bytes = divided
+        .as_ref()
+        .and_then(|all| all.iter().map(|one| one.all).sum());
+    sum.own_bytes = divided.and_then(|all| all.iter().map(|one| one.own).sum());
     sum
 }
 
@@ -176,12 +185,35 @@ pub fn memory(pids: &[u32]) -> Memory {
 /// it, in bytes (proc(5), smaps_rollup, Pss); none if it may not be read for one of them. It costs
 /// the kernel a walk over their page tables.
 pub fn proportional_bytes(pids: &[u32]) -> Option<u64> {
-    let own = |pid: &u32| match fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) {
-        Ok(text) => entry(&text, "Pss").and_then(kibibytes),
-        Err(error) if is_gone(&error) => Some(0),
-        Err(_) => None,
+    pids.iter().map(|pid| divided(*pid)?.all).sum()
+}
+
+/// Memory of one process with shared pages divided: see [`Memory`].
+struct Divided {
+    all: Option<u64>,
+    own: Option<u64>,
+}
+
+/// One that has exited has none; none if it may not be read.
+fn divided(pid: u32) -> Option<Divided> {
+    let text = match fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) {
+        Ok(text) => text,
+        Err(error) if is_gone(&error) => {
+            let nothing = Some(0);
+            return Some(Divided {
+                all: nothing,
+                own: nothing,
+            });
+        }
+        Err(_) => return None,
     };
-    pids.iter().map(own).sum()
+    let bytes = |name| entry(&text, name).and_then(kibibytes);
+    let swapped = bytes("SwapPss").unwrap_or(0);
+    let own = || Some(bytes("Pss_Anon")? + bytes("Pss_Shmem")? + swapped);
+    Some(Divided {
+        all: bytes("Pss"),
+        own: own(),
+    })
 }
 
 /// Whether a file of a process could not be read because the process has exited.

@@ -56,9 +56,21 @@ impl Place {
     /// The group of this process in the hierarchy that has `controller`, a name of version 1 or
     /// [`UNIFIED`]; none where that is not mounted.
     pub fn own(controller: &str) -> Option<Place> {
-        let text = |path| fs::read_to_string(path).unwrap_or_default();
-        let (own, mounts) = (text("/proc/self/cgroup"), text("/proc/self/mountinfo"));
-        Place::find(Path::new("/"), &own, &mounts, controller)
+        Place::of_process("self", controller)
+    }
+
+    /// The same of process `pid`, as far as this process sees it.
+    pub fn of(pid: u32, controller: &str) -> Option<Place> {
+        Place::of_process(&pid.to_string(), controller)
+    }
+
+    fn of_process(process: &str, controller: &str) -> Option<Place> {
+        let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        let (groups, mounts) = (
+            text(&format!("/proc/{process}/cgroup")),
+            text("/proc/self/mountinfo"),
+        );
+        Place::find(Path::new("/"), &groups, &mounts, controller)
     }
 
     fn find(root: &Path, own: &str, mounts: &str, controller: &str) -> Option<Place> {

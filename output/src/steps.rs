@@ -112,8 +112,7 @@ fn heading(record: &Record) -> String {
 
 /// Whether these are the figures of whole flows.
 fn is_whole(record: &Record, step: &Step) -> bool {
-    let workload = record.plan.workload.as_ref();
-    step.name == WHOLE && workload.is_some_and(|workload| workload.users.is_some())
+    step.name == WHOLE && record.plan.has_users()
 }
 
 fn ended(step: &Step) -> u64 {

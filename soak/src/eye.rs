@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use measure::process::{self, Listing};
+use measure::quota::{Place, UNIFIED, value};
 
 use crate::sample::Seen;
 
@@ -61,67 +62,26 @@ impl Eye {
             descriptors: pids.iter().map(|pid| process::descriptors(*pid)).sum(),
             resident_bytes: memory.resident_bytes,
             proportional_bytes: memory.proportional_bytes,
-            own_bytes: pids.iter().map(|pid| own_bytes(*pid)).sum(),
+            own_bytes: memory.own_bytes,
             group_bytes: group_bytes(pid),
         })
     }
 }
 
-/// What a process holds in memory of its own, with what it shares with others divided: anonymous
-/// and shared memory, also what was swapped out, without files that are mapped (proc(5),
-/// smaps_rollup). How much of a library counts for one process depends on how many others have it,
-/// and changes with them. One that has exited holds nothing.
-fn own_bytes(pid: u32) -> Option<u64> {
-    let folder = Path::new("/proc").join(pid.to_string());
-    let text = match fs::read_to_string(folder.join("smaps_rollup")) {
-        Ok(text) => text,
-        Err(_) if !folder.exists() => return Some(0),
-        Err(_) => return None,
-    };
-    let entry = |name: &str| -> Option<u64> {
-        let mut lines = text.lines().filter_map(|line| line.strip_prefix(name));
-        let kibibytes = lines.next()?.trim().strip_suffix(" kB")?;
-        Some(1024 * kibibytes.parse::<u64>().ok()?)
-    };
-    let swapped = entry("SwapPss:").unwrap_or(0);
-    Some(entry("Pss_Anon:")? + entry("Pss_Shmem:")? + swapped)
-}
-
 /// What the control group of a process is charged with, without files in the page cache, which the
 /// kernel takes back when somebody needs the room. None where it's the group of this program, too.
 fn group_bytes(pid: u32) -> Option<u64> {
-    let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
-    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let place = |text: &str| place_of(text);
-    let folder = place(&groups).filter(|folder| place(&own).as_ref() != Some(folder))?;
-    charged(&folder)
-}
-
-/// The folder of the group that keeps an account of memory (cgroups(7), /proc/PID/cgroup).
-fn place_of(groups: &str) -> Option<PathBuf> {
-    let line = |wanted: fn(&str) -> bool| {
-        groups.lines().find_map(|line| {
-            let (_, rest) = line.split_once(':')?;
-            let (controllers, path) = rest.split_once(':')?;
-            wanted(controllers).then(|| path.trim_start_matches('/').to_owned())
-        })
-    };
-    let first = line(|names| names.split(',').any(|name| name == "memory"));
-    match first {
-        Some(path) => Some(Path::new("/sys/fs/cgroup/memory").join(path)),
-        None => Some(Path::new("/sys/fs/cgroup").join(line(str::is_empty)?)),
-    }
+    let group = Place::of(pid, "memory").or_else(|| Place::of(pid, UNIFIED))?;
+    let ours = Place::own("memory").or_else(|| Place::own(UNIFIED));
+    let is_its_own = ours.is_none_or(|ours| ours != group);
+    is_its_own.then(|| charged(&group.folder))?
 }
 
 fn charged(folder: &Path) -> Option<u64> {
     let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
     let all = read("memory.current").or_else(|| read("memory.usage_in_bytes"))?;
     let stat = read("memory.stat")?;
-    let entry = |name: &str| -> Option<u64> {
-        let mut lines = stat.lines();
-        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
-    };
-    let files = entry("total_cache").or_else(|| entry("file"))?;
+    let files = value(&stat, "total_cache").or_else(|| value(&stat, "file"))?;
     Some(all.trim().parse::<u64>().ok()?.saturating_sub(files))
 }
 
@@ -149,16 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_account_of_a_group_is_found_in_both_versions() {
-        let place = |text: &str| place_of(text).map(|place| place.display().to_string());
-        let second = place("0::/app.slice/a.service\n");
-        assert_eq!(
-            second.as_deref(),
-            Some("/sys/fs/cgroup/app.slice/a.service")
-        );
-        let first = place("4:cpu,cpuacct:/x\n3:memory:/y/z\n0::/\n");
-        assert_eq!(first.as_deref(), Some("/sys/fs/cgroup/memory/y/z"));
-        assert_eq!(place("nonsense"), None);
+    fn the_account_of_a_group_is_read_without_the_page_cache() {
         let folder = tempfile::tempdir().expect("a folder");
         let write = |name: &str, text: &str| {
             std::fs::write(folder.path().join(name), text).expect("written");

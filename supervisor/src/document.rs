@@ -204,6 +204,29 @@ pub fn versioned<T: DeserializeOwned>(text: &str, known: u32, what: &str) -> Res
     serde_json::from_str(text).map_err(foreign)
 }
 
+/// The one of `all` that has this name. For words that a derived reading can't list, such as those
+/// of an untagged part of an enum.
+///
+/// # Errors
+///
+/// A sentence as serde's, with the names that there are.
+pub fn named<T, E: serde::de::Error>(
+    name: &str,
+    all: impl IntoIterator<Item = (impl AsRef<str>, T)>,
+) -> Result<T, E> {
+    let mut names = Vec::new();
+    for (known, one) in all {
+        if known.as_ref() == name {
+            return Ok(one);
+        }
+        names.push(format!("`{}`", known.as_ref()));
+    }
+    let names = names.join(", ");
+    Err(E::custom(format!(
+        "unknown variant `{name}`, expected one of {names}"
+    )))
+}
+
 /// Reads a length of time: `"1s"`, `"200ms"`.
 pub fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     match Amount::deserialize(from)? {

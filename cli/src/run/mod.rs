@@ -215,7 +215,7 @@ fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
         EndedBy::Script if record.exchanges.completed == 0 && record.exchanges.failed == 0 => Err(
             Failure::running("nothing was measured; the warnings say why"),
         ),
-        _ if has_users(record) && nobody_was_asked(record) => Err(Failure::running(
+        _ if record.plan.has_users() && nobody_was_asked(record) => Err(Failure::running(
             "no request was sent: the flow skips all of them, or waits for their delays; see its \
              [Options], or give it more time (-d)",
         )),
@@ -246,15 +246,9 @@ fn nobody_was_asked(record: &Record) -> bool {
     none && record.errors.is_empty() && record.duration_s > 0.0
 }
 
-/// Whether connections were users with a flow.
-fn has_users(record: &Record) -> bool {
-    let workload = record.plan.workload.as_ref();
-    workload.is_some_and(|workload| workload.users.is_some())
-}
-
 /// Whether users failed, and none got through its flow.
 fn all_flows_failed(record: &Record) -> bool {
-    let mut steps = record.steps.iter().filter(|_| has_users(record));
+    let mut steps = record.steps.iter().filter(|_| record.plan.has_users());
     steps.any(|step| step.name == WHOLE && step.completed == 0 && step.failed > 0)
 }
 

@@ -205,6 +205,28 @@ fn each_hierarchy_has_a_place_of_its_own() {
 }
 
 #[test]
+fn the_account_of_a_group_is_found_in_both_versions() {
+    let mounts = "33 31 0:29 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+        41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+    let tree = Tree::new("", mounts);
+    let folder = |below: &str| {
+        let folder = tree.0.path().join("sys/fs/cgroup").join(below);
+        fs::create_dir_all(&folder).expect("a directory");
+        Some(folder)
+    };
+    let found = |groups: &str| {
+        let find = |controller| Place::find(tree.0.path(), groups, mounts, controller);
+        let place = find("memory").or_else(|| find(UNIFIED));
+        place.map(|place| place.folder)
+    };
+    let second = folder("app.slice/a.service");
+    assert_eq!(found("0::/app.slice/a.service\n"), second);
+    let first = folder("memory/y/z");
+    assert_eq!(found("4:cpu,cpuacct:/x\n3:memory:/y/z\n0::/\n"), first);
+    assert_eq!(found("nonsense"), None);
+}
+
+#[test]
 fn paths_are_below_a_top_or_not() {
     assert_eq!(below("/a/b", "/"), Some("a/b"));
     assert_eq!(below("/", "/"), Some(""));

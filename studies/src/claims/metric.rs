@@ -2,7 +2,8 @@
 
 use lab::verdict::Metric;
 use load::check::Streamed;
-use serde::de::{Deserialize, Deserializer, Error as _};
+use serde::de::{Deserialize, Deserializer};
+use supervisor::document;
 
 /// The figures that aren't of events.
 const OTHERS: [Metric; 11] = [
@@ -25,13 +26,5 @@ pub(super) fn metric<'de, D: Deserializer<'de>>(from: D) -> Result<Metric, D::Er
     let all = OTHERS.into_iter();
     let all = all.chain(Streamed::ALL.map(Metric::Streamed));
     let named = |one: Metric| Some((serde_json::to_value(one).ok()?.as_str()?.to_owned(), one));
-    let all: Vec<(String, Metric)> = all.filter_map(named).collect();
-    if let Some((_, found)) = all.iter().find(|(known, _)| *known == name) {
-        return Ok(*found);
-    }
-    let names: Vec<String> = all.iter().map(|(known, _)| format!("`{known}`")).collect();
-    let names = names.join(", ");
-    Err(D::Error::custom(format!(
-        "unknown variant `{name}`, expected one of {names}"
-    )))
+    document::named(&name, all.filter_map(named))
 }

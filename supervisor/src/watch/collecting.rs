@@ -13,7 +13,15 @@ const LOG_BYTES_MAX: u64 = 32 << 20;
 pub(crate) struct Collecting {
     runtime: Runtime,
     log: Log,
-    opened: Option<(u64, Time)>,
+    opened: Option<Edge>,
+    closed: Option<Edge>,
+}
+
+/// An edge of a window: how long the log was, and when.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    bytes: u64,
+    at: Time,
 }
 
 impl Collecting {
@@ -23,31 +31,42 @@ impl Collecting {
             runtime,
             log,
             opened: None,
+            closed: None,
         }
+    }
+
+    fn edge(&self) -> Option<Edge> {
+        let (bytes, at) = (self.log.bytes(), Time::now());
+        Some(Edge { bytes, at })
     }
 
     /// What is written from now on counts.
     pub(crate) fn open(&mut self) {
-        self.opened = Some((self.log.bytes(), Time::now()));
+        self.opened = self.edge();
     }
 
-    /// What was collected since; nothing if nobody opened it.
+    /// What is written from now on doesn't. Reading is for later: it would be in the window.
+    pub(crate) fn close(&mut self) {
+        self.closed = self.edge();
+    }
+
+    /// What was collected between the edges; nothing of a window without them.
     ///
     /// # Errors
     ///
     /// A sentence if the log can't be read, is too long, or has another format.
-    pub(crate) fn close(&mut self) -> Result<Option<Collected>, String> {
-        let Some((from, opened)) = self.opened.take() else {
+    pub(crate) fn collected(&mut self) -> Result<Option<Collected>, String> {
+        let (Some(opened), Some(closed)) = (self.opened.take(), self.closed.take()) else {
             return Ok(None);
         };
-        let watched_ns = Time::now().since(opened);
-        if self.log.bytes().saturating_sub(from) > LOG_BYTES_MAX {
+        let bytes = closed.bytes.saturating_sub(opened.bytes);
+        if bytes > LOG_BYTES_MAX {
             return Err(format!(
                 "collections aren't counted: it wrote more than {} MiB in the window",
                 LOG_BYTES_MAX >> 20
             ));
         }
-        let text = self.log.since(from, LOG_BYTES_MAX);
+        let text = self.log.since(opened.bytes, bytes);
         let text = text.map_err(|why| format!("collections aren't counted: its log: {why}"))?;
         // Some write a line in pieces: the one at the end may not be whole.
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -55,7 +74,7 @@ impl Collecting {
         whole.lines().for_each(|line| journal.line(line));
         let collected = journal.collected()?;
         Ok(Some(Collected {
-            watched_ns,
+            watched_ns: closed.at.since(opened.at),
             ..collected
         }))
     }
@@ -72,19 +91,22 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let (log, mut file) = Log::open(&folder.path().join("log")).expect("a log");
         let mut collecting = Collecting::new(Runtime::Go, log);
-        assert_eq!(collecting.close(), Ok(None));
+        assert_eq!(collecting.collected(), Ok(None));
         let line = |number: u32| format!("gc {number} @0.2s 1%: 1.0+5.0+2.0 ms clock, 0 ms cpu\n");
         file.write_all(line(1).as_bytes()).expect("writable");
         collecting.open();
         let both = format!("{}served\n{}gc 4 @0.3s 1%: 1.0+", line(2), line(3));
         file.write_all(both.as_bytes()).expect("writable");
-        let found = collecting.close().expect("readable").expect("opened");
+        collecting.close();
+        file.write_all(b"5.0+2.0 ms clock\n").expect("writable");
+        let found = collecting.collected().expect("readable").expect("opened");
         assert_eq!((found.collections, found.paused_ns), (2, 6_000_000));
         assert_eq!(found.longest_ns, 2_000_000);
         collecting.open();
         file.write_all(b"\ngc 5 @0.2s 1%: in words\n")
             .expect("writable");
-        let strange = collecting.close().expect_err("another format");
+        collecting.close();
+        let strange = collecting.collected().expect_err("another format");
         assert!(strange.contains("gc 5 @0.2s 1%: in words"), "{strange}");
     }
 }

@@ -116,8 +116,6 @@ struct Seen {
     descriptors: Option<u64>,
     /// Who loads it, where that is a process of its own, or computes beside it on purpose.
     generator: Option<Companions>,
-    /// What the log said, of the process that was there at the beginning.
-    collected: Option<Result<Option<Collected>, String>>,
     /// Other processes have come in the place of those that were there at the beginning.
     changed: bool,
 }
@@ -294,7 +292,9 @@ impl Watch {
             .map(|pid| measure::process::descriptors(*pid))
             .sum();
         let generator_ns = self.round.generator_ns(&listing);
-        self.round.collected = self.collecting.as_mut().map(Collecting::close);
+        if let Some(collecting) = &mut self.collecting {
+            collecting.close();
+        }
         self.round.closed = Some(Edge {
             subject,
             companions_ns,
@@ -355,14 +355,13 @@ impl Watch {
             }
             _ => Ok(BTreeMap::new()),
         };
-        let collected = match round.collected {
-            Some(Ok(collected)) => collected.filter(|_| !round.changed),
-            Some(Err(what)) => {
-                missing.push(what);
-                None
-            }
-            None => None,
-        };
+        // The log is that of the process which was there at the beginning.
+        let collecting = self.collecting.as_mut().filter(|_| !round.changed);
+        let collected = collecting.map_or(Ok(None), Collecting::collected);
+        let collected = collected.unwrap_or_else(|what| {
+            missing.push(what);
+            None
+        });
         Watched {
             collected,
             scraped: scraped.unwrap_or_else(|what| {

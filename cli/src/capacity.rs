@@ -13,12 +13,12 @@ use workload::hurl;
 
 use crate::args::capacity::Capacity;
 use crate::compare::{Talk, keep, look};
-use crate::exit::{Exit, Failure};
 use crate::export::Spans;
+use crate::page;
 use crate::run::fleet::{self, Conductor};
 use crate::run::{flows, plan, replayed, targets};
 use crate::this_program;
-use crate::{network, page};
+use exit::{Exit, Failure};
 use output::terminal::{self, Paint};
 
 /// A URL that only serves to see what the flags about a load would make of it.

@@ -18,8 +18,7 @@ use supervisor::document::BadFile;
 
 use crate::args::claims::{Action, Claims, DIR, Lang};
 use crate::compare::{Talk, say_unwritten};
-use crate::exit::{Exit, Failure};
-use crate::network;
+use exit::{Exit, Failure};
 use output::{table, terminal};
 
 /// What `--quick` stands for.

@@ -3,7 +3,7 @@
 use engine::signal::Stop;
 
 use crate::args::diff::Diff;
-use crate::exit::{Exit, Failure};
+use exit::{Exit, Failure};
 use output::terminal;
 
 /// Says what became of what was measured before.

@@ -5,8 +5,7 @@ use doctor::{Asked, Report, State};
 use netns::namespace::Refused;
 
 use crate::args::doctor::{Doctor, Format};
-use crate::exit::{Exit, Failure};
-use crate::network;
+use exit::{Exit, Failure};
 use output::terminal::{self, Paint};
 use output::width;
 

@@ -4,7 +4,7 @@ use explain::{Page, Section, page};
 use measure::foreign::Foreign;
 
 use crate::args::explain::Explain;
-use crate::exit::{Exit, Failure};
+use exit::{Exit, Failure};
 use output::terminal::{self, Paint};
 use output::width;
 

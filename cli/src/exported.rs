@@ -6,9 +6,9 @@ use measure::record::{Judged, Met};
 use otlp::{Attribute, Exporter, Id, Moment, Receiver, Span, Trace};
 use output::terminal;
 
-use crate::exit::{Exit, Failure};
 use crate::export::{about, now_unix_ns};
 use crate::watching::{Seen, Watchable};
+use exit::{Exit, Failure};
 
 /// See the module.
 pub(crate) struct Exported {

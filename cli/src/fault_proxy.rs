@@ -11,8 +11,8 @@ use faultproxy::{Faults, LINE_BYTES_MAX, Proxy, Settings};
 use nix::sys::signal::{SigSet, Signal};
 
 use crate::args::fault_proxy::FaultProxy;
-use crate::exit::{Exit, Failure};
 use crate::serve::address;
+use exit::{Exit, Failure};
 use output::terminal;
 
 /// Sockets at once: the listener and two for each of 16,384 connections.

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::args::agents::Fleet;
-use crate::exit::{Exit, Failure};
 use crate::this_program;
+use exit::{Exit, Failure};
 
 /// Its name.
 const PROGRAM: &str = "ringside-fleet";

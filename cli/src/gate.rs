@@ -7,15 +7,14 @@ use std::path::{Path, PathBuf};
 use engine::signal::Stop;
 use gate::{Asked, Found, GateFile, Gated, Verdict, Wanted, formats, is_directory, subject_folder};
 use lab::Event;
-use lab::scaffold::Refused;
 use load::Redaction;
 use netns::wants_host;
+use scaffold::Refused;
 
 use crate::args::gate::{Format, Gate};
 use crate::compare::{Talk, look, say_unwritten};
-use crate::exit::{Exit, Failure};
-use crate::network;
 use crate::this_program;
+use exit::{Exit, Failure};
 use output::terminal::{self, Paint};
 use output::width;
 use report::benchmark::{self, Measure};

@@ -8,7 +8,7 @@ use measure::foreign;
 
 use crate::args::history::{By, Format, History};
 use crate::compare::look;
-use crate::exit::{Exit, Failure};
+use exit::{Exit, Failure};
 use output::destination::Destination;
 use output::terminal::Paint;
 

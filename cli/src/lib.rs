@@ -2,8 +2,8 @@
 //!
 //! A verb is three steps: `args/` says what was asked, the verb's own file or folder makes a
 //! validated plan of it, and another crate runs that. Data goes to standard output and talk to
-//! standard error, and the exit codes in `exit.rs` are stable. Nothing here measures, serves or
-//! compares by itself.
+//! standard error, and exit codes, in the crate `exit`, are stable. Nothing here measures, serves
+//! or compares by itself.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -12,7 +12,6 @@ mod claims;
 mod compare;
 mod diff;
 mod doctor;
-mod exit;
 mod explain;
 mod export;
 mod exported;
@@ -21,7 +20,6 @@ mod fleet;
 mod gate;
 mod history;
 mod hold;
-mod network;
 mod pack;
 mod page;
 mod report;

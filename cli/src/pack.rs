@@ -4,7 +4,7 @@ use engine::signal::Stop;
 use measure::foreign::Foreign;
 
 use crate::args::pack::Pack;
-use crate::exit::{Exit, Failure};
+use exit::{Exit, Failure};
 use output::terminal;
 
 /// Packs, and says what became of it.

@@ -10,8 +10,7 @@ use measure::record::{EndedBy, Judged};
 use output::{terminal, thresholds};
 
 use crate::args::values::Live;
-use crate::exit::{Exit, Failure};
-use crate::network;
+use exit::{Exit, Failure};
 
 /// Where a page is served that is asked for at this address: a process in a private network has
 /// got a socket for it from the one outside, since nobody could get at one of its own.

@@ -15,8 +15,8 @@ use studies::rebuild;
 
 use crate::args::report::{Format, Report};
 use crate::compare::look;
-use crate::exit::{Exit, Failure};
 use crate::hold::single;
+use exit::{Exit, Failure};
 use output::hold as shown;
 use output::terminal::{self, Paint};
 

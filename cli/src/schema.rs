@@ -6,7 +6,7 @@ use measure::foreign::Foreign;
 use report::schema_of;
 
 use crate::args::schema::Schema as Arguments;
-use crate::exit::{Exit, Failure};
+use exit::{Exit, Failure};
 use output::terminal::{self, Paint};
 use output::width;
 

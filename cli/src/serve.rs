@@ -12,8 +12,8 @@ use tls::Certificate;
 use measure::needs::{Connections, Facts as Needs, Need, Over, Spoken};
 
 use crate::args::serve::Serve;
-use crate::exit::{Exit, Failure};
 use crate::run::addresses;
+use exit::{Exit, Failure};
 use output::terminal;
 
 /// How long a worker process may take to end beyond its drain, after which it has cut off what was

@@ -13,10 +13,10 @@ use soak::{Options, Outcome, Told, Whom};
 
 use crate::args::soak::{Format, Soak};
 use crate::compare::{Talk, keep, look};
-use crate::exit::{Exit, Failure};
 use crate::run::route::secure;
 use crate::run::{plan, targets};
-use crate::{network, this_program};
+use crate::this_program;
+use exit::{Exit, Failure};
 use output::progress::Line;
 use output::terminal::{self, Paint};
 use output::width;

@@ -17,9 +17,9 @@ use otlp::{About, Exporter, Receiver};
 
 use crate::args::values::Live;
 use crate::args::watched::Watched;
-use crate::exit::{Exit, Failure};
 use crate::export::this_host;
 use crate::page;
+use exit::{Exit, Failure};
 use output::progress::Line;
 use output::terminal;
 

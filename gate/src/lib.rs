@@ -26,10 +26,10 @@ use std::time::Duration;
 use lab::compare::Compared;
 use lab::event::{Event, Observer};
 use lab::manifest::LookTaken;
-use lab::scaffold::Refused;
 use lab::{CannotBegin, check};
 use load::{Redaction, Signal, Stop};
 use report::benchmark::{self, Measure};
+use scaffold::Refused;
 use studies::Outcome;
 
 pub use file::{Gate, GateFile, NAME};

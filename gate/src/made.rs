@@ -6,8 +6,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use lab::Made;
 use lab::comparison::ROUNDS_MAX;
-use lab::given::Made;
 use statistics::sequential::Looks;
 use supervisor::subject::{Kind, Subject};
 use supervisor::workload::Protocol;

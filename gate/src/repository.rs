@@ -12,8 +12,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use lab::scaffold::Refused;
 use load::Stop;
+use scaffold::Refused;
 use supervisor::outside::{self, Ended};
 use supervisor::setting::find_program;
 use tempfile::TempDir;

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use lab::check;
 use lab::event::Observer;
-use lab::given::{self, Given, Server};
-use lab::scaffold::Refused;
 use load::Stop;
+use scaffold::Refused;
+use scaffold::given::{self, Given, Server};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::IntoDeserializer;

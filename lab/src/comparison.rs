@@ -22,8 +22,8 @@ use supervisor::flow;
 use supervisor::generator::Generator;
 use toml::Spanned;
 
-use crate::given::Made;
 use crate::judging::{self, Judging};
+use crate::made::Made;
 use crate::phase::{self, Phase};
 use crate::places::{Places, meant};
 use crate::points::{self, Key, Point};

@@ -20,13 +20,12 @@ pub mod comparison;
 mod end;
 pub mod event;
 pub mod finding;
-pub mod given;
 pub mod hidden;
 pub mod judged;
 pub mod judging;
+mod made;
 pub mod manifest;
 mod named;
-mod naming;
 mod places;
 pub mod points;
 pub mod profile;
@@ -34,7 +33,6 @@ pub mod resume;
 pub mod round;
 pub mod rounds;
 pub mod sample;
-pub mod scaffold;
 #[cfg(test)]
 #[path = "../../tests/snapshot.rs"]
 mod snapshot;
@@ -53,6 +51,7 @@ pub use faults::phase;
 
 pub use end::{CannotBegin, End};
 pub use event::{Event, Observer};
+pub use made::Made;
 pub use store::{Kept, Source};
 
 /// What to compare, and where results go.
@@ -61,7 +60,7 @@ pub struct Options {
     /// The comparison's file, unless it is `made`.
     pub file: PathBuf,
     /// A comparison of servers that were given as arguments, in the place of a file.
-    pub made: Option<given::Made>,
+    pub made: Option<Made>,
     /// The output folder; none is `ringside-out/<UTC date>-<comparison>`.
     pub out: Option<PathBuf>,
     /// The program that `{ringside}` stands for: usually the one running now.

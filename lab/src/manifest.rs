@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use measure::host::Host;
 use netns::Network;
+use profiles::calls::Calls;
 use serde::{Deserialize, Serialize};
 use statistics::sequential::Looks;
 use supervisor::binaries::Binary;
 use supervisor::document;
-use supervisor::watch::calls::Calls;
 
 use crate::verdict::Metric;
 

@@ -17,14 +17,14 @@ use std::time::Duration;
 
 use load::{Progress, Record};
 use measure::process::tree;
+use profiles::calls::{self, Calls};
+use profiles::flame::{self, Folded};
+use profiles::pprof;
 use supervisor::live::Live;
 use supervisor::process::{GRACE, Launch, Process};
 use supervisor::row::Row;
 use supervisor::setting::{Setting, find_program, ready_question, surroundings};
 use supervisor::subject::Kind;
-use supervisor::watch::calls::{self, Calls};
-use supervisor::watch::flame::{self, Folded};
-use supervisor::watch::pprof;
 use supervisor::workload::{Protocol, Question, UrlPath};
 
 use self::counting::{Counting, Switch};

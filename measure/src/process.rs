@@ -55,8 +55,8 @@ pub struct Memory {
     /// read for one of the processes. It costs the kernel a walk over the page tables.
     pub proportional_bytes: Option<u64>,
     /// The part of that which is no file's: anonymous and shared memory, also what was swapped out
-    /// (Pss_Anon, Pss_Shmem, SwapPss; since Linux 5.4). How much of a library counts for one process
-    /// depends on how many others have it, and changes with them.
+    /// (Pss_Anon, Pss_Shmem, SwapPss; since Linux 5.4). How much of a library counts for one
+    /// process depends on how many others have it, and changes with them.
     pub own_bytes: Option<u64>,
     /// The sum of each process's own peak of resident memory (VmHWM): an upper bound.
     pub peak_bytes: u64,

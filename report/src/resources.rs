@@ -3,11 +3,11 @@
 
 use lab::manifest::Profile;
 use lab::round::Round;
+use profiles::calls::Calls;
 use schemars::JsonSchema;
 use serde::Serialize;
 use statistics::Spread;
 use statistics::format::{bytes, count, digits, give_or_take, percent, time_us};
-use supervisor::watch::calls::Calls;
 use supervisor::watch::subject::SharedPages;
 
 use super::Row;

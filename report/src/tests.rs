@@ -7,7 +7,7 @@ use lab::finding::{Check, Finding, Severity};
 use lab::judging::{CLOSED, EQUAL};
 use lab::manifest::{Outcome, Profile, RanBefore, Role};
 use lab::round::{PhaseRun, Watched};
-use supervisor::watch::calls::Calls;
+use profiles::calls::Calls;
 use supervisor::watch::subject::SharedPages;
 
 use super::*;

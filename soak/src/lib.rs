@@ -23,7 +23,6 @@ pub mod words;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lab::scaffold::Refused;
 use lab::store::{Store, read_with};
 use lab::{Observer, Source};
 use load::plan::Plan;
@@ -31,6 +30,7 @@ use load::protocol::Tls;
 use load::{Redaction, Signal, Stop};
 use measure::host::Host;
 use measure::time::{unix_nanoseconds, unix_seconds};
+use scaffold::Refused;
 
 use course::Course;
 use found::{Asked, Soak, Verdict};

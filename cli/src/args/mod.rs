@@ -44,7 +44,6 @@ use std::io;
 
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::exit;
 use output::width;
 
 /// The columns that help is written for.

@@ -13,7 +13,7 @@ use workload::formats::{self, Defaults, Format};
 use workload::hurl;
 
 use crate::args::wrong::needs_file;
-use crate::exit::Failure;
+use exit::Failure;
 
 /// A URL that only serves to see what a load would make of the requests.
 const ANY: &str = "http://localhost/";

@@ -10,7 +10,7 @@ use measure::time::{unix_nanoseconds, unix_seconds, utc_stamp};
 use otlp::{About, Receiver};
 
 use crate::args::export::Export;
-use crate::exit::Failure;
+use exit::Failure;
 
 pub(crate) use outside::begin;
 pub(crate) use spans::Spans;

@@ -12,8 +12,8 @@ use otlp::Receiver;
 use output::terminal;
 use supervisor::outside::{Command, Ended};
 
-use crate::exit::Exit;
 use crate::this_program;
+use exit::Exit;
 
 /// The first argument of a process that sends spans; the second is the file that has them.
 const MARK: &str = "--send-spans";

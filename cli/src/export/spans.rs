@@ -8,7 +8,7 @@ use output::terminal;
 
 use super::{about, now_unix_ns};
 use crate::args::export::Export;
-use crate::exit::{Exit, Failure};
+use exit::{Exit, Failure};
 
 /// Listens to what happens and makes spans of it; to nothing, where nobody wants them.
 pub(crate) struct Spans(Option<Heard>);

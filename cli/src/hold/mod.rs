@@ -14,11 +14,11 @@ use report::benchmark;
 use report::single::Single;
 
 use crate::args::hold::{Format, Hold};
-use crate::exit::{Exit, Failure};
 use crate::export::receiver;
 use crate::exported::{Exported, Outcome};
 use crate::page;
 use crate::watching::{Seen, Watching};
+use exit::{Exit, Failure};
 use output::destination::Destination;
 use output::terminal::{self, Paint};
 use output::{hold as shown, thresholds};

@@ -24,10 +24,10 @@ use report::single::Single;
 
 use crate::args::run::{Format, Run};
 use crate::args::values::Live;
-use crate::exit::{Exit, Failure};
 use crate::exported::Outcome;
 use crate::page;
 use crate::watching::give_back;
+use exit::{Exit, Failure};
 use output::destination::Destination;
 use output::terminal::{self, Paint};
 use output::{counts, csv, text, thresholds};

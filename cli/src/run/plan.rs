@@ -15,7 +15,7 @@ use super::{addresses, flows, http2, replayed, route, targets};
 use crate::args::load::Load;
 use crate::args::run::{Arrivals, Run};
 use crate::args::values;
-use crate::exit::Failure;
+use exit::Failure;
 use output::terminal;
 use workload::given::read_body;
 

@@ -7,10 +7,10 @@ use measure::interval::Interval;
 use measure::tally::Counted;
 
 use crate::args::run::Run;
-use crate::exit::{Exit, Failure};
 use crate::export::receiver;
 use crate::exported::{Exported, Outcome};
 use crate::watching::{self, Seen};
+use exit::{Exit, Failure};
 
 /// See the module.
 pub(super) struct Watching {

@@ -13,9 +13,8 @@ use measure::time::Time;
 use supervisor::subject::Subject;
 
 use crate::args::subjects::{Action, Subjects};
-use crate::exit::{Exit, Failure};
-use crate::network;
 use crate::this_program;
+use exit::{Exit, Failure};
 use output::progress::Line;
 use output::table;
 use output::terminal::{self, Paint};

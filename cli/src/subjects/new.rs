@@ -3,10 +3,10 @@
 use engine::signal::Stop;
 use lab::Event;
 use lab::check::Options;
-use lab::scaffold::{self, Refused, Wanted};
+use scaffold::{self, Refused, Wanted};
 
 use crate::args::subjects::Subjects;
-use crate::exit::{Exit, Failure};
+use exit::{Exit, Failure};
 use output::progress::Line;
 use output::terminal;
 

@@ -7,15 +7,11 @@
 //! own that is never timed (`profile`).
 //!
 //! Knows nothing of how a load is generated or of what its figures are worth: that is judged above.
-
-pub mod calls;
 pub(crate) mod cgroup;
 mod change;
 mod collecting;
-pub mod flame;
 pub mod host;
 pub mod network;
-pub mod pprof;
 pub mod scrape;
 pub mod subject;
 

@@ -43,7 +43,7 @@ mod tests {
 
     use lab::manifest::{Outcome, Profile, RowFacts};
     use lab::round::Round;
-    use supervisor::watch::calls::Calls;
+    use profiles::calls::Calls;
 
     use super::super::tests::found;
     use super::*;

@@ -11,7 +11,7 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use prost::Message;
 
-use super::flame::{DEPTH_MAX, Folded, clean};
+use crate::flame::{DEPTH_MAX, Folded, clean};
 
 /// The most bytes of a profile, unpacked. One of some seconds has a few hundred thousand.
 const BYTES_MAX: u64 = 8 * 1024 * 1024;

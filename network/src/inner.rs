@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use supervisor::outside::{self, Inside};
 
 use super::{signals, wrong};
-use crate::exit::Exit;
+use exit::Exit;
 
 /// The program that is running, even if its file was replaced or removed.
 pub(super) const ITSELF: &str = "/proc/self/exe";
@@ -80,7 +80,7 @@ fn read(text: &str) -> Option<(Stage, Origin)> {
 
 /// What was asked for, out of the arguments with the program's name. The process inside becomes one
 /// here; the error is the end of one that doesn't go on. The first thing that the program does.
-pub(crate) fn begin(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, ExitCode> {
+pub fn begin(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, ExitCode> {
     let first = arguments.get(1).and_then(|first| first.to_str());
     let Some(first) = first.filter(|first| first.starts_with(MARK)) else {
         return Ok(arguments);

@@ -21,7 +21,7 @@ use supervisor::outside::{self, Ended, Inside, Outside, Running};
 
 use super::inner::{ITSELF, Origin, Stage, mark};
 use super::signals;
-use crate::exit::Exit;
+use exit::Exit;
 
 /// How often it is looked whether a build has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);

@@ -1,4 +1,5 @@
 //! How the program ends. The codes are a promise to scripts.
+#![forbid(unsafe_code)]
 
 use std::io;
 use std::process::ExitCode;
@@ -8,7 +9,7 @@ use lab::CannotBegin;
 use load::LoadError;
 
 /// The codes, as every `--help` shows them.
-pub(crate) const TABLE: &str = "\
+pub const TABLE: &str = "\
 Exit codes:
   0    done
   1    no measurements: nothing answered as it should, or nothing could start;
@@ -29,7 +30,7 @@ Exit codes:
 
 /// An end of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub enum Exit {
     /// Done.
     Ok,
     /// Nothing could be measured, or the server broke.
@@ -52,7 +53,7 @@ pub(crate) enum Exit {
 
 impl Exit {
     /// Its number in [`TABLE`].
-    pub(crate) fn code(self) -> u8 {
+    pub fn code(self) -> u8 {
         match self {
             Exit::Ok => 0,
             Exit::Failed => 1,
@@ -68,7 +69,7 @@ impl Exit {
 
     /// Why a run or a hold with this end isn't all that was asked for, if it isn't: its thresholds
     /// apart, each of which says so itself.
-    pub(crate) fn trouble(self, valid: bool) -> Option<String> {
+    pub fn trouble(self, valid: bool) -> Option<String> {
         let why = match self {
             Exit::Stopped(_) => "it was interrupted before its end",
             _ if !valid => "the figures can't be trusted: the warnings say why",
@@ -97,21 +98,23 @@ impl From<lab::End> for Exit {
 
 /// Why a verb ended without what was asked for: the end and the sentence for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
-    pub(crate) exit: Exit,
-    pub(crate) text: String,
+pub struct Failure {
+    /// How the program ends.
+    pub exit: Exit,
+    /// What is wrong, and what to do.
+    pub text: String,
 }
 
 impl Failure {
     /// Records that could not be read. A signal says more than what it kept from being read.
-    pub(crate) fn reading(text: impl ToString, stop: &Stop) -> Failure {
+    pub fn reading(text: impl ToString, stop: &Stop) -> Failure {
         let exit = stop.requested().map_or(Exit::Usage, Exit::Stopped);
         let text = text.to_string();
         Failure { exit, text }
     }
 
     /// Wrong use. The text says what to do instead.
-    pub(crate) fn usage(text: impl ToString) -> Failure {
+    pub fn usage(text: impl ToString) -> Failure {
         Failure {
             exit: Exit::Usage,
             text: text.to_string(),
@@ -119,7 +122,7 @@ impl Failure {
     }
 
     /// A name that nobody knows: what is wrong, the names that may be meant, and where all are.
-    pub(crate) fn unknown(what: &str, near: &[&str], all: &str) -> Failure {
+    pub fn unknown(what: &str, near: &[&str], all: &str) -> Failure {
         let meant = match near {
             [] => String::new(),
             [one] => format!("; did you mean {one}?"),
@@ -129,17 +132,17 @@ impl Failure {
     }
 
     /// Standard output that takes nothing.
-    pub(crate) fn printing(error: io::Error) -> Failure {
+    pub fn printing(error: io::Error) -> Failure {
         Failure::running(format!("can't write to standard output: {error}"))
     }
 
     /// Signals that cannot be caught.
-    pub(crate) fn signals(error: io::Error) -> Failure {
+    pub fn signals(error: io::Error) -> Failure {
         Failure::running(format!("can't install signal handlers: {error}"))
     }
 
     /// A failure while running.
-    pub(crate) fn running(text: impl ToString) -> Failure {
+    pub fn running(text: impl ToString) -> Failure {
         Failure {
             exit: Exit::Failed,
             text: text.to_string(),
@@ -148,7 +151,7 @@ impl Failure {
 
     /// The end of what has been reported. A report that could not be written says more than most
     /// ends, and less than a signal or a crossed threshold.
-    pub(crate) fn unless_written(
+    pub fn unless_written(
         written: Result<(), impl ToString>,
         end: Result<Exit, Failure>,
     ) -> Result<Exit, Failure> {

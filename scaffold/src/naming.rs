@@ -259,7 +259,7 @@ mod tests {
 
     fn named(commands: &[&str]) -> Vec<String> {
         let split = |text: &&str| {
-            let words = crate::scaffold::split(text).expect("words");
+            let words = crate::split(text).expect("words");
             words.into_iter().map(|word| word.text).collect()
         };
         names(&commands.iter().map(split).collect::<Vec<_>>())

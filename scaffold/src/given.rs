@@ -5,16 +5,16 @@
 use std::env;
 use std::fmt::Write as _;
 
+use lab::check::{self, Found, Options};
+use lab::{Made, Observer};
 use load::Stop;
 use load::protocol::Tls;
 use supervisor::difference::difference;
 use supervisor::running::{Running, tell_apart};
 use supervisor::subject::Subject;
 
-use crate::check::{self, Found, Options};
-use crate::event::Observer;
 use crate::naming::names;
-use crate::scaffold::{Declared, Refused, quoted, text, words, zeros};
+use crate::{Declared, Refused, quoted, text, words, zeros};
 
 /// How long all rounds may take, and how long one round of a row does, with its two parts and the
 /// time that they need to settle.
@@ -61,17 +61,6 @@ pub struct Given {
     pub speed: Option<f64>,
     /// A file of rows, whose columns these requests have: a whole path.
     pub data: Option<String>,
-}
-
-/// A comparison that nobody has written down.
-#[derive(Clone, Debug)]
-pub struct Made {
-    /// What its file would say.
-    pub text: String,
-    /// The subjects that it names.
-    pub subjects: Vec<Subject>,
-    /// What a reader has to know of them before the figures, in sentences.
-    pub cautions: Vec<String>,
 }
 
 /// A server with all that is needed to make a subject of it.

@@ -1,7 +1,12 @@
-//! The folder of a new subject: for a program that is there already, or with a small server to
-//! begin with. What it writes can be checked and compared as it is.
+//! What would have to be written down before servers can be compared, made of what was typed. Here,
+//! the folder of a new subject: for a program that is there already, or with a small server to
+//! begin with, and it can be checked and compared as it is. In [`given`], a comparison.
 //!
 //! What an existing program answers is asked of it, twice, so that nobody has to write it down.
+#![forbid(unsafe_code)]
+
+pub mod given;
+mod naming;
 
 use std::env;
 use std::fmt::Write as _;
@@ -9,12 +14,11 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use lab::Observer;
+use lab::check::{self, Found, Options};
 use load::{Answer, Stop};
 use supervisor::setting::find_program;
 use supervisor::subject::{Subject, is_plain_name};
-
-use crate::check::{self, Found, Options};
-use crate::event::Observer;
 
 const SERVER: &str = include_str!("server.py");
 const SUBJECT: &str = include_str!("subject.toml");

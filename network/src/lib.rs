@@ -7,6 +7,7 @@
 //!
 //! The process inside ([`inner`]) is marked by its first argument, and not by a variable, which
 //! would be in the environment of all that it starts.
+#![forbid(unsafe_code)]
 
 mod inner;
 mod outer;
@@ -21,26 +22,23 @@ use engine::signal::Stop;
 use netns::Network;
 use netns::namespace::Refused;
 
-use crate::exit::{Exit, Failure};
+use exit::{Exit, Failure};
 
-pub(crate) use inner::begin;
+pub use inner::begin;
 
 /// Why a flag keeps everything in the host's network.
-pub(crate) const ASKED: &str = "--host-network";
+pub const ASKED: &str = "--host-network";
 /// Why a file does.
-pub(crate) const WRITTEN: &str = "[network] private = false";
+pub const WRITTEN: &str = "[network] private = false";
 /// Why servers that run already do.
-pub(crate) const RUNNING: &str = "--url: servers that run already are in it";
+pub const RUNNING: &str = "--url: servers that run already are in it";
 /// Why a comparison that is continued does.
-pub(crate) const BEGUN: &str = "it was begun there";
+pub const BEGUN: &str = "it was begun there";
 
 /// Does all that this program was asked for in a private network, unless it is there already or
 /// `host` says why it has to be the host's. The end of the process that did it; none if it is to be
 /// done here, where a private network was refused, too. `page`: where a page is served meanwhile.
-pub(crate) fn privately(
-    host: Option<&str>,
-    page: Option<SocketAddr>,
-) -> Result<Option<Exit>, Failure> {
+pub fn privately(host: Option<&str>, page: Option<SocketAddr>) -> Result<Option<Exit>, Failure> {
     if netns::here().is_some_and(|here| here.is_private()) {
         return Ok(None);
     }
@@ -69,7 +67,7 @@ pub(crate) fn privately(
 static HANDED: Mutex<Option<Listening>> = Mutex::new(None);
 
 /// Takes it, if this is the one inside, and it got one.
-pub(crate) fn handed() -> Option<Listening> {
+pub fn handed() -> Option<Listening> {
     HANDED.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
@@ -77,7 +75,7 @@ pub(crate) fn handed() -> Option<Listening> {
 ///
 /// # Errors
 /// What was refused, and what to do.
-pub(crate) fn possible() -> Result<(), Refused> {
+pub fn possible() -> Result<(), Refused> {
     outer::attempt()
 }
 

@@ -14,7 +14,7 @@ const HEIGHT: f64 = 17.0;
 /// Boxes narrower than this are left out.
 const BOX_WIDTH_MIN: f64 = 0.4;
 /// Stacks are cut off above this.
-pub(super) const DEPTH_MAX: usize = 120;
+pub(crate) const DEPTH_MAX: usize = 120;
 /// About the width of a letter.
 const LETTER: f64 = 6.6;
 
@@ -60,7 +60,7 @@ fn function(line: &str) -> Option<String> {
 }
 
 /// A name as it may stand in a stack: without the sign that separates names.
-pub(super) fn clean(name: &str) -> String {
+pub(crate) fn clean(name: &str) -> String {
     let fit = |c: char| if c == ';' { ':' } else { c };
     name.chars().filter(|c| !c.is_control()).map(fit).collect()
 }

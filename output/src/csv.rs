@@ -93,6 +93,9 @@ pub fn csv(record: &Record) -> String {
     text
 }
 
+/// A distribution of events.
+type OfStreams = fn(&Streams) -> &Times;
+
 /// What was seen inside answers. What too few samples allow is empty, and so is what lateness could
 /// have moved.
 fn events_of(events: Option<u64>, streams: Option<&Streams>) -> String {
@@ -101,7 +104,7 @@ fn events_of(events: Option<u64>, streams: Option<&Streams>) -> String {
         let mut void = streams.into_iter().flat_map(|streams| &streams.void);
         void.any(|one| one.figure == figure)
     };
-    let times: [(fn(&Streams) -> &Times, bool); 4] = [
+    let times: [(OfStreams, bool); 4] = [
         (|of| &of.first_byte_us, true),
         (|of| &of.first_event_us, true),
         (|of| &of.event_gap_us, false),

@@ -1,5 +1,5 @@
 <?php
-// The subject swoole-mysql: one row of MariaDB for each request, by PDO or mysqli, whose calls block
+// The subject swoole-mysql: a query of MariaDB for each request, by PDO or mysqli, whose calls block
 // the process or, hooked, only their coroutine. One process either way.
 declare(strict_types=1);
 
@@ -38,7 +38,8 @@ function prepare(int $port): void
 {
     $pdo = new PDO("mysql:host=127.0.0.1;port=$port", 'root', '');
     $pdo->exec('CREATE DATABASE IF NOT EXISTS mechanisms');
-    $pdo->exec('CREATE TABLE IF NOT EXISTS mechanisms.lines (id INT PRIMARY KEY, text VARCHAR(64))');
+    $columns = 'id INT PRIMARY KEY, text VARCHAR(64)';
+    $pdo->exec("CREATE TABLE IF NOT EXISTS mechanisms.lines ($columns)");
     $values = array_map(fn(int $id) => "($id, 'line $id')", range(1, ROWS));
     $pdo->exec('REPLACE INTO mechanisms.lines VALUES ' . implode(', ', $values));
 }

@@ -1,6 +1,7 @@
 //! `ringside compare`: the lab's options out of the arguments, what it tells while it runs, and
 //! its report.
 
+mod addresses;
 mod requests;
 
 use std::io::{self, IsTerminal};
@@ -185,7 +186,11 @@ fn options(arguments: &Compare, stop: &Stop) -> Result<Options, Failure> {
 
 /// The servers that were given, each URL with its process and with how it's secured.
 fn servers(arguments: &Compare) -> Result<Vec<Server>, Failure> {
-    let Servers { all, pids } = &arguments.servers;
+    let Servers {
+        all,
+        pids,
+        each_address,
+    } = &arguments.servers;
     let running = arguments.servers.running();
     if !pids.is_empty() && pids.len() != running {
         return Err(Failure::usage(format!(
@@ -199,15 +204,28 @@ fn servers(arguments: &Compare) -> Result<Vec<Server>, Failure> {
     let secured = all.iter().any(is_secure).then_some(&mut tls);
     secure(&arguments.tls, secured, "http").map_err(Failure::usage)?;
     let mut pids = pids.iter();
-    let server = |typed: &Typed| match typed {
-        Typed::Start(command) => Server::Start(command.clone()),
-        Typed::Url(url) => Server::Url {
+    let mut servers = Vec::new();
+    for typed in all {
+        let url = match typed {
+            Typed::Start(command) => {
+                servers.push(Server::Start(command.clone()));
+                continue;
+            }
+            Typed::Url(url) => url,
+        };
+        let pid = pids.next().copied();
+        let addresses = match each_address {
+            true => addresses::of_url(url).map_err(Failure::usage)?,
+            false => vec![None],
+        };
+        servers.extend(addresses.into_iter().map(|address| Server::Url {
             url: url.clone(),
-            pid: pids.next().copied(),
+            address,
+            pid,
             tls: tls.clone(),
-        },
-    };
-    Ok(all.iter().map(server).collect())
+        }));
+    }
+    Ok(servers)
 }
 
 fn is_https(url: &str) -> bool {
@@ -265,8 +283,13 @@ fn made(
     }
     let servers = servers(arguments)?;
     if servers.len() == 1 {
-        let what = "one server isn't a comparison: give --start or --url once for each, the \
-                    baseline first";
+        let what = match arguments.servers.each_address {
+            true => "the name in --url has one address, so there's nothing to measure apart",
+            false => {
+                "one server isn't a comparison: give --start or --url once for each, the baseline \
+                 first"
+            }
+        };
         return Err(Failure::usage(what));
     }
     let path = arguments.path.clone().unwrap_or_else(|| "/".to_owned());

@@ -26,6 +26,7 @@ mod run;
 pub mod schedule;
 mod script;
 mod share;
+mod sources;
 mod target;
 pub mod workload;
 
@@ -41,5 +42,6 @@ pub use request::{Request, accept_compressed, authenticate};
 pub use run::{CONNECTIONS_MAX, FOLLOW_MAX, PIPELINE_MAX, Plan, Recorded, THREADS_MAX};
 pub use script::Script;
 pub use share::share;
+pub use sources::sources;
 pub use target::{HostPort, Target};
 pub use workload::{Flow, Step, Turn, Users, Workload};

@@ -181,6 +181,7 @@ pub(crate) fn wait_until_answered(
     let plan = question
         .plan(At {
             host: None,
+            address: None,
             port,
             tls,
             trust: None,
@@ -217,6 +218,9 @@ pub(crate) fn wait_until_answered(
                 format!("wasn't ready within {seconds} s: "),
                 process.last_lines(),
             );
+            if let Some(why) = process.kept_by_limits() {
+                return Err(Trouble::Failed(what + &why, log));
+            }
             return Err(match elsewhere(&process.listening(), port) {
                 Some(where_else) => Trouble::Failed(what + &where_else, log),
                 None => hinted(format!("{what}{refused}"), log),

@@ -222,6 +222,18 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "groups",
+        holds: "control groups of our own: accounts, limits, and when limits struck",
+        imports: &["measure", "statistics"],
+        test_imports: &[],
+    },
+    Crate {
+        name: "clues",
+        holds: "where to look next: what a subject's state suggests; pure functions of figures",
+        imports: &["groups", "statistics"],
+        test_imports: &[],
+    },
+    Crate {
         name: "chart",
         holds: "what pages are made of: the frame, tables, plots, one style; knows no figures",
         imports: &["measure"],
@@ -256,6 +268,7 @@ pub(crate) const CRATES: &[Crate] = &[
         holds: "subjects by themselves: folders, builds, processes, companions; watching them",
         imports: &[
             "garbage",
+            "groups",
             "load",
             "measure",
             "netns",
@@ -295,6 +308,7 @@ pub(crate) const CRATES: &[Crate] = &[
         holds: "what a comparison found: one model, and each format that writes it down",
         imports: &[
             "chart",
+            "clues",
             "faults",
             "lab",
             "load",
@@ -448,6 +462,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "load",
             "master",
             "measure",
+            "names",
             "netns",
             "network",
             "otlp",

@@ -13,7 +13,6 @@ use fleet::bus::Bus as _;
 use fleet::division::Place;
 use fleet::message::{Check, CheckOf, Ended};
 use fleet::{AgentName, RunId, Text};
-use load::Plan;
 use measure::time::Time;
 use output::terminal::say;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -25,6 +24,7 @@ use crate::orders::Guard;
 use crate::policy::Policy;
 use crate::store::Cellar;
 use crate::taken::Loads;
+use crate::task::Load;
 use crate::work::{self, Order, Told, Work};
 use crate::{VERSION, epoch};
 
@@ -116,7 +116,7 @@ struct Owner {
     /// Something in this process can't be ended any more.
     is_stuck: bool,
     /// The agent's part of the load, between getting ready and beginning.
-    plan: Option<Box<Plan>>,
+    plan: Option<Box<Load>>,
     work: Option<Work>,
     /// That one, and those of others that were lost.
     loads: Loads,
@@ -328,10 +328,10 @@ impl Owner {
             return self.failed("it has no plan");
         };
         let what = format!(
-            "{}, workers {:?} of {}, {} connections each",
+            "{}, workers {:?} of {}, {} connections",
             plan.url(),
             plan.workers(),
-            plan.threads,
+            plan.threads(),
             plan.own_connections()
         );
         self.note("load", &what);

@@ -18,7 +18,7 @@ Load a server from many machines, as one
 
 Usage: ringside fleet agent --policy FILE [--nats URL] [--name NAME] [--threads N] [--cpus LIST]
                             [--nkey FILE] [--keep DIR] [--audit FILE]
-       ringside run --agents N|local:N [--nats URL] [what else ringside run takes]
+       ringside run|hold|capacity|compare|gate --agents N|local:N [--nats URL] [what else it takes]
        ringside fleet status [--nats URL] [--nkey FILE]
        ringside fleet stop [--nats URL] [--nkey FILE]
        ringside fleet keys FILE
@@ -103,7 +103,7 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Verb, String> {
     match verb.as_deref() {
         Some("--help" | "-h" | "help") => Ok(Verb::Help),
         Some("--version" | "-V" | "version") => Ok(Verb::Version),
-        Some("run" | "hold" | "capacity" | "--no-color") => Ok(Verb::Run {
+        Some("run" | "hold" | "capacity" | "compare" | "gate" | "--no-color") => Ok(Verb::Run {
             nkey: variable("NATS_NKEY").map(PathBuf::from),
         }),
         Some("agent") => agent(&words[2..]),

@@ -12,16 +12,21 @@ use fleet::bus::Bus as _;
 use fleet::chain::{Digest, Hasher};
 use fleet::coordinator::{Action, Coordinator, End as Ending, Event, LEAD_NS, OnLoss, Settings};
 use fleet::message::DataFile;
+use load::hold::{self, EACH};
 use load::Plan;
+use measure::hold::Counted as Held;
 use measure::time::{Time, unix_seconds};
 
+use crate::held::OfHold;
 use crate::local::Here;
 use crate::nats::{Broker, End};
 use crate::orders::Notary;
-use crate::sight::Sight;
+use crate::result::OfRun;
+use crate::sight::{Onlooker, Sight, Span};
 use crate::signed::{self, Signer};
 use crate::store::{Content, Shelf};
-use crate::{VERSION, epoch, result, sent};
+use crate::task::Load;
+use crate::{VERSION, epoch, sent};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// How long agents have to answer the call.
@@ -32,6 +37,8 @@ const PREPARE_NS: u64 = 60 * SECOND_NS;
 const SPARE_NS: u64 = 60 * SECOND_NS;
 /// How long a load may take whose plan doesn't say.
 const LONGEST_NS: u64 = 7 * 86_400 * SECOND_NS;
+/// How much longer than at their rate connections may take to be opened.
+const OPENING_SPARE_NS: u64 = 3600 * SECOND_NS;
 /// How long agents have to hear of the beginning, from the second run of a search on: all are
 /// connected, and have shown that they hear.
 const LEAD_AGAIN_NS: u64 = SECOND_NS / 2;
@@ -57,18 +64,47 @@ impl Conductor for Fleet {
         stop: &Stop,
         seer: &mut dyn Seer,
     ) -> Result<(), String> {
+        let way = (Load::Run(plan.clone()), Span::of_run(plan));
+        self.carry_out(asked, way, stop, &mut OfRun { plan, seer })
+    }
+
+    fn hold(
+        &mut self,
+        asked: &Asked,
+        plan: &hold::Plan,
+        stop: &Stop,
+        seer: &mut dyn Seer<Held, hold::Record>,
+    ) -> Result<(), String> {
+        let mut divided = plan.clone();
+        let each = u64::from(plan.connections.div_ceil(asked.agents.max(1)));
+        let threads = plan.threads.unwrap_or(each.div_ceil(EACH) as u32);
+        divided.threads = Some(threads);
+        let way = (Load::Hold(divided), Span::of_hold(plan));
+        self.carry_out(asked, way, stop, &mut OfHold { plan, seer })
+    }
+}
+
+impl Fleet {
+    /// Has a load carried out that is seen by an onlooker.
+    fn carry_out(
+        &mut self,
+        asked: &Asked,
+        (load, span): (Load, Span),
+        stop: &Stop,
+        onlooker: &mut dyn Onlooker,
+    ) -> Result<(), String> {
         let broker = match (&asked.nats, &self.here) {
             (Some(url), _) => Broker::new(url, self.nkey.as_deref())?,
             (None, Some(here)) => here.broker().clone(),
             (None, None) => {
-                let here = self.here.insert(Here::start(asked.agents, &plan.cpus)?);
+                let here = self.here.insert(Here::start(asked.agents, load.cpus())?);
                 here.broker().clone()
             }
         };
         let signer = asked.sign.as_deref();
         let signer = signer.map(|seed| Signer::new(seed, asked.audience.as_deref()));
         let signer = signer.transpose()?;
-        let (settings, contents) = settings(asked, plan, signer.as_ref())?;
+        let (settings, contents) = settings(asked, &load, signer.as_ref())?;
         let manner = Manner {
             lead_ns: match self.runs {
                 0 => LEAD_NS,
@@ -83,7 +119,7 @@ impl Conductor for Fleet {
             .map_err(|why| format!("can't wait for messages: {why}"))?;
         runtime.block_on(async {
             let end = End::connect(&broker, &settings.run.to_string()).await?;
-            seer.note(&format!(
+            onlooker.note(&format!(
                 "run {}: {} {} at {}",
                 settings.run,
                 match settings.returns {
@@ -102,7 +138,7 @@ impl Conductor for Fleet {
             };
             let bus = (end, Notary::new(signer));
             let done = match put(shelf.as_ref(), &contents, &settings.data).await {
-                Ok(()) => conduct((settings, manner), plan, bus, stop, seer).await,
+                Ok(()) => conduct((settings, manner, span), bus, stop, onlooker).await,
                 Err(why) => Err(why),
             };
             if let Some(shelf) = shelf {
@@ -142,7 +178,7 @@ async fn put(shelf: Option<&Shelf>, contents: &[Content], data: &[DataFile]) -> 
 /// What is to be done, and what agents need for it, in the order of its files.
 fn settings(
     asked: &Asked,
-    plan: &Plan,
+    load: &Load,
     signer: Option<&Signer>,
 ) -> Result<(Settings, Vec<Content>), String> {
     let epoch = epoch();
@@ -150,10 +186,10 @@ fn settings(
         Some(run) => run.clone(),
         None => format!("run-{}-{:04x}", unix_seconds(), epoch.nonce & 0xffff),
     };
-    let workers = asked.agents.checked_mul(plan.threads);
+    let workers = asked.agents.checked_mul(load.threads());
     let workers = workers.ok_or("that are more threads than a fleet can have: lower -t")?;
     let run = Name::new(&name).map_err(|why| why.to_string())?;
-    let packet = sent::pack(plan, &asked.secrets, &run.to_string())?;
+    let packet = sent::pack(load, &asked.secrets, &run.to_string())?;
     let at = (&run, unix_seconds());
     let settings = Settings {
         run: run.clone(),
@@ -171,7 +207,7 @@ fn settings(
         },
         gather_ns: GATHER_NS,
         prepare_ns: PREPARE_NS,
-        longest_ns: longest_ns(plan),
+        longest_ns: longest_ns(load),
         returns: asked.resume.is_some(),
     };
     Ok((settings, packet.contents))
@@ -188,23 +224,32 @@ fn same(plan: &[u8], data: &[DataFile]) -> Digest {
 }
 
 /// When a load is ended that should have ended by itself.
-fn longest_ns(plan: &Plan) -> u64 {
-    let length_s = plan.schedule.length_s().or(plan.duration_s);
-    length_s.map_or(LONGEST_NS, |length_s| {
-        let all = Duration::from_secs_f64(length_s + plan.warm_up_s + plan.timeout_s);
-        u64::try_from(all.as_nanos()).map_or(LONGEST_NS, |ns| ns.saturating_add(SPARE_NS))
-    })
+fn longest_ns(load: &Load) -> u64 {
+    let (length_s, spare_ns) = match load {
+        Load::Run(plan) => {
+            let length_s = plan.schedule.length_s().or(plan.duration_s);
+            let around_s = plan.warm_up_s + plan.timeout_s;
+            (length_s.map(|length_s| length_s + around_s), SPARE_NS)
+        }
+        Load::Hold(plan) => {
+            let opening_s = f64::from(plan.connections) / plan.open_rate;
+            let length_s = opening_s + plan.duration_s + plan.heartbeat_timeout_s;
+            (Some(length_s), OPENING_SPARE_NS)
+        }
+    };
+    let length = length_s.and_then(|length_s| Duration::try_from_secs_f64(length_s).ok());
+    let length_ns = length.and_then(|length| u64::try_from(length.as_nanos()).ok());
+    length_ns.map_or(LONGEST_NS, |ns| ns.saturating_add(spare_ns))
 }
 
 /// Has the machine do its work until it has nothing more to do.
 async fn conduct(
-    (settings, manner): (Settings, Manner),
-    plan: &Plan,
+    (settings, manner, span): (Settings, Manner, Span),
     (mut end, mut notary): (End, Notary),
     stop: &Stop,
-    seer: &mut dyn Seer,
+    onlooker: &mut dyn Onlooker,
 ) -> Result<(), String> {
-    let mut sight = Sight::new(plan);
+    let mut sight = Sight::new(span);
     let mut actions = Vec::new();
     let mut machine =
         Coordinator::new(settings, Time::now(), &mut actions).map_err(|why| why.to_string())?;
@@ -222,20 +267,19 @@ async fn conduct(
                     let _lost = end.publish(&subject, message);
                 }
                 Action::Record(outcome) => {
-                    let conducted = result::conducted(plan, &outcome, stop.requested())?;
-                    sight.finish(&mut machine, seer)?;
+                    sight.finish(&mut machine, onlooker)?;
                     // Without, agents keep what they counted for a while.
-                    seer.keep(conducted)?;
+                    onlooker.keep(&outcome, stop.requested())?;
                     machine.handle(Event::RecordKept, Time::now(), &mut actions);
                 }
                 Action::Begins(at) => {
                     sight.begins(at);
-                    seer.note(&format!(
+                    onlooker.note(&format!(
                         "all agents are ready: the load begins in {} s",
                         lead_ns as f64 / 1e9
                     ));
                 }
-                Action::Note(what) => seer.note(&what),
+                Action::Note(what) => onlooker.note(&what),
                 Action::Over(ending) => {
                     end.flush().await;
                     return over(ending);
@@ -244,7 +288,8 @@ async fn conduct(
             now.extend(actions.drain(..));
         }
         end.flush().await;
-        let message = next(&mut end, machine.next_due()).await;
+        let due = machine.next_due().min(sight.next_edge(Time::now()));
+        let message = next(&mut end, due).await;
         if stop.requested().is_some() && !has_stopped {
             has_stopped = true;
             machine.handle(Event::Stop, Time::now(), &mut actions);
@@ -253,7 +298,7 @@ async fn conduct(
             .as_ref()
             .map_or(Event::Tick, |message| Event::Heard(message));
         machine.handle(event, Time::now(), &mut actions);
-        sight.look(&mut machine, Time::now(), seer)?;
+        sight.look(&mut machine, Time::now(), onlooker)?;
     }
 }
 

@@ -16,12 +16,14 @@ use fleet::division::Place;
 use fleet::message::DataFile;
 use ipnet::IpNet;
 use load::Plan;
+use load::hold;
 use load::plan::Permits;
 use load::schedule::Schedule;
 use measure::units::{parse_duration, parse_rate};
 use serde::Deserialize;
 
 use crate::signed::{self, Wanted};
+use crate::task::Load;
 
 /// The policy of agents that are started by whoever asks for the load, on the machine that could
 /// send it alone, too.
@@ -32,6 +34,8 @@ scripts = true
 networks = [\"0.0.0.0/0\", \"::/0\"]
 ports = [\"0-65535\"]
 ";
+
+const THROUGH_PROXY: &str = "a load through a proxy may go anywhere: agents refuse it";
 
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -201,6 +205,40 @@ impl Policy {
         Permits::only(move |address| policy.check_address(address))
     }
 
+    /// Whether an agent at this place may do its part of a load.
+    ///
+    /// # Errors
+    /// A sentence that names the rule.
+    pub(crate) fn check_load(&self, load: &Load, place: &Place) -> Result<(), String> {
+        match load {
+            Load::Run(plan) => {
+                self.check_amount(plan, place)?;
+                self.check_script(plan)
+            }
+            Load::Hold(plan) => self.check_held(plan, place),
+        }
+    }
+
+    /// Whether it may hold so many connections. What counts as its requests are heartbeats, or
+    /// attempts to connect where those are more.
+    fn check_held(&self, plan: &hold::Plan, place: &Place) -> Result<(), String> {
+        if plan.proxy.is_some() {
+            return Err(THROUGH_PROXY.to_owned());
+        }
+        let connections = place.part(plan.connections.into());
+        let beats = connections as f64 / plan.heartbeat_s;
+        let rate = beats.max(plan.open_rate * place.fraction());
+        if let Some(limit) = self.limits.rate.filter(|limit| rate > *limit) {
+            return Err(format!(
+                "its share of {rate:.1} heartbeats or new connections/s is above the {limit} of \
+                 its policy (rate): lower --open-rate, or lengthen --heartbeat"
+            ));
+        }
+        self.check_connections(connections)?;
+        let opening_s = f64::from(plan.connections) / plan.open_rate;
+        self.check_length(Some(opening_s + plan.duration_s))
+    }
+
     /// Whether it may run the plan's script, if there is one.
     ///
     /// # Errors
@@ -230,7 +268,7 @@ impl Policy {
     /// As for [`Policy::check_amount`].
     pub(crate) fn check_amounts(&self, plan: &Plan, places: &[Place]) -> Result<(), String> {
         if plan.proxy.is_some() {
-            return Err("a load through a proxy may go anywhere: agents refuse it".to_owned());
+            return Err(THROUGH_PROXY.to_owned());
         }
         if let Some(limit) = self.limits.rate {
             let Some(rate) = peak_rate(&plan.schedule) else {
@@ -246,34 +284,35 @@ impl Policy {
                 ));
             }
         }
-        if let Some(limit) = self.limits.connections {
-            let origins = plan.origins() as u64;
-            let parts = places.iter();
-            let parts: u64 = parts.map(|place| place.part(plan.connections.into())).sum();
-            let share = parts.saturating_mul(origins);
-            if share > u64::from(limit) {
-                return Err(format!(
-                    "its share of {share} connections is above the {limit} of its policy \
-                     (connections)"
-                ));
-            }
-        }
-        self.check_duration(plan)
+        let parts = places.iter();
+        let parts: u64 = parts.map(|place| place.part(plan.connections.into())).sum();
+        self.check_connections(parts.saturating_mul(plan.origins() as u64))?;
+        let length_s = plan.schedule.length_s().or(plan.duration_s);
+        self.check_length(length_s.map(|length_s| length_s + plan.warm_up_s))
     }
 
-    fn check_duration(&self, plan: &Plan) -> Result<(), String> {
+    fn check_connections(&self, share: u64) -> Result<(), String> {
+        match self.limits.connections {
+            Some(limit) if share > u64::from(limit) => Err(format!(
+                "its share of {share} connections is above the {limit} of its policy (connections)"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a load may last for so long; none where nobody knows.
+    fn check_length(&self, length_s: Option<f64>) -> Result<(), String> {
         let Some(limit) = self.limits.duration else {
             return Ok(());
         };
         let limit_s = limit.as_secs_f64();
-        match plan.schedule.length_s().or(plan.duration_s) {
+        match length_s {
             None => Err(format!(
                 "its policy limits a load to {limit_s} s, and nothing says how long this one is: \
                  give -d"
             )),
-            Some(length_s) if length_s + plan.warm_up_s > limit_s => Err(format!(
-                "{} s are longer than the {limit_s} s of its policy (duration)",
-                length_s + plan.warm_up_s
+            Some(length_s) if length_s > limit_s => Err(format!(
+                "{length_s} s are longer than the {limit_s} s of its policy (duration)"
             )),
             Some(_) => Ok(()),
         }
@@ -388,6 +427,37 @@ duration = "1m"
             ("through a proxy", |plan| {
                 let proxy = load::plan::Proxy::parse("x:1", &plan.redaction);
                 plan.proxy = proxy.ok();
+            }),
+        ];
+        for (part, spoil) in table {
+            let said = plan(spoil).unwrap_err();
+            assert!(said.contains(part), "{said}");
+        }
+    }
+
+    #[test]
+    fn connections_that_are_held_are_held_against_its_limits_too() {
+        let policy = Policy::of(TEXT).unwrap();
+        let halves = places(&[1, 1]).unwrap();
+        let plan = |spoil: fn(&mut hold::Plan)| {
+            let mut plan = hold::Plan::new("http://10.0.0.1/").unwrap();
+            (plan.connections, plan.open_rate, plan.duration_s) = (200, 2000.0, 59.0);
+            spoil(&mut plan);
+            policy.check_load(&Load::Hold(plan), &halves[1])
+        };
+        assert_eq!(plan(|_| {}), Ok(()));
+        let table: [(&str, fn(&mut hold::Plan)); 4] = [
+            ("its share of 1001.0 heartbeats or new connections", |plan| {
+                plan.open_rate = 2002.0;
+            }),
+            ("above the 1000 of its policy (rate)", |plan| {
+                plan.heartbeat_s = 0.05;
+            }),
+            ("its share of 101 connections is above the 100", |plan| {
+                plan.connections = 202;
+            }),
+            ("61 s are longer than the 60 s", |plan| {
+                (plan.open_rate, plan.duration_s) = (200.0, 60.0);
             }),
         ];
         for (part, spoil) in table {

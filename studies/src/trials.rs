@@ -23,6 +23,7 @@ use report::{Report, Row, for_pipelines};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statistics::{Ratio, Spread};
+use supervisor::loads::Loads;
 use supervisor::document;
 use supervisor::document::indented;
 
@@ -199,7 +200,7 @@ pub fn trials(
                 observer.event(event);
             }
         };
-        let compared = compare::one(&comparison, &file, place, options, stop, &mut told)?;
+        let compared = compare::one(&comparison, &file, place, options, (stop, Loads::HERE), &mut told)?;
         let outcome = crate::Outcome::of(compared);
         if outcome.stopped.is_some() {
             break;

@@ -128,7 +128,7 @@ fn a_run_without_agents_or_a_broker_says_what_is_missing() {
         (
             "run http://127.0.0.1:1/",
             2,
-            "give --agents, or use ringside run",
+            "give --agents, or use ringside itself",
         ),
         ("run --agents 2 http://127.0.0.1:1/", 2, "give --nats URL"),
         ("run --agents 0 http://127.0.0.1:1/", 2, "1 to 10000"),

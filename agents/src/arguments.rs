@@ -48,6 +48,13 @@ A policy:
   networks = [\"10.0.0.0/8\"]
   ports = [80, \"8000-8999\"]
 
+  [[allow]]
+  unix = [\"/run/app.sock\"]   # sockets, or folders of sockets
+
+  [[proxy]]                 # through which what [[allow]] names may be loaded
+  networks = [\"10.0.0.7/32\"]
+  ports = [3128]
+
   [limits]
   rate = \"10k\"
   connections = 1000

@@ -200,16 +200,25 @@ fn memory(load: &Load, here: &Needs) -> Result<(), String> {
 /// Whether all addresses of all targets may be loaded.
 fn addresses(load: &Load, policy: &Policy) -> Result<(), String> {
     for contact in load.contacts() {
-        if contact.target.unix_socket.is_some() {
-            return Err("Unix sockets may not be loaded by agents".to_owned());
+        if let Some(path) = &contact.target.unix_socket {
+            policy.check_unix(path)?;
+            continue;
         }
-        let (host, port) = contact.peer();
         let deadline = Time::now() + contact.timeout().min(Duration::from_secs(10));
-        let found = look_up(host, port, contact.family, deadline)
-            .map_err(|why| format!("can't resolve {:?} ({why})", Foreign::new(host)))?;
-        found
-            .into_iter()
-            .try_for_each(|address| policy.check_address(address))?;
+        let found = |(host, port)| {
+            look_up(host, port, contact.family, deadline)
+                .map_err(|why| format!("can't resolve {:?} ({why})", Foreign::new(host)))
+        };
+        let mut peers = found(contact.peer())?.into_iter();
+        let Some(_) = contact.proxy else {
+            peers.try_for_each(|address| policy.check_address(address))?;
+            continue;
+        };
+        peers.try_for_each(|address| policy.check_proxy(address))?;
+        // Whom the proxy asks is to be allowed, too, as far as that can be known here.
+        let target = (&*contact.target.host, contact.target.port);
+        let mut behind = found(target)?.into_iter();
+        behind.try_for_each(|address| policy.check_address(address))?;
     }
     Ok(())
 }
@@ -531,8 +540,8 @@ mod tests {
                 let (file, args) = ("/etc/passwd".into(), Vec::new());
                 plan.script = Some(Script { file, args });
             }),
-            ("Unix sockets may not be loaded", |plan| {
-                plan.target.unix_socket = Some("/run/x".into());
+            ("x.sock may not be loaded", |plan| {
+                plan.target.unix_socket = Some("x.sock".into());
             }),
             ("can't resolve", |plan| {
                 plan.target.host = "name.invalid".into()
@@ -557,8 +566,8 @@ mod tests {
         assert_eq!(said(|_| {}), "");
         let table: [(&str, fn(&mut hold::Plan)); 3] = [
             ("at least 2", |plan| plan.connections = 1),
-            ("Unix sockets may not be loaded", |plan| {
-                plan.target.unix_socket = Some("/run/x".into());
+            ("x.sock may not be loaded", |plan| {
+                plan.target.unix_socket = Some("x.sock".into());
             }),
             ("may not use CPU 100000", |plan| plan.cpus = vec![100_000]),
         ];

@@ -91,7 +91,6 @@ fn what_a_fleet_cannot_hold_is_refused_before_anybody_is_called() {
     for (words, part) in [
         ("--broadcast 1s ws://127.0.0.1:1/", "is timed by one clock"),
         ("--on-loss rebalance http://127.0.0.1:1/", "are lost with it"),
-        ("--proxy 127.0.0.1:1 http://h/", "--proxy doesn't work with"),
     ] {
         let words = format!("hold --agents local:2 {words}");
         let ended = Program::start(&words.split(' ').collect::<Vec<_>>()).end();

@@ -135,7 +135,7 @@ fn a_run_without_agents_or_a_broker_says_what_is_missing() {
         (
             "run --agents local:2 --control http://127.0.0.1:1/",
             2,
-            "--control doesn't work with",
+            "--control is a load of one process",
         ),
         (
             "run --agents 2 --nats nats://127.0.0.1:1 http://h/",

@@ -80,15 +80,6 @@ pub(crate) fn run(
 
 /// What of the arguments a fleet can't do.
 fn refusal(arguments: &Hold, plan: &Plan) -> Option<String> {
-    let given = [
-        (plan.proxy.is_some(), "--proxy"),
-        (plan.target.unix_socket.is_some(), "--unix-socket"),
-    ];
-    if let Some((_, flag)) = given.iter().find(|(given, _)| *given) {
-        return Some(format!(
-            "{flag} doesn't work with --agents yet: drop one of them"
-        ));
-    }
     if plan.broadcast_s.is_some() {
         return Some(
             "--broadcast is timed by one clock, and agents have one each: hold with one process, \

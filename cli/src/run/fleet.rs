@@ -313,11 +313,6 @@ pub(crate) fn asked_for_many(fleet: &Fleet, starts_servers: bool) -> Result<Aske
 
 /// What of the arguments a fleet can't do.
 fn refusal(arguments: &Run, plan: &Plan) -> Option<String> {
-    let given = [
-        (arguments.control, "--control"),
-        (plan.proxy.is_some(), "--proxy"),
-        (plan.target.unix_socket.is_some(), "--unix-socket"),
-    ];
     let rebalances = arguments.fleet.on_loss == Some(Named::Rebalance);
     if rebalances && (plan.count.is_some() || plan.is_dealt_once()) {
         return Some(
@@ -326,10 +321,10 @@ fn refusal(arguments: &Run, plan: &Plan) -> Option<String> {
                 .to_owned(),
         );
     }
-    let (_, flag) = given.iter().find(|(given, _)| *given)?;
-    Some(format!(
-        "{flag} doesn't work with --agents yet: drop one of them"
-    ))
+    (arguments.control).then(|| {
+        "--control is a load of one process against our own server, so drop it, or --agents"
+            .to_owned()
+    })
 }
 
 /// A record with one key more, as JSON.

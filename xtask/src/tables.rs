@@ -470,7 +470,7 @@ pub(crate) const CRATES: &[Crate] = &[
         imports: &[
             "cli", "engine", "fleet", "load", "measure", "output", "replay", "workload",
         ],
-        test_imports: &["testserver"],
+        test_imports: &["testserver", "tls"],
     },
     Crate {
         name: "xtask",

@@ -86,6 +86,8 @@ pub(crate) enum Verb {
     Run {
         nkey: Option<PathBuf>,
     },
+    /// What `ringside` does by itself.
+    Serve,
     Agent(Box<Settings>),
     /// Who is there.
     Status(Broker),
@@ -113,6 +115,7 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Verb, String> {
         Some("run" | "hold" | "capacity" | "compare" | "gate" | "--no-color") => Ok(Verb::Run {
             nkey: variable("NATS_NKEY").map(PathBuf::from),
         }),
+        Some("serve") => Ok(Verb::Serve),
         Some("agent") => agent(&words[2..]),
         Some("status") => everyone(&words[2..], Verb::Status),
         Some("stop") => everyone(&words[2..], Verb::Stop),

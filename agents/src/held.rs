@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cli::{Conducted, Seer};
 use engine::signal::Signal;
+use fleet::Name;
 use fleet::counted::{self, Interval as Packed};
 use fleet::record::{Outcome, Record as Of};
 use load::Progress;
@@ -15,13 +16,24 @@ use measure::interval::{Counter as _, Interval, Phase};
 use measure::record::EndedBy;
 use measure::series::ROWS_MAX;
 
-use crate::result::{generator, is_valid, text};
+use crate::result::{generator, is_valid, put_reached, text};
 use crate::sight::Onlooker;
 
 /// Whoever looks on while a hold goes on.
 pub(crate) struct OfHold<'a> {
-    pub(crate) plan: &'a Plan,
-    pub(crate) seer: &'a mut dyn Seer<Counted, Record>,
+    plan: &'a Plan,
+    seer: &'a mut dyn Seer<Counted, Record>,
+    reached: BTreeMap<Name, f64>,
+}
+
+impl<'a> OfHold<'a> {
+    pub(crate) fn new(plan: &'a Plan, seer: &'a mut dyn Seer<Counted, Record>) -> OfHold<'a> {
+        OfHold {
+            plan,
+            seer,
+            reached: BTreeMap::new(),
+        }
+    }
 }
 
 impl Onlooker for OfHold<'_> {
@@ -40,8 +52,14 @@ impl Onlooker for OfHold<'_> {
         Ok(())
     }
 
+    fn divided(&mut self, rates: &BTreeMap<Name, f64>) {
+        self.reached.clone_from(rates);
+    }
+
     fn keep(&mut self, outcome: &Outcome, stopped: Option<Signal>) -> Result<(), String> {
-        self.seer.keep(conducted(self.plan, outcome, stopped)?)
+        let mut conducted = conducted(self.plan, outcome, stopped)?;
+        put_reached(&mut conducted.fleet, &self.reached);
+        self.seer.keep(conducted)
     }
 }
 
@@ -177,7 +195,6 @@ fn by_name(errors: &Errors) -> BTreeMap<String, u64> {
 
 #[cfg(test)]
 mod tests {
-    use fleet::Name;
     use fleet::counted::{Counted as Sum, Ends};
     use fleet::record::Figures;
 

@@ -290,6 +290,19 @@ impl Policy {
         }
     }
 
+    /// Whether an agent at this place may load its own server, for a moment as fast as it can.
+    ///
+    /// # Errors
+    /// A sentence that names the limit.
+    pub(crate) fn check_own(&self, load: &Load, place: &Place) -> Result<(), String> {
+        let Load::Run(plan) = load else {
+            return Err("its own server is for runs".to_owned());
+        };
+        self.check_connections(place.part(plan.connections.into()))?;
+        let length_s = plan.schedule.length_s().or(plan.duration_s);
+        self.check_length(length_s.map(|length_s| length_s + plan.warm_up_s))
+    }
+
     /// Whether it may hold so many connections. What counts as its requests are heartbeats, or
     /// attempts to connect where those are more.
     fn check_held(&self, plan: &hold::Plan, place: &Place) -> Result<(), String> {

@@ -52,6 +52,8 @@ struct Envelope {
 #[serde(deny_unknown_fields)]
 struct Sent {
     load: Load,
+    /// Each agent loads a server of its own, on its own machine.
+    own_server: bool,
     hidden: Vec<String>,
     shows_bodies: bool,
     /// Variables of users whose values are secrets.
@@ -81,11 +83,16 @@ enum Role {
 ///
 /// # Errors
 /// A sentence: a file can't be read, or there are too many bytes in them.
-pub(crate) fn pack(load: &Load, secrets: &Secrets, bucket: &str) -> Result<Packet, String> {
+pub(crate) fn pack(
+    (load, own_server): (&Load, bool),
+    secrets: &Secrets,
+    bucket: &str,
+) -> Result<Packet, String> {
     let mut needs = needs(load)?;
     let redaction = load.redaction();
     let sent = Sent {
         load: load.clone(),
+        own_server,
         hidden: redaction.names().map(str::to_owned).collect(),
         shows_bodies: redaction.shows_bodies(),
         secrets: secrets.0.clone(),
@@ -253,11 +260,16 @@ pub(crate) trait Files {
     fn names(&self) -> Result<PathBuf, String>;
 }
 
-/// Reads a plan, whose secrets are then known to its redaction, and has its files.
+/// Reads a plan, whose secrets are then known to its redaction, and has its files; and whether each
+/// agent is to load a server of its own.
 ///
 /// # Errors
 /// A sentence: it's no plan of this version, or what it needs can't be had.
-pub(crate) fn unpack(bytes: &[u8], data: &[DataFile], files: &dyn Files) -> Result<Load, String> {
+pub(crate) fn unpack(
+    bytes: &[u8],
+    data: &[DataFile],
+    files: &dyn Files,
+) -> Result<(Load, bool), String> {
     let unread = |why| format!("the plan that came can't be read: {why}");
     let envelope: Envelope = serde_json::from_slice(bytes).map_err(unread)?;
     let mut paths = match data {
@@ -290,7 +302,7 @@ pub(crate) fn unpack(bytes: &[u8], data: &[DataFile], files: &dyn Files) -> Resu
         place.finish(sent.secrets)?;
     }
     load.tell_secrets();
-    Ok(load)
+    Ok((load, sent.own_server))
 }
 
 /// Puts files where a plan finds them.
@@ -444,13 +456,13 @@ mod tests {
 
     /// The plan, how many files came with it, and where they are.
     fn sent(plan: &Plan) -> (Plan, usize, tempfile::TempDir) {
-        let packet = pack(&Load::Run(plan.clone()), &Secrets::default(), "a-bucket").unwrap();
+        let packet = pack((&Load::Run(plan.clone()), false), &Secrets::default(), "a-bucket").unwrap();
         let has = Has {
             folder: tempfile::tempdir().unwrap(),
             contents: packet.contents,
             fetched: Cell::new(0),
         };
-        let Load::Run(plan) = unpack(&packet.plan, &packet.data, &has).unwrap() else {
+        let (Load::Run(plan), false) = unpack(&packet.plan, &packet.data, &has).unwrap() else {
             panic!("it's a run");
         };
         (plan, has.fetched.get(), has.folder)
@@ -514,7 +526,7 @@ mod tests {
         fs::remove_file(folder.path().join("ca.pem")).unwrap();
         let refused = |plan: &Plan| {
             let load = Load::Run(plan.clone());
-            pack(&load, &Secrets::default(), "a").unwrap_err()
+            pack((&load, false), &Secrets::default(), "a").unwrap_err()
         };
         let said = refused(&plan);
         assert!(said.contains("can't read"), "{said}");

@@ -1,6 +1,9 @@
 //! How far a fleet's load is, for whoever watches it: what a load of one process says of itself.
 
+use std::collections::BTreeMap;
+
 use engine::signal::Signal;
+use fleet::Name;
 use fleet::coordinator::Coordinator;
 use fleet::counted::Interval;
 use fleet::record::Outcome;
@@ -24,6 +27,9 @@ pub(crate) trait Onlooker {
     /// # Errors
     /// A sentence: it can't be read.
     fn interval(&mut self, interval: &Interval) -> Result<(), String>;
+
+    /// The load is divided by what agents reach: exchanges per second.
+    fn divided(&mut self, _rates: &BTreeMap<Name, f64>) {}
 
     /// Keeps what came of it, which a signal has ended, if one has.
     ///

@@ -13,7 +13,7 @@ use measure::time::Time;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::policy::Policy;
-use crate::task::Load;
+use crate::task::{Load, Ready};
 use crate::work::{Told, Work};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -92,10 +92,17 @@ impl Loads {
         self.places = all;
         for (plan, shift_ns) in plans {
             self.taken
-                .push(Work::begin_later(Load::Run(plan), at, shift_ns, tell.clone())?);
+                .push(Work::begin_later(ready(plan), at, shift_ns, tell.clone())?);
             self.going += 1;
         }
         Ok(())
+    }
+}
+
+fn ready(plan: Plan) -> Ready {
+    Ready {
+        load: Load::Run(plan),
+        own: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use control::OwnServer;
 use fleet::division::Place;
 use load::hold;
 use load::plan::{Contact, Invalid, Part, Permits};
@@ -16,6 +17,14 @@ use serde::{Deserialize, Serialize};
 pub(crate) enum Load {
     Run(#[serde(with = "Plan")] Plan),
     Hold(#[serde(with = "hold::Plan")] hold::Plan),
+}
+
+/// A load that an agent can begin.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(crate) load: Load,
+    /// The server that it goes to, if that is the agent's own; it ends with this.
+    pub(crate) own: Option<OwnServer>,
 }
 
 impl Load {

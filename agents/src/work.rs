@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use control::OwnServer;
 use engine::choice::{self, Kind};
 use engine::signal::{Signal, Stop};
 use fleet::chain::Digest;
@@ -13,8 +14,8 @@ use fleet::counted::{self, Counted as Packed, Ends, Interval as Sent};
 use fleet::division::Place;
 use fleet::message::{Check, CheckOf, DataFile};
 use fleet::{RunId, Text, Verdict};
-use load::plan::THREADS_MAX;
-use load::{LoadError, Progress, Record, Watcher, hold, look_up};
+use load::plan::{Permits, THREADS_MAX};
+use load::{LoadError, Plan, Progress, Record, Watcher, hold, look_up};
 use measure::cpu;
 use measure::foreign::Foreign;
 use measure::host::Host;
@@ -26,11 +27,12 @@ use measure::tally::Counted;
 use measure::time::{Time, unix_seconds};
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::local::BESIDE;
 use crate::nats::Broker;
 use crate::policy::Policy;
 use crate::sent::{self, Files};
 use crate::store::Cellar;
-use crate::task::Load;
+use crate::task::{Load, Ready};
 use crate::told;
 
 /// A load that begins later than this isn't one with the others.
@@ -48,7 +50,7 @@ pub(crate) enum Told {
         /// What was looked at.
         checks: Vec<Check>,
         /// The agent's part of it, if it can be carried out.
-        plan: Option<Box<Load>>,
+        plan: Option<Box<Ready>>,
     },
     /// A second is over.
     Counted(Box<Sent>),
@@ -105,9 +107,9 @@ impl fmt::Debug for Work {
 pub(crate) fn prepare(order: Order, policy: Policy, tell: UnboundedSender<Told>) {
     let digest = Digest::of(&order.plan);
     let (checks, plan) = match part(&order, &policy) {
-        Ok(plan) => {
-            let checks = looked_at(&plan, &order, &policy);
-            (checks, Some(Box::new(plan)))
+        Ok(ready) => {
+            let checks = looked_at(&ready, &order, &policy);
+            (checks, Some(Box::new(ready)))
         }
         Err(why) => (vec![checked(CheckOf::Plan, Err(why))], None),
     };
@@ -121,10 +123,10 @@ pub(crate) fn prepare(order: Order, policy: Policy, tell: UnboundedSender<Told>)
 }
 
 /// The agent's part of a plan.
-fn part(order: &Order, policy: &Policy) -> Result<Load, String> {
+fn part(order: &Order, policy: &Policy) -> Result<Ready, String> {
     let at = (&order.run, unix_seconds());
     let bytes = policy.open(&order.plan, &order.data, at)?;
-    let mut load = sent::unpack(bytes, &order.data, order)?;
+    let (mut load, own_server) = sent::unpack(bytes, &order.data, order)?;
     if !order.cpus.is_empty() {
         load.cpus_mut().clone_from(&order.cpus);
     }
@@ -137,11 +139,34 @@ fn part(order: &Order, policy: &Policy) -> Result<Load, String> {
     }
     let divided = load.divide(&order.place, policy.permits());
     divided.map_err(|why| why.to_string())?;
-    Ok(load)
+    let own = match &mut load {
+        Load::Run(plan) if own_server => Some(to_own(plan)?),
+        _ if own_server => return Err("our own server is for runs".to_owned()),
+        _ => None,
+    };
+    Ok(Ready { load, own })
 }
 
-fn looked_at(load: &Load, order: &Order, policy: &Policy) -> Vec<Check> {
-    let allowed = addresses(load, policy).and_then(|()| policy.check_load(load, &order.place));
+/// Has a plan go to a server of the agent's own, which ends with it.
+fn to_own(plan: &mut Plan) -> Result<OwnServer, String> {
+    let this = control::this_program()?;
+    let parent = std::process::id().to_string();
+    let program = [this.clone().into(), BESIDE.into(), parent.into(), this.into()];
+    let (server, to_it) = control::against_own(plan, &program)?;
+    *plan = to_it;
+    if let Some(part) = &mut plan.part {
+        // Nobody else has chosen where it is.
+        part.permits = Permits::default();
+    }
+    Ok(server)
+}
+
+fn looked_at(ready: &Ready, order: &Order, policy: &Policy) -> Vec<Check> {
+    let Ready { load, own } = ready;
+    let allowed = match own {
+        Some(_) => policy.check_own(load, &order.place),
+        None => addresses(load, policy).and_then(|()| policy.check_load(load, &order.place)),
+    };
     vec![
         checked(CheckOf::Plan, machine(load)),
         checked(CheckOf::Policy, allowed),
@@ -235,8 +260,8 @@ impl Work {
     ///
     /// # Errors
     /// A sentence: no thread could be had.
-    pub(crate) fn begin(load: Load, at: Time, tell: UnboundedSender<Told>) -> Result<Work, String> {
-        Work::begin_later(load, at, 0, tell)
+    pub(crate) fn begin(ready: Ready, at: Time, tell: UnboundedSender<Told>) -> Result<Work, String> {
+        Work::begin_later(ready, at, 0, tell)
     }
 
     /// Begins one that was begun elsewhere, so long ago: that is where its times are counted from.
@@ -244,12 +269,12 @@ impl Work {
     /// # Errors
     /// As for [`Work::begin`].
     pub(crate) fn begin_later(
-        mut load: Load,
+        mut ready: Ready,
         at: Time,
         shift_ns: u64,
         tell: UnboundedSender<Told>,
     ) -> Result<Work, String> {
-        load.begin(at);
+        ready.load.begin(at);
         let stop = Stop::new();
         let ending = stop.clone();
         let work = move || {
@@ -257,6 +282,8 @@ impl Work {
                 tell: tell.clone(),
                 told: None,
             };
+            // Its server stands until then.
+            let Ready { load, own: _own } = ready;
             let (troubles, ended) = match &load {
                 Load::Run(plan) => run(plan, &ending, (at, shift_ns), &tell),
                 Load::Hold(plan) => held(plan, &ending, at, &tell),
@@ -467,7 +494,6 @@ impl SeenHold {
 #[cfg(test)]
 mod tests {
     use fleet::division::places;
-    use load::Plan;
     use load::plan::Script;
     use tokio::sync::mpsc::unbounded_channel;
 
@@ -486,7 +512,7 @@ mod tests {
 
     fn faults_of(load: &Load) -> String {
         let run = fleet::Name::new("a-run").unwrap();
-        let packet = sent::pack(load, &Secrets::default(), "a-bucket").unwrap();
+        let packet = sent::pack((load, false), &Secrets::default(), "a-bucket").unwrap();
         let order = Order {
             number: 3,
             plan: signed::seal(&packet.plan, &packet.data, (&run, 0), None).unwrap(),

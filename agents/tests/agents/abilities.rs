@@ -509,3 +509,35 @@ fn certificates_and_keys_reach_the_agents_and_open_a_server_that_asks_for_them()
     assert!(record["tls"].is_object(), "{record}");
     assert_eq!(target.finish(), 30);
 }
+
+#[test]
+fn agents_have_shares_by_what_they_reach_and_a_control_of_servers_of_their_own() {
+    if !has_nats() {
+        return;
+    }
+    let target = Target::start();
+    let url = target.url("/");
+    let words = "-t 4 -c 24 -n 120 --control --weights measured";
+    let (ended, record) = measured(together(words, &[&url]));
+    assert!(
+        ended.said.contains("shares are those of what agents reach"),
+        "{ended:?}"
+    );
+    let reached = record["fleet"]["reached_per_s"].as_object().unwrap();
+    assert_eq!(reached.len(), 3, "{record}");
+    assert!(reached.values().all(|rate| rate.as_f64() > Some(0.0)));
+    let workers = agents(&record).iter();
+    let workers: Vec<_> = workers.filter_map(|agent| agent["workers"].as_u64()).collect();
+    assert_eq!(workers.iter().sum::<u64>(), 12, "{record}");
+    // Whoever reaches more has no fewer threads.
+    let mut all: Vec<(f64, u64)> = reached
+        .values()
+        .filter_map(serde_json::Value::as_f64)
+        .zip(workers)
+        .collect();
+    all.sort_by(|one, other| one.0.total_cmp(&other.0));
+    assert!(all.windows(2).all(|two| two[0].1 <= two[1].1), "{all:?}");
+    assert!(record["control"]["achieved_rate"].as_f64() > Some(0.0), "{record}");
+    // The target has seen nothing of either.
+    assert_eq!(target.finish(), 120);
+}

@@ -18,7 +18,7 @@ use super::watching::{Onlookers, Watching};
 use super::{data, exit, flows, outcome, place, plan, targets, trouble};
 use crate::args::fleet::{Fleet, OnLoss as Named};
 use crate::args::run::{Format, Run};
-use crate::args::values::Agents;
+use crate::args::values::{Agents, Weight};
 use crate::page;
 use exit::{Exit, Failure};
 use output::destination::Destination;
@@ -34,6 +34,10 @@ pub struct Asked {
     pub nats: Option<String>,
     /// Weights of agents by their names; of the others their threads are.
     pub weights: Vec<(String, u32)>,
+    /// Weights are what agents reach against a server of their own, which is measured first.
+    pub weighs: bool,
+    /// The same load is sent first by each agent to a server of its own.
+    pub control: bool,
     /// What the others do when one is lost.
     pub on_loss: OnLoss,
     /// The run that an earlier coordinator began, and was killed in.
@@ -134,6 +138,7 @@ pub(crate) fn run(
     if let Some(what) = refusal {
         return Err(Failure::usage(what));
     }
+    asked.control = arguments.control;
     if plan.has_users() {
         let secrets = flows::secrets(&arguments.flows).map_err(Failure::usage)?;
         asked.secrets = Secrets(secrets);
@@ -278,10 +283,21 @@ pub(crate) fn asked(fleet: &Fleet) -> Result<Asked, String> {
             );
         }
     };
+    let weighs = fleet.weights.contains(&Weight::Measured);
+    if weighs && fleet.weights.len() > 1 {
+        return Err("--weights measured gives all agents their weights: drop the others".to_owned());
+    }
+    let weights = fleet.weights.iter().filter_map(|weight| match weight {
+        Weight::Measured => None,
+        Weight::Of(name, weight) => Some((name.clone(), *weight)),
+    });
+    let weights = weights.collect();
     Ok(Asked {
         agents,
         nats,
-        weights: fleet.weights.clone(),
+        weights,
+        weighs,
+        control: false,
         on_loss: match fleet.on_loss {
             None | Some(Named::Continue) => OnLoss::Continue,
             Some(Named::Stop) => OnLoss::Stop,
@@ -321,10 +337,13 @@ fn refusal(arguments: &Run, plan: &Plan) -> Option<String> {
                 .to_owned(),
         );
     }
-    (arguments.control).then(|| {
-        "--control is a load of one process against our own server, so drop it, or --agents"
-            .to_owned()
-    })
+    match arguments.control {
+        true if arguments.fleet.resume.is_some() => {
+            Some("--control comes before the load, and --resume goes on with one: drop it".to_owned())
+        }
+        true => control::refusal(plan),
+        false => None,
+    }
 }
 
 /// A record with one key more, as JSON.

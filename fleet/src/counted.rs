@@ -317,14 +317,9 @@ impl Held {
             return Err(format!("there is no error of kind {kind}"));
         }
         // What is made of these are sums over all of them.
-        let sum = |mut counts: Box<dyn Iterator<Item = &u64> + '_>| {
-            counts.try_fold(0u64, |sum, n| sum.checked_add(*n))
-        };
-        sum(Box::new(self.statuses.values())).ok_or(TOO_MUCH)?;
-        for errors in all {
-            sum(Box::new(errors.values())).ok_or(TOO_MUCH)?;
-        }
-        Ok(())
+        check_sum(self.statuses.values())?;
+        all.into_iter()
+            .try_for_each(|errors| check_sum(errors.values()))
     }
 
     fn merge(&mut self, other: &Held) -> Result<(), String> {
@@ -385,6 +380,11 @@ fn errors(counts: &BTreeMap<u8, u64>) -> Errors {
         errors.add_n(kind, counts.get(&n).copied().unwrap_or(0));
     }
     errors
+}
+
+fn check_sum<'a>(mut counts: impl Iterator<Item = &'a u64>) -> Result<(), String> {
+    let sum = counts.try_fold(0u64, |sum, n| sum.checked_add(*n));
+    sum.map(drop).ok_or_else(|| TOO_MUCH.to_owned())
 }
 
 fn add(mine: &mut u64, theirs: u64) -> Result<(), String> {

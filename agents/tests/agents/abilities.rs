@@ -502,8 +502,8 @@ fn certificates_and_keys_reach_the_agents_and_open_a_server_that_asks_for_them()
         });
     });
     let url = format!("https://{}/", target.authority());
-    let words = ["--cacert", &file("ca.pem"), "--cert", &file("client.pem"), "--key"];
-    let words = [&words[..], &[&file("client.key"), &url]].concat();
+    let [ca, certificate, key] = ["ca.pem", "client.pem", "client.key"].map(file);
+    let words = ["--cacert", &ca, "--cert", &certificate, "--key", &key, &url];
     let (_, record) = measured(together("-n 30 -c 3", &words));
     assert_eq!(record["exchanges"]["completed"], 30, "{record}");
     assert!(record["tls"].is_object(), "{record}");

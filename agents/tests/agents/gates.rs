@@ -75,8 +75,8 @@ fn both_sides_of_a_gate_are_loaded_by_all_agents() {
         ));
     });
     assert!(engines.len() >= 6, "{engines:?}");
-    let all = engines.iter();
-    assert!(all.into_iter().all(|one| *one == ("fleet".into(), 2.into())), "{engines:?}");
+    let ours = ("fleet".into(), 2.into());
+    assert!(engines.iter().all(|one| *one == ours), "{engines:?}");
 }
 
 /// Every record of a load below a folder.

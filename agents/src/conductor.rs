@@ -225,12 +225,16 @@ fn calibration(load: &Load, agents: u32) -> Result<Plan, String> {
 fn by_rates(rates: &BTreeMap<Name, f64>) -> BTreeMap<Name, u32> {
     let most = rates.values().copied().fold(f64::MIN_POSITIVE, f64::max);
     let weight = |rate: f64| ((rate / most * WEIGHT_MAX).round() as u32).max(1);
-    let weights = rates.iter().map(|(name, rate)| (name.clone(), weight(*rate)));
+    let weights = rates
+        .iter()
+        .map(|(name, rate)| (name.clone(), weight(*rate)));
     weights.collect()
 }
 
 fn told(rates: &BTreeMap<Name, f64>) -> String {
-    let each = rates.iter().map(|(name, rate)| format!("{name} {rate:.0}/s"));
+    let each = rates
+        .iter()
+        .map(|(name, rate)| format!("{name} {rate:.0}/s"));
     let each: Vec<String> = each.collect();
     format!("shares are those of what agents reach: {}", each.join(", "))
 }
@@ -241,7 +245,9 @@ struct Reached(Option<BTreeMap<Name, f64>>);
 
 impl Reached {
     fn rates(self) -> Result<BTreeMap<Name, f64>, String> {
-        let rates = self.0.filter(|rates| rates.values().all(|rate| *rate > 0.0));
+        let rates = self
+            .0
+            .filter(|rates| rates.values().all(|rate| *rate > 0.0));
         rates.ok_or_else(|| {
             "not all agents could load a server of their own: look at their logs, or give \
              --weights NAME=N"
@@ -260,7 +266,11 @@ impl Onlooker for Reached {
     }
 
     fn keep(&mut self, outcome: &Outcome, _: Option<Signal>) -> Result<(), String> {
-        let agents = outcome.record.agents.iter().filter(|agent| !agent.ended_early);
+        let agents = outcome
+            .record
+            .agents
+            .iter()
+            .filter(|agent| !agent.ended_early);
         let rates = agents.map(|agent| {
             let completed = agent.figures.totals.completed as f64;
             (agent.agent.clone(), completed / CALIBRATION_S)

@@ -190,7 +190,9 @@ fn row(interval: &Interval<Counted>) -> Row {
 
 fn by_name(errors: &Errors) -> BTreeMap<String, u64> {
     let errors = errors.iter();
-    errors.map(|(kind, n)| (kind.name().to_owned(), n)).collect()
+    errors
+        .map(|(kind, n)| (kind.name().to_owned(), n))
+        .collect()
 }
 
 #[cfg(test)]
@@ -281,7 +283,9 @@ mod tests {
         assert_eq!((beats.due, beats.sent, beats.answered), (30, 30, 30));
         assert_eq!((record.opening_s, record.duration_s), (0.5, 1.5));
         let rows = record.series.iter();
-        let rows: Vec<_> = rows.map(|row| (row.at_s, row.opened, row.standing)).collect();
+        let rows: Vec<_> = rows
+            .map(|row| (row.at_s, row.opened, row.standing))
+            .collect();
         assert_eq!(rows, [(0.0, 10, 10), (1.0, 20, 20)]);
         assert!(record.valid, "{:?}", record.warnings);
     }

@@ -557,9 +557,12 @@ duration = "1m"
         };
         assert_eq!(plan(|_| {}), Ok(()));
         let table: [(&str, fn(&mut hold::Plan)); 4] = [
-            ("its share of 1001.0 heartbeats or new connections", |plan| {
-                plan.open_rate = 2002.0;
-            }),
+            (
+                "its share of 1001.0 heartbeats or new connections",
+                |plan| {
+                    plan.open_rate = 2002.0;
+                },
+            ),
             ("above the 1000 of its policy (rate)", |plan| {
                 plan.heartbeat_s = 0.05;
             }),

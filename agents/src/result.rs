@@ -74,7 +74,9 @@ impl Onlooker for OfRun<'_> {
 
 /// Writes down what agents reached, if the load was divided by that.
 pub(crate) fn put_reached(fleet: &mut Value, rates: &BTreeMap<Name, f64>) {
-    let rates = rates.iter().map(|(name, rate)| (name.to_string(), (*rate).into()));
+    let rates = rates
+        .iter()
+        .map(|(name, rate)| (name.to_string(), (*rate).into()));
     let rates: Map<String, Value> = rates.collect();
     if let (Some(fleet), false) = (fleet.as_object_mut(), rates.is_empty()) {
         fleet.insert("reached_per_s".to_owned(), rates.into());
@@ -116,11 +118,7 @@ impl Onlooker for OfControl<'_> {
 ///
 /// # Errors
 /// A sentence: what was counted can't be put together.
-fn conducted(
-    plan: &Plan,
-    outcome: &Outcome,
-    stopped: Option<Signal>,
-) -> Result<Conducted, String> {
+fn conducted(plan: &Plan, outcome: &Outcome, stopped: Option<Signal>) -> Result<Conducted, String> {
     let of = &outcome.record;
     let Seen {
         tally,

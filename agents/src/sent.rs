@@ -456,7 +456,12 @@ mod tests {
 
     /// The plan, how many files came with it, and where they are.
     fn sent(plan: &Plan) -> (Plan, usize, tempfile::TempDir) {
-        let packet = pack((&Load::Run(plan.clone()), false), &Secrets::default(), "a-bucket").unwrap();
+        let packet = pack(
+            (&Load::Run(plan.clone()), false),
+            &Secrets::default(),
+            "a-bucket",
+        )
+        .unwrap();
         let has = Has {
             folder: tempfile::tempdir().unwrap(),
             contents: packet.contents,

@@ -109,7 +109,10 @@ impl Sight {
         let after = |seconds: f64| begins.plus((seconds * 1e9) as u64);
         let edges = [Some(self.span.warm_up_s), self.span.total_s];
         let edges = edges.into_iter().flatten().map(after);
-        edges.filter(|edge| *edge > now).min().unwrap_or(Time::NEVER)
+        edges
+            .filter(|edge| *edge > now)
+            .min()
+            .unwrap_or(Time::NEVER)
     }
 
     /// Tells whoever watches what is new.

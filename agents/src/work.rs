@@ -18,8 +18,8 @@ use load::plan::{Permits, THREADS_MAX};
 use load::{LoadError, Plan, Progress, Record, Watcher, hold, look_up};
 use measure::cpu;
 use measure::foreign::Foreign;
-use measure::host::Host;
 use measure::hold::Counted as Held;
+use measure::host::Host;
 use measure::interval::{Interval, Phase};
 use measure::needs::{Connections, Facts as Needs, Need, Over};
 use measure::record::Generator;
@@ -151,7 +151,12 @@ fn part(order: &Order, policy: &Policy) -> Result<Ready, String> {
 fn to_own(plan: &mut Plan) -> Result<OwnServer, String> {
     let this = control::this_program()?;
     let parent = std::process::id().to_string();
-    let program = [this.clone().into(), BESIDE.into(), parent.into(), this.into()];
+    let program = [
+        this.clone().into(),
+        BESIDE.into(),
+        parent.into(),
+        this.into(),
+    ];
     let (server, to_it) = control::against_own(plan, &program)?;
     *plan = to_it;
     if let Some(part) = &mut plan.part {
@@ -190,8 +195,8 @@ fn machine(load: &Load) -> Result<(), String> {
 /// Whether it may open as many connections as its part has. (Those of io_uring aren't open files.)
 fn descriptors(load: &Load) -> Result<(), String> {
     const OTHERS: u64 = 64;
-    let is_uring =
-        choice::decide(load.engine().parse()?).is_ok_and(|(kind, _)| matches!(kind, Kind::Uring(_)));
+    let is_uring = choice::decide(load.engine().parse()?)
+        .is_ok_and(|(kind, _)| matches!(kind, Kind::Uring(_)));
     let wanted = load.own_connections() + OTHERS;
     match Host::read().descriptor_limit {
         Some(limit) if wanted > limit && !is_uring => Err(format!(
@@ -260,7 +265,11 @@ impl Work {
     ///
     /// # Errors
     /// A sentence: no thread could be had.
-    pub(crate) fn begin(ready: Ready, at: Time, tell: UnboundedSender<Told>) -> Result<Work, String> {
+    pub(crate) fn begin(
+        ready: Ready,
+        at: Time,
+        tell: UnboundedSender<Told>,
+    ) -> Result<Work, String> {
         Work::begin_later(ready, at, 0, tell)
     }
 

@@ -424,7 +424,11 @@ mod tests {
         tally.failed(ErrorKind::Timeout);
         (tally.given_up, tally.stood, tally.fallen) = (of, of + 1, 1);
         (tally.unfinished, tally.skipped, tally.skipped_down) = (of, 3 * of, of);
-        (tally.skipped_in_vain, tally.bytes_received, tally.bytes_sent) = (of, 7, 8);
+        (
+            tally.skipped_in_vain,
+            tally.bytes_received,
+            tally.bytes_sent,
+        ) = (of, 7, 8);
         (tally.counts.attempts, tally.drain_ns) = (of + 5, of);
         measure::interval::Counter::counted(&tally).clone()
     }
@@ -482,7 +486,10 @@ mod tests {
         let table: [(Spoil, &str); 4] = [
             (|held| held.censored = 99, "more lower bounds"),
             (|held| drop(held.statuses.insert(1000, 1)), "no status 1000"),
-            (|held| drop(held.losses.insert(250, 1)), "no error of kind 250"),
+            (
+                |held| drop(held.losses.insert(250, 1)),
+                "no error of kind 250",
+            ),
             (
                 |held| held.statuses.extend([(200, u64::MAX), (201, 1)]),
                 "above 2^64",

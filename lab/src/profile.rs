@@ -229,11 +229,7 @@ impl Look<'_> {
             .ok_or_else(|| "the kernel didn't count them".to_owned())
     }
 
-    fn send(
-        &self,
-        plan: &Plan,
-        progress: &mut dyn FnMut(&Progress),
-    ) -> Result<Record, LoadError> {
+    fn send(&self, plan: &Plan, progress: &mut dyn FnMut(&Progress)) -> Result<Record, LoadError> {
         let Setting { loads, stop, .. } = self.setting;
         loads.send(plan, stop, progress)
     }

@@ -527,7 +527,9 @@ fn agents_have_shares_by_what_they_reach_and_a_control_of_servers_of_their_own()
     assert_eq!(reached.len(), 3, "{record}");
     assert!(reached.values().all(|rate| rate.as_f64() > Some(0.0)));
     let workers = agents(&record).iter();
-    let workers: Vec<_> = workers.filter_map(|agent| agent["workers"].as_u64()).collect();
+    let workers: Vec<_> = workers
+        .filter_map(|agent| agent["workers"].as_u64())
+        .collect();
     assert_eq!(workers.iter().sum::<u64>(), 12, "{record}");
     // Whoever reaches more has no fewer threads.
     let mut all: Vec<(f64, u64)> = reached
@@ -537,7 +539,10 @@ fn agents_have_shares_by_what_they_reach_and_a_control_of_servers_of_their_own()
         .collect();
     all.sort_by(|one, other| one.0.total_cmp(&other.0));
     assert!(all.windows(2).all(|two| two[0].1 <= two[1].1), "{all:?}");
-    assert!(record["control"]["achieved_rate"].as_f64() > Some(0.0), "{record}");
+    assert!(
+        record["control"]["achieved_rate"].as_f64() > Some(0.0),
+        "{record}"
+    );
     // The target has seen nothing of either.
     assert_eq!(target.finish(), 120);
 }

@@ -90,7 +90,10 @@ fn a_hold_that_is_interrupted_has_a_record_of_what_was_held_until_then() {
 fn what_a_fleet_cannot_hold_is_refused_before_anybody_is_called() {
     for (words, part) in [
         ("--broadcast 1s ws://127.0.0.1:1/", "is timed by one clock"),
-        ("--on-loss rebalance http://127.0.0.1:1/", "are lost with it"),
+        (
+            "--on-loss rebalance http://127.0.0.1:1/",
+            "are lost with it",
+        ),
     ] {
         let words = format!("hold --agents local:2 {words}");
         let ended = Program::start(&words.split(' ').collect::<Vec<_>>()).end();

@@ -206,13 +206,20 @@ fn an_old_signature_is_refused_by_those_who_want_one() {
     };
     let now_s = unix_seconds();
     let why = asked(now_s - 3600);
-    assert!(why.contains("agent only can't take part: the signature ended"), "{why}");
+    assert!(
+        why.contains("agent only can't take part: the signature ended"),
+        "{why}"
+    );
     let why = asked(now_s + 3600);
     assert!(why.contains("and agents take"), "{why}");
     // What it says of one that is good is that this is no plan.
     let why = asked(now_s);
     assert!(why.contains("the plan that came can't be read"), "{why}");
-    assert!(agent.audit().contains("the signature ended"), "{}", agent.audit());
+    assert!(
+        agent.audit().contains("the signature ended"),
+        "{}",
+        agent.audit()
+    );
 }
 
 /// Why an agent takes no part in a run whose plan was signed then.
@@ -253,7 +260,9 @@ async fn asked_at(signed_s: u64, key: &Path, nats: &Nats) -> String {
         end.flush().await;
         let wait = std::time::Duration::from_nanos(coordinator.next_due().since(Time::now()));
         let message = tokio::time::timeout(wait, end.heard()).await;
-        let event = message.as_ref().map_or(Event::Tick, |message| Event::Heard(message));
+        let event = message
+            .as_ref()
+            .map_or(Event::Tick, |message| Event::Heard(message));
         coordinator.handle(event, Time::now(), &mut actions);
     }
 }

@@ -73,7 +73,9 @@ pub(crate) fn run(
         given,
     } = kept;
     let (end, told) = reported.end(&record, watched);
-    exported.map_or((), |exported| exported.finish(given, outcome(&plan, record)));
+    exported.map_or((), |exported| {
+        exported.finish(given, outcome(&plan, record))
+    });
     onlookers.leave(|| told, &stop);
     end
 }

@@ -285,7 +285,9 @@ pub(crate) fn asked(fleet: &Fleet) -> Result<Asked, String> {
     };
     let weighs = fleet.weights.contains(&Weight::Measured);
     if weighs && fleet.weights.len() > 1 {
-        return Err("--weights measured gives all agents their weights: drop the others".to_owned());
+        return Err(
+            "--weights measured gives all agents their weights: drop the others".to_owned(),
+        );
     }
     let weights = fleet.weights.iter().filter_map(|weight| match weight {
         Weight::Measured => None,
@@ -338,9 +340,9 @@ fn refusal(arguments: &Run, plan: &Plan) -> Option<String> {
         );
     }
     match arguments.control {
-        true if arguments.fleet.resume.is_some() => {
-            Some("--control comes before the load, and --resume goes on with one: drop it".to_owned())
-        }
+        true if arguments.fleet.resume.is_some() => Some(
+            "--control comes before the load, and --resume goes on with one: drop it".to_owned(),
+        ),
         true => control::refusal(plan),
         false => None,
     }

@@ -15,7 +15,7 @@ use fleet::message::DataFile;
 use load::plan::Invalid;
 use load::plan::workload::Users;
 use load::schedule::Schedule;
-use load::{Plan, Redaction, grpc};
+use load::{Redaction, grpc};
 use serde::{Deserialize, Serialize};
 use workload::hurl::{self, Given};
 
@@ -421,6 +421,7 @@ impl Place<'_> {
 mod tests {
     use std::cell::Cell;
 
+    use load::Plan;
     use load::plan::Script;
     use load::plan::workload::{Data, Order, Workload};
 

@@ -22,7 +22,7 @@ const VALID_S: u64 = 300;
 const AHEAD_MAX_S: u64 = 3600;
 
 /// Who signs plans, and for whom.
-pub(crate) struct Signer {
+pub struct Signer {
     key: KeyPair,
     audience: Option<Name>,
 }

@@ -59,7 +59,6 @@ use statistics::format::per_second;
 use statistics::usl::POINTS_MIN;
 use supervisor::cache::Cache;
 use supervisor::cores::{Moved, Placement};
-use supervisor::loads::Loads;
 use supervisor::row::Row;
 use supervisor::setting::Setting;
 use supervisor::workload;
@@ -454,7 +453,7 @@ fn of_rows(
         start: 0,
         ringside: &options.ringside,
         stop,
-        loads: Loads::HERE,
+        loads: supervisor::loads::Loads::HERE,
     };
     let cache = Cache::new(options.cache.as_deref());
     let seekers: Vec<Seeker> = comparison

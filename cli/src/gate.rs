@@ -75,8 +75,8 @@ fn run_from(arguments: &Gate, no_color: bool, loads: Loads<'_>) -> Result<Exit, 
         redaction,
     };
     let mut talk = Talk::new(no_color);
-    let mut tell = |event: &Event<'_>| talk.tell(event);
-    let gated = gate::gate_from(&wanted, (&stop, loads), &mut tell);
+    let mut observer = |event: &Event<'_>| talk.tell(event);
+    let gated = gate::gate_from(&wanted, (&stop, loads), &mut observer);
     drop(talk);
     let gated = match gated {
         Ok(gated) => gated,

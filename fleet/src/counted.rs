@@ -128,14 +128,15 @@ impl Counted {
     /// Where a sum is above 2^64, or one is of a run and the other of a hold. What this one then
     /// holds is of no use.
     pub fn merge(&mut self, other: &Counted) -> Result<(), String> {
-        match (&mut *self, other) {
+        let is_other_kind = self.held().is_some() != other.held().is_some();
+        if is_other_kind && *self == Counted::default() {
+            self.clone_from(other);
+            return Ok(());
+        }
+        match (self, other) {
             (Counted::Run(mine), Counted::Run(theirs)) => mine.merge(theirs),
             (Counted::Hold(mine), Counted::Hold(theirs)) => mine.merge(theirs),
-            _ if *self == Counted::default() => {
-                self.clone_from(other);
-                Ok(())
-            }
-            _ if *other == Counted::default() => Ok(()),
+            (Counted::Hold(_), none) if *none == Counted::default() => Ok(()),
             _ => Err("exchanges of a run can't be added to connections of a hold".to_owned()),
         }
     }
@@ -485,9 +486,9 @@ mod tests {
         type Spoil = fn(&mut Held);
         let table: [(Spoil, &str); 4] = [
             (|held| held.censored = 99, "more lower bounds"),
-            (|held| drop(held.statuses.insert(1000, 1)), "no status 1000"),
+            (|held| held.statuses = [(1000, 1)].into(), "no status 1000"),
             (
-                |held| drop(held.losses.insert(250, 1)),
+                |held| held.losses = [(250, 1)].into(),
                 "no error of kind 250",
             ),
             (

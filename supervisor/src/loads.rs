@@ -5,7 +5,7 @@ use std::fmt;
 use load::{LoadError, Plan, Progress, Record, Stop};
 
 /// Whoever sends loads in the place of this process.
-pub trait Loader {
+pub trait Loader: Sync {
     /// Carries a plan out until somebody asks for the end, and says how far it is, as
     /// [`load::run()`] does.
     ///

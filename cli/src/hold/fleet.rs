@@ -62,7 +62,9 @@ pub(crate) fn run(
         };
         let (_, onlookers) = watching.finish();
         let failed = Outcome::failed("hold", plan.target.origin(), &failure);
-        exported.map_or((), |exported| exported.finish(watching.given(), failed));
+        if let Some(exported) = exported {
+            exported.finish(watching.given(), failed);
+        }
         return onlookers.leave_failed("hold", failure, &stop);
     };
     let Kept {
@@ -73,9 +75,9 @@ pub(crate) fn run(
         given,
     } = kept;
     let (end, told) = reported.end(&record, watched);
-    exported.map_or((), |exported| {
-        exported.finish(given, outcome(&plan, record))
-    });
+    if let Some(exported) = exported {
+        exported.finish(given, outcome(&plan, record));
+    }
     onlookers.leave(|| told, &stop);
     end
 }

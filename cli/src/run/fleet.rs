@@ -95,7 +95,7 @@ pub trait Seer<C = Counted, R = Record>: Watcher<C> {
 }
 
 /// Whoever has a fleet carry out a plan.
-pub trait Conductor {
+pub trait Conductor: Send {
     /// Has it carried out, seen and kept, until `stop` asks for the end.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Loads that a fleet sends for somebody who needs many: the lab, or a search.
 
-use std::cell::RefCell;
+use std::sync::{Mutex, PoisonError};
 
 use engine::signal::Stop;
 use load::{LoadError, Plan, Progress, Record, Watcher};
@@ -10,14 +10,14 @@ use super::fleet::{Asked, Conducted, Conductor, Seer};
 
 /// See the module.
 pub(crate) struct Sender<'a> {
-    conductor: RefCell<&'a mut dyn Conductor>,
+    conductor: Mutex<&'a mut dyn Conductor>,
     asked: Asked,
 }
 
 impl<'a> Sender<'a> {
     pub(crate) fn new(conductor: &'a mut dyn Conductor, asked: Asked) -> Sender<'a> {
         Sender {
-            conductor: RefCell::new(conductor),
+            conductor: Mutex::new(conductor),
             asked,
         }
     }
@@ -35,7 +35,8 @@ impl Loader for Sender<'_> {
             progress,
         };
         // One load comes after the other.
-        let mut conductor = self.conductor.borrow_mut();
+        let conductor = self.conductor.lock();
+        let mut conductor = conductor.unwrap_or_else(PoisonError::into_inner);
         let conducted = conductor.conduct(&self.asked, plan, stop, &mut kept);
         match (kept.record, stop.requested()) {
             (Some(record), _) => Ok(record),

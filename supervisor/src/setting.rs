@@ -19,6 +19,7 @@ use measure::time::{Time, sleep_until};
 use statistics::Random;
 
 use crate::cores::{List, Placement};
+use crate::loads::Loads;
 use crate::process::{LOOK_AGAIN, Process};
 use crate::subject::{Subject, Values};
 use crate::ways::Ways;
@@ -56,6 +57,8 @@ pub struct Setting<'a> {
     pub ringside: &'a Path,
     /// Tells when somebody asks to stop.
     pub stop: &'a Stop,
+    /// Who sends loads.
+    pub loads: Loads<'a>,
 }
 
 impl Setting<'_> {

@@ -483,9 +483,9 @@ pub(crate) const CRATES: &[Crate] = &[
         name: "agents",
         holds: "agents and coordinators of a fleet, over NATS: the program `ringside-fleet`",
         imports: &[
-            "cli", "engine", "fleet", "load", "measure", "output", "replay", "workload",
+            "cli", "control", "engine", "fleet", "load", "measure", "output", "replay", "workload",
         ],
-        test_imports: &["testserver"],
+        test_imports: &["testserver", "tls"],
     },
     Crate {
         name: "xtask",

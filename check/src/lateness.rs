@@ -182,8 +182,13 @@ pub fn tail(moved: &[Moved], exchanges: u64) -> Option<String> {
     })
 }
 
-/// The figures and how far they were moved: `p99 by 11.7 ms and max by 12.0 ms`.
-pub fn in_words(moved: &[Moved]) -> String {
+/// The figures, of those that are shown of so many exchanges, and how far they were moved: `p99 by
+/// 11.7 ms and max by 12.0 ms`.
+pub fn in_words(moved: &[Moved], exchanges: u64) -> String {
+    let is_shown =
+        |one: &&Moved| exchanges_needed(&one.figure).is_none_or(|needed| exchanges >= needed);
+    let shown: Vec<Moved> = moved.iter().filter(is_shown).cloned().collect();
+    let moved = if shown.is_empty() { moved } else { &shown };
     // Where all were moved, four of them tell how.
     let few = ["mean", "p50", "p99", "max"];
     let known = moved
@@ -211,23 +216,6 @@ fn in_a_row(words: Vec<String>) -> String {
         Some((last, _)) => last.clone(),
         None => String::new(),
     }
-}
-
-/// What to do about figures that were moved, where so many exchanges were measured in that time.
-pub fn advice(moved: &[Moved], exchanges: u64, duration_s: f64) -> Option<String> {
-    let needed = moved.iter().filter_map(|one| {
-        let needed = exchanges_needed(&one.figure)?;
-        (needed > exchanges).then_some((needed, one))
-    });
-    let (needed, one) = needed.min_by_key(|(needed, _)| *needed)?;
-    (exchanges > 0).then(|| {
-        let longer_s = (duration_s * needed as f64 / exchanges as f64).ceil();
-        format!(
-            "{exchanges} requests are too few for a {}, which needs {needed}: run for \
-             {longer_s:.0} s at this rate",
-            spelled(one)
-        )
-    })
 }
 
 /// How many exchanges a quantile of that name takes, so that with 95 % confidence one lies beyond.
@@ -399,15 +387,14 @@ mod tests {
             Some("late at times, which could have moved: mean")
         );
         assert_eq!(
-            in_words(&three[1..]),
+            in_words(&three[1..], 2_995),
             "p99.9 by up to 11.70ms and max by up to 12.00ms"
         );
-        let asked = advice(&three, 60, 3.0).unwrap();
-        assert!(
-            asked.ends_with("needs 299: run for 15 s at this rate"),
-            "{asked}"
+        // What isn't shown of so few is no matter.
+        assert_eq!(
+            in_words(&three, 300),
+            "p99 by up to 11.70ms and max by up to 12.00ms"
         );
-        assert_eq!(advice(&three[2..], 60, 3.0), None);
     }
 
     #[test]
@@ -423,10 +410,10 @@ mod tests {
         let tail = moved(&["p75", "p90", "p95", "p99_9", "p99_99"]);
         let named = "p75 by up to 1.00ms, p90 by up to 1.00ms, p95 by up to 1.00ms and \
                      p99.9 by up to 1.00ms";
-        assert_eq!(in_words(&tail), named);
+        assert_eq!(in_words(&tail, 30_000), named);
         let all = moved(&["mean", "p50", "p75", "p90", "max"]);
         let named = "mean by up to 1.00ms, p50 by up to 1.00ms and max by up to 1.00ms";
-        assert_eq!(in_words(&all), named);
+        assert_eq!(in_words(&all, 30_000), named);
     }
 
     #[test]

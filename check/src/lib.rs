@@ -1,5 +1,6 @@
 //! What the record of a run or a hold says by itself: thresholds, which are conditions that it must
-//! meet, in the manner of k6; and [`lateness`], by which figures are no longer what a server did.
+//! meet, in the manner of k6; [`lateness`], by which figures are no longer what a server did; and
+//! [`in_step`], windows that are too short for a rate; and [`fate`], what became of an open loop.
 //!
 //! Knows records and plans, and nothing of how a load is driven or shown.
 #![forbid(unsafe_code)]
@@ -18,7 +19,9 @@ use crate::lateness::schedule_was_missed;
 use crate::room::Room;
 use crate::stream::{NOT_LOOKED_FOR, OfStream};
 
+pub mod fate;
 pub mod hold;
+pub mod in_step;
 pub mod lateness;
 mod limits;
 pub mod room;

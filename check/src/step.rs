@@ -78,6 +78,13 @@ impl Figure for OfRun {
     const EXAMPLES: &'static str = OfWhole::EXAMPLES;
 
     fn read(name: &str, limit: &str) -> Result<(OfRun, Option<f64>), String> {
+        if let Some((figure, step)) = name.split_once('(').filter(|_| !name.contains('{')) {
+            let step = match step.trim_end_matches(')') {
+                "flow" => WHOLE,
+                other => other,
+            };
+            return Err(format!("a step stands in braces: {figure}{{{step}}}"));
+        }
         let (name, step) = match split(name) {
             Some((_, "")) => return Err("the braces name no step".to_owned()),
             Some((name, step)) => (name, Some(step.to_owned())),

@@ -280,6 +280,11 @@ fn without_servers(arguments: &Compare) -> Result<(), Failure> {
         ),
         ("--data", arguments.data.is_some(), "`data` in [workload]"),
         (
+            "--variable",
+            arguments.variables.given().is_some(),
+            "`variables` in [workload]",
+        ),
+        (
             "--connections",
             arguments.connections.is_some(),
             "`connections` in [workload]",
@@ -335,6 +340,10 @@ fn made(
         connections: arguments.connections,
         any_answer: arguments.any_answer,
         data: requests.as_ref().and_then(|files| files.data.clone()),
+        variables: requests
+            .as_ref()
+            .map(|files| files.variables.clone())
+            .unwrap_or_default(),
         targets: requests.map(|files| files.targets),
         replay: (arguments.replay.as_deref().map(requests::replayed)).transpose()?,
         speed: arguments.speed,
@@ -371,6 +380,13 @@ fn made(
 /// The files of requests, if some were given.
 fn requests(arguments: &Compare) -> Result<Option<requests::Requests>, Failure> {
     let data = arguments.data.as_deref();
+    if let Some(flag) = arguments.variables.given()
+        && !arguments.targets.as_deref().is_some_and(requests::is_flow)
+    {
+        return Err(Failure::usage(format!(
+            "{flag} is for a flow of users: give one with --targets FILE.hurl, or drop {flag}"
+        )));
+    }
     match (&arguments.targets, data) {
         (None, Some(_)) => Err(Failure::usage(
             "--data fills in the {{columns}} of requests: give those with --targets FILE",
@@ -378,7 +394,7 @@ fn requests(arguments: &Compare) -> Result<Option<requests::Requests>, Failure> 
         (None, None) => Ok(None),
         (Some(targets), data) => {
             let by_url = arguments.servers.running() > 0;
-            requests::read(targets, data, by_url).map(Some)
+            requests::read(targets, data, &arguments.variables, by_url).map(Some)
         }
     }
 }

@@ -309,6 +309,17 @@ impl Flow {
         })
     }
 
+    /// The variable that a request's URL begins with, if it begins with one.
+    pub fn base(&self, at: usize) -> Option<&str> {
+        match self.entries.get(at)?.url.0.first()? {
+            Piece::Made(made) | Piece::MadeInJson(made) => match made.source {
+                Source::Variable(slot) => Some(&self.variables.names[usize::from(slot)]),
+                Source::NewUuid | Source::NewDate => None,
+            },
+            Piece::Text(_) => None,
+        }
+    }
+
     /// Whether the file says anything of the answer to a request.
     pub fn expects(&self, at: usize) -> bool {
         let entry = self.entries.get(at);
@@ -362,6 +373,20 @@ fn unused(name: &str, columns: &[String]) -> Mistake {
 }
 
 impl Choice {
+    /// As files write it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Choice::Delay(_) => "delay",
+            Choice::Follow(_) => "location",
+            Choice::RedirectsMax(_) => "max-redirs",
+            Choice::Repeat(_) => "repeat",
+            Choice::Retry(_) => "retry",
+            Choice::RetryInterval(_) => "retry-interval",
+            Choice::Skip(_) => "skip",
+            Choice::Variable(..) => "variable",
+        }
+    }
+
     pub(crate) fn setting(&self) -> &Setting {
         match self {
             Choice::Delay(setting)

@@ -18,7 +18,6 @@ mod fault;
 mod file;
 mod filters;
 mod flow;
-mod jar;
 mod judging;
 mod model;
 mod paths;

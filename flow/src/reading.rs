@@ -6,7 +6,6 @@ use std::time::Duration;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
-use crate::jar;
 use crate::model::{Attribute, Found, Query, Version};
 use crate::render::{Renderer, captured};
 use crate::value::Value;
@@ -27,6 +26,8 @@ pub struct Answer<'a> {
     pub body: &'a [u8],
     /// The body went on behind that.
     pub is_cut: bool,
+    /// It isn't in the coding that its fields name, so it stands as it came.
+    pub is_broken: bool,
     /// From when the request was sent to the answer's end.
     pub took: Duration,
 }
@@ -182,6 +183,12 @@ impl<'a> Reading<'a> {
                 codings.join(", ")
             ));
         }
+        if self.answer.is_broken {
+            return Err(format!(
+                "the body can't be decoded: it's no {}, or it ends too soon",
+                codings.join(", ")
+            ));
+        }
         match self.answer.is_cut {
             true => Err(format!(
                 "the body is too long to look into: only its first {} MiB were kept",
@@ -236,9 +243,9 @@ impl<'a> Reading<'a> {
     /// What the answer sets of a cookie; of several fields the last one.
     fn cookie(&self, name: &str, attribute: Attribute) -> Option<Value> {
         let fields = self.answer.values("set-cookie");
-        let is_named = |field: &Cow<'_, str>| jar::split(field).is_some_and(|(is, ..)| is == name);
+        let is_named = |field: &Cow<'_, str>| set_cookie(field).is_some_and(|(is, ..)| is == name);
         let field = fields.filter(is_named).last()?;
-        let (_, value, attributes) = jar::split(&field)?;
+        let (_, value, attributes) = set_cookie(&field)?;
         let wanted = match attribute {
             Attribute::Value => return Some(Value::text(value)),
             Attribute::Expires => "expires",
@@ -308,4 +315,15 @@ fn body_text<'a>(answer: &Answer<'a>) -> Result<Cow<'a, str>, String> {
             "the body is text in {other}, which isn't supported: use bytes"
         )),
     }
+}
+
+/// What a field says of its cookie: name, value, and attributes with their values.
+fn set_cookie(field: &str) -> Option<(&str, &str, impl Iterator<Item = (&str, &str)>)> {
+    let mut parts = field.split(';');
+    let (name, value) = parts.next()?.split_once('=')?;
+    let attributes = parts.map(|part| {
+        let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        (key.trim(), value.trim())
+    });
+    Some((name.trim(), value.trim(), attributes))
 }

@@ -2,10 +2,10 @@
 
 use std::fmt::{self, Write};
 
+use cookies::Jar;
 use measure::random::Random;
 
 use crate::filters::{base64_encode, url_encode};
-use crate::jar::Jar;
 use crate::model::{Body, Entry, Pair, Part};
 use crate::render::Renderer;
 use crate::url::Url;
@@ -139,7 +139,12 @@ impl Request {
             ..
         } = self;
         scratch.clear();
-        jar.each(url, now_s, |name, value| push_cookie(name, value, scratch));
+        jar.each(url.place(), now_s, |name, value| {
+            // They came in fields that were text.
+            if let (Ok(name), Ok(value)) = (std::str::from_utf8(name), std::str::from_utf8(value)) {
+                push_cookie(name, value, scratch);
+            }
+        });
         if !scratch.is_empty() && !cookies.is_empty() {
             scratch.push_str("; ");
         }

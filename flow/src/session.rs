@@ -4,13 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cookies::Jar;
 use measure::random::Random;
 use measure::time::Time;
 
 use crate::fault::{Fault, FaultKind};
 use crate::file::options;
 use crate::flow::Flow;
-use crate::jar::Jar;
 use crate::judging;
 use crate::model::{Choice, Entry, Setting};
 use crate::reading::{Answer, Reading};
@@ -74,6 +74,8 @@ enum State {
     /// Then the request is sent, at this time or later.
     Due(Time),
     Redirected,
+    /// What was sent is sent again, as it was.
+    Again,
     Sent,
     Over(Outcome),
 }
@@ -201,6 +203,14 @@ impl Session {
         self.user.answer(&self.flow, entry, now, answer)
     }
 
+    /// The server did nothing for what was sent, and said so: it's sent again as it was, and no
+    /// retry is used up.
+    pub fn again(&mut self) {
+        if self.user.state == State::Sent {
+            self.user.state = State::Again;
+        }
+    }
+
     /// No answer came: the connection failed, or time was up, as `why` says.
     pub fn lost(&mut self, now: Now, why: &str) -> Heard {
         let Some(entry) = self.user.asked(&self.flow) else {
@@ -230,22 +240,25 @@ impl User {
                 State::Sent => return Step::Listen,
                 State::Due(at) if now.at < at => return Step::Wait(at),
                 State::Begin => self.choose(flow, entry, now),
-                State::Due(_) | State::Redirected => match self.write(flow, entry, now, request) {
-                    Ok(()) => {
-                        self.state = State::Sent;
-                        return Step::Send;
+                State::Due(_) | State::Redirected | State::Again => {
+                    match self.write(flow, entry, now, request) {
+                        Ok(()) => {
+                            self.state = State::Sent;
+                            return Step::Send;
+                        }
+                        Err((line, why)) => {
+                            self.fail(flow, now, entry, line, FaultKind::Request, &why);
+                        }
                     }
-                    Err((line, why)) => {
-                        self.fail(flow, now, entry, line, FaultKind::Request, &why);
-                    }
-                },
+                }
             }
         }
     }
 
     fn answer(&mut self, flow: &Flow, entry: &Entry, now: Now, answer: &Answer<'_>) -> Heard {
         for field in answer.values("set-cookie") {
-            self.jar.set(&field, &self.url, seconds(now));
+            self.jar
+                .set(field.as_bytes(), self.url.place(), seconds(now));
         }
         let location = answer.values("location").next();
         let is_redirect = matches!(answer.status, 301 | 302 | 303 | 307 | 308);
@@ -302,7 +315,10 @@ impl User {
                     unix_ms: now.unix_ms,
                 };
                 renderer.write(template, &mut text)?;
-                made = options::made(choice, &text)?;
+                made = options::made(choice, &text).map_err(|why| {
+                    let got = renderer.scope.shown(&Value::text(&*text));
+                    format!("{}: {why}, and it's {got}", choice.name())
+                })?;
                 &made
             }
             setting => setting,
@@ -325,7 +341,8 @@ impl User {
         Ok(())
     }
 
-    /// Writes the request of an entry, or the one that a redirect leads to, which draws the same.
+    /// Writes the request of an entry, or the one that a redirect leads to, or once more what was
+    /// sent, which draw the same.
     fn write(
         &mut self,
         flow: &Flow,
@@ -333,10 +350,12 @@ impl User {
         now: Now,
         request: &mut Request,
     ) -> Result<(), (u32, String)> {
-        let is_redirected = self.state == State::Redirected;
+        let is_first = matches!(self.state, State::Due(_));
+        let is_redirected = !is_first && self.redirected > 0;
         if is_redirected {
             request.url.clone_from(&self.url);
-        } else {
+        }
+        if is_first {
             self.drawn = self.random.clone();
             self.drawn_ms = now.unix_ms;
             self.redirected = 0;
@@ -354,7 +373,7 @@ impl User {
             is_redirected,
         };
         let written = request.write(entry, kind, &mut renderer);
-        if !is_redirected {
+        if is_first {
             self.random = drawn;
         }
         written?;

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write};
 
+use cookies::Place;
+
 /// An absolute URL of HTTP without its fragment. What URLs can't hold is percent-encoded, as
 /// browsers do.
 #[derive(Default, PartialEq, Eq)]
@@ -71,9 +73,13 @@ impl Url {
         &self.text[self.authority.1 as usize..]
     }
 
-    /// The path by itself.
-    pub(crate) fn path(&self) -> &str {
-        self.target().split('?').next().unwrap_or_default()
+    /// It, as cookies see it.
+    pub(crate) fn place(&self) -> Place<'_> {
+        Place {
+            host: self.host().as_bytes(),
+            target: self.target().as_bytes(),
+            is_secure: self.is_secure(),
+        }
     }
 
     /// Whether two have scheme, host and port in common.
@@ -98,7 +104,17 @@ impl Url {
         self.text.clear();
         self.authority = (0, 0);
         let (scheme, rest) = scheme(written).ok_or("it isn't absolute: http://… or https://…")?;
-        let rest = rest.strip_prefix("//").ok_or("two slashes are missing")?;
+        let is_http = ["http", "https"]
+            .iter()
+            .any(|http| scheme.eq_ignore_ascii_case(http));
+        let rest = rest.strip_prefix("//").ok_or(match is_http {
+            true => "two slashes are missing",
+            // A host and its port look like a scheme.
+            false if rest.starts_with(|c: char| c.is_ascii_digit()) => {
+                "it has no scheme: write http:// before it"
+            }
+            false => "only http and https can be asked for",
+        })?;
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, rest) = rest.split_at(end);
         self.begin(scheme, authority)?;

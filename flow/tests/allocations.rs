@@ -100,6 +100,7 @@ fn answer<'a>(status: u16, fields: &'a Fields, body: &'a str) -> Answer<'a> {
         fields,
         body: body.as_bytes(),
         is_cut: false,
+        is_broken: false,
         took: Duration::from_millis(1),
     }
 }

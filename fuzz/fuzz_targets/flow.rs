@@ -89,6 +89,7 @@ fn go(session: &mut Session, choice: u8, text: &[u8]) {
                     fields: &fields,
                     body,
                     is_cut: false,
+                    is_broken: choice & 64 != 0,
                     took: Duration::from_millis(1),
                 };
                 match choice & 32 == 0 {

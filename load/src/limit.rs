@@ -17,13 +17,15 @@
 use measure::histogram::Histogram;
 use measure::process::ThreadTime;
 use measure::record::{Moved, Stall};
-use measure::tally::Waits;
+use measure::tally::{Tally, Waits};
 use measure::time::Time;
 
 use crate::stalls;
 use crate::surroundings::Disturbance;
 use crate::worker::{EndedBy, GIVE_UP_S, Outcome};
 use check::Record;
+use check::fate::{Fate, few_users};
+use check::in_step;
 use check::lateness::{self, Seen};
 use check::room::Room;
 use plan::Plan;
@@ -52,8 +54,6 @@ const LATE_SHARE_MAX: f64 = 0.5;
 const LATE_MEAN_NS_MAX: f64 = 1_000_000.0;
 /// An outage or a stall that is more of the waits than this explains the rest of them, too.
 const CAUSE_SHARE_MIN: f64 = 0.1;
-/// Achieved ÷ offered below this is not the load that was asked for.
-const ACHIEVED_SHARE_MIN: f64 = 0.99;
 
 /// How a warning begins that the requests don't add up.
 const LOST_TRACK: &str = "ringside lost track of its requests";
@@ -67,6 +67,8 @@ pub(crate) struct Verdict {
     pub cpu_share_max: Option<f64>,
     pub run_queue_share_max: Option<f64>,
     pub littles_law_gap: Option<f64>,
+    /// Why the law says nothing of the generator: the window holds too few answers.
+    pub few_answers: Option<String>,
     /// Figures of response time that the generator's own lateness could have moved too far.
     pub void: Vec<Moved>,
     pub longest_stall: Option<Stall>,
@@ -88,6 +90,7 @@ pub(crate) fn judge(
         cpu_share_max: share_max(times(), duration_s, |cpu| cpu.run_ns),
         run_queue_share_max: share_max(times(), duration_s, |cpu| cpu.wait_ns),
         littles_law_gap: None,
+        few_answers: None,
         void: Vec::new(),
         longest_stall: longest_stall(outcomes),
     };
@@ -136,7 +139,8 @@ pub(crate) fn judge(
         let stood_still = verdict.longest_stall.as_ref().and_then(stood_still);
         verdict.warnings.extend(stood_still);
     }
-    check_validity(&mut verdict, outcomes, open, room);
+    let few_users = open && few_users(plan, duration_s, tallies(outcomes)).is_some();
+    check_validity(&mut verdict, outcomes, (open, few_users), room);
     verdict
 }
 
@@ -237,9 +241,10 @@ fn busy(
         )),
         _ => {}
     }
+    let is_told = verdict.few_answers.is_none();
     if let Some(gap) = verdict
         .littles_law_gap
-        .filter(|gap| *gap > LITTLES_LAW_GAP_MAX)
+        .filter(|gap| *gap > LITTLES_LAW_GAP_MAX && is_told)
     {
         signs.push(format!(
             "by Little's law, connections spent {:.1} % of their time outside any exchange",
@@ -274,7 +279,10 @@ fn late(
         .iter()
         .map(|outcome| outcome.recorder.blocked)
         .sum();
-    verdict.warnings.extend(kept_back(plan, blocked, waits));
+    let few_users = few_users(plan, duration_s, tallies(outcomes));
+    verdict
+        .warnings
+        .extend(kept_back(plan, (blocked, few_users), waits));
     let service = merged(outcomes, |outcome| &outcome.recorder.tally.service);
     verdict.void = Seen::new((&response, &service), &own, waits).moved();
     if verdict.void.is_empty() {
@@ -284,16 +292,12 @@ fn late(
     let cause = causes(verdict, disturbance);
     let late = format!(
         "the generator sent requests late, which moved {}; {cause}",
-        lateness::in_words(&verdict.void)
+        lateness::in_words(&verdict.void, response.count())
     );
     if missed {
         return Some(late);
     }
-    let advice = lateness::advice(&verdict.void, response.count(), duration_s);
-    verdict.warnings.push(match advice {
-        Some(advice) => format!("{late}. {advice}"),
-        None => late,
-    });
+    verdict.warnings.push(late);
     None
 }
 
@@ -307,10 +311,18 @@ pub(crate) fn merged(outcomes: &[Outcome], of: fn(&Outcome) -> &Histogram) -> Hi
 
 /// Open loop: that `blocked` requests found no free connection, why, and what to do about it. More
 /// connections are no help against a server that was away, or a generator that stood still, and
-/// what piled up meanwhile waits for connections in use, too.
-fn kept_back(plan: &Plan, blocked: u64, waits: Waits) -> Option<String> {
+/// what piled up meanwhile waits for connections in use, too. `few_users`: that those of a flow
+/// were too few.
+fn kept_back(
+    plan: &Plan,
+    (blocked, few_users): (u64, Option<String>),
+    waits: Waits,
+) -> Option<String> {
     let part = |part_ns: u64| part_ns as f64 / waits.total_ns().max(1) as f64;
-    let waited = format!("{blocked} requests had to wait for a free connection");
+    let waited = match plan.has_users() {
+        true => format!("{blocked} flows had to wait for a free user"),
+        false => format!("{blocked} requests had to wait for a free connection"),
+    };
     if blocked == 0 {
         return None;
     }
@@ -334,9 +346,10 @@ fn kept_back(plan: &Plan, blocked: u64, waits: Waits) -> Option<String> {
         ));
     }
     if plan.has_users() {
+        let advice = few_users.unwrap_or("add users (-c) to begin flows on schedule".to_owned());
         return Some(format!(
             "{waited}, because every user was in the middle of a flow. That wait is included in \
-             the flow's time; add users (-c) to begin flows on schedule"
+             the flow's time; {advice}"
         ));
     }
     let more = plan
@@ -516,7 +529,10 @@ fn cleared(verdict: &Verdict, owed: Option<Owed>) -> String {
     }
     let cpu = verdict.cpu_share_max.unwrap_or(0.0) * 100.0;
     let law = match verdict.littles_law_gap {
-        Some(gap) => format!("; Little's law leaves {:.1} % unexplained", gap * 100.0),
+        Some(gap) => format!(
+            "; Little's law leaves {:.1} % unexplained",
+            gap.abs() * 100.0
+        ),
         None => String::new(),
     };
     format!("the busiest worker used {cpu:.0} % of its CPU and waited {queue:.1} % for it{law}")
@@ -531,9 +547,17 @@ fn spare_time(verdict: &mut Verdict, plan: &Plan, duration_s: f64, outcomes: &[O
     let gap = littles_law_gap(plan, duration_s, outcomes);
     if !closes_each(outcomes) {
         verdict.littles_law_gap = gap;
+        verdict.few_answers = gap.filter(|_| !plan.events).and_then(|gap| {
+            let response = merged(outcomes, |outcome| &outcome.recorder.tally.response);
+            let (count, mean_s) = (response.count() as f64, response.mean() / 1e9);
+            in_step::few_answers(gap, count, places(plan, outcomes), mean_s)
+        });
+        let told = verdict.few_answers.as_ref();
+        let told = told.map(|few| format!("{few}; run for longer (-d)"));
+        verdict.warnings.extend(told);
         return;
     }
-    let went = match gap {
+    let went = match gap.map(|gap| gap.max(0.0)) {
         Some(gap) => format!(
             "{:.1} % of the time went into opening new ones",
             gap * 100.0
@@ -583,24 +607,25 @@ fn waited_in_vain(plan: &Plan, duration_s: f64, waited_ns: u64) -> Option<String
 
 /// Whether connections are opened anew for (nearly) every answer, although we would keep them.
 fn closes_each(outcomes: &[Outcome]) -> bool {
-    let tallies = || outcomes.iter().map(|outcome| &outcome.recorder.tally);
-    let reopened: u64 = tallies().map(|tally| tally.reopened).sum();
-    let answered: u64 = tallies().map(|tally| tally.answered_exchanges()).sum();
+    let reopened: u64 = tallies(outcomes).map(|tally| tally.reopened).sum();
+    let answered: u64 = tallies(outcomes)
+        .map(|tally| tally.answered_exchanges())
+        .sum();
     reopened > 0 && reopened as f64 >= answered as f64 * CLOSES_EACH_SHARE
 }
 
-/// The share of the connections' time that went by outside any exchange. Only time that was meant
-/// to be full can show it: not one whose script or flow has connections wait, not the end of a
-/// counted run, where connections have nothing left to do, and not a run with failures, whose
-/// connections wait before they are opened again.
+/// The share of the connections' time that went by outside any exchange; below 0 where exchanges
+/// that began in it took longer than it did. Only time that was meant to be full can show it: not
+/// one whose script or flow has connections wait, not the end of a counted run, where connections
+/// have nothing left to do, and not a run with failures, whose connections wait before they are
+/// opened again.
 fn littles_law_gap(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option<f64> {
     let counted = outcomes.iter().any(|outcome| {
         use EndedBy::{Count, Rows, Script};
         let rests = outcome.script.is_some_and(|(needs, _)| needs.delay);
         rests || plan.rests() || matches!(outcome.ended_by, Count | Rows | Script)
     });
-    let tallies = || outcomes.iter().map(|outcome| &outcome.recorder.tally);
-    if counted || tallies().any(|tally| tally.errors.total() > 0 || tally.unfinished > 0) {
+    if counted || tallies(outcomes).any(|tally| tally.errors.total() > 0 || tally.unfinished > 0) {
         return None;
     }
     let (mut answered, mut spent_ns) = (0, 0.0);
@@ -609,9 +634,18 @@ fn littles_law_gap(plan: &Plan, duration_s: f64, outcomes: &[Outcome]) -> Option
         answered += response.count();
         spent_ns += response.sum() as f64;
     }
-    let places = f64::from(plan.own_connections()) * f64::from(depth_allowed(plan, outcomes));
     (answered > 0 && duration_s > 0.0)
-        .then(|| (1.0 - spent_ns / 1e9 / duration_s / places).max(0.0))
+        .then(|| 1.0 - spent_ns / 1e9 / duration_s / places(plan, outcomes))
+}
+
+/// What each worker has counted.
+fn tallies(outcomes: &[Outcome]) -> impl Iterator<Item = &Tally> {
+    outcomes.iter().map(|outcome| &outcome.recorder.tally)
+}
+
+/// The exchanges that can be under way at once.
+fn places(plan: &Plan, outcomes: &[Outcome]) -> f64 {
+    f64::from(plan.own_connections()) * f64::from(depth_allowed(plan, outcomes))
 }
 
 /// A server may allow fewer streams than were asked for.
@@ -629,73 +663,6 @@ fn check_depth(verdict: &mut Verdict, plan: &Plan, outcomes: &[Outcome]) {
 fn depth_allowed(plan: &Plan, outcomes: &[Outcome]) -> u32 {
     let allowed = outcomes.iter().map(|outcome| outcome.depth_allowed);
     allowed.fold(plan.depth(), u32::min)
-}
-
-/// What became of the requests that were due.
-#[derive(Clone, Copy, Debug, Default)]
-struct Fate {
-    due: u64,
-    completed: u64,
-    failed: u64,
-    never_sent: u64,
-    /// Of these, those that waited for a server that couldn't be reached.
-    away: u64,
-    unanswered: u64,
-    /// Events that came in streams, which may have begun before the window.
-    events: u64,
-}
-
-impl Fate {
-    fn of(outcomes: &[Outcome]) -> Fate {
-        let mut fate = Fate::default();
-        for outcome in outcomes {
-            let tally = &outcome.recorder.tally;
-            fate.due += tally.intended;
-            // A stream that goes on when the run ends is as good as any.
-            fate.completed += tally.completed + tally.streams.cut_off;
-            fate.events += tally.streams.events;
-            fate.failed += tally.failed;
-            fate.never_sent += tally.never_sent;
-            fate.away += tally.waits.counts.unreachable_never_sent;
-            fate.unanswered += tally.unfinished - tally.never_sent - tally.streams.cut_off;
-        }
-        fate
-    }
-
-    /// That fewer were completed than the rate asks for, and what became of the rest. A server that
-    /// answers each with an error was asked at that rate, and did not fall behind.
-    fn too_few(self) -> Option<String> {
-        let Fate { due, completed, .. } = self;
-        if completed as f64 >= due as f64 * ACHIEVED_SHARE_MIN {
-            return None;
-        }
-        let rest = [
-            (self.failed, "failed"),
-            (self.away, "never sent because the server was unreachable"),
-            (self.never_sent - self.away, "never sent"),
-            (self.unanswered, "unanswered at the end"),
-        ];
-        let rest = rest.into_iter().filter(|(count, _)| *count > 0);
-        let rest: Vec<String> = rest
-            .map(|(count, what)| format!("{count} {what}"))
-            .collect();
-        let rest = rest.join(", ");
-        // A server that is gone can't be too slow.
-        let behind = match 2 * self.away > due - completed {
-            true => "the server was unreachable for a part of the load",
-            false => "the server couldn't keep up with the offered rate",
-        };
-        Some(match self.never_sent + self.unanswered {
-            0 => format!(
-                "{} of {due} requests failed, so fewer succeeded than were offered; the errors say \
-                 why",
-                self.failed
-            ),
-            _ => format!(
-                "{behind}: of {due} requests that were due, {completed} were completed ({rest})"
-            ),
-        })
-    }
 }
 
 /// What of a data file couldn't be read, which ended the run.
@@ -721,8 +688,13 @@ pub fn lost_track(record: &Record) -> Option<&str> {
     warnings.find(|warning| warning.starts_with(LOST_TRACK))
 }
 
-fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool, room: Room) {
-    let fate = Fate::of(outcomes);
+fn check_validity(
+    verdict: &mut Verdict,
+    outcomes: &[Outcome],
+    (open, few_users): (bool, bool),
+    room: Room,
+) {
+    let fate = Fate::of(tallies(outcomes));
     let completed = fate.completed;
     let mut void = Vec::new();
     if completed + fate.events == 0 {
@@ -773,7 +745,7 @@ fn check_validity(verdict: &mut Verdict, outcomes: &[Outcome], open: bool, room:
         ));
     }
     if open {
-        verdict.warnings.extend(fate.too_few());
+        verdict.warnings.extend(fate.too_few(few_users));
     }
     if let Some(violation) = outcomes
         .iter()

@@ -209,8 +209,8 @@ const SENTENCES: [&str; KINDS] = [
     "The answer was complete, but its status wasn't an expected one: check path, method and \
      headers.",
     // UnexpectedAnswer
-    "The answer was complete, but didn't meet an expectation (--expect, @expect): compare what was \
-     expected with what came.",
+    "The answer was complete, but not as expected (by --expect, @expect or a line of the flow): \
+     compare what was expected with what came.",
     // ScriptFailed
     "The script failed while the load ran, which ended it: mend it where the message says.",
     // RequestUnmade

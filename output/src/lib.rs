@@ -19,6 +19,6 @@ pub mod terminal;
 pub mod text;
 pub mod thresholds;
 mod times;
-mod warnings;
+pub mod warnings;
 pub mod width;
 mod wrk;

@@ -2,6 +2,7 @@
 
 use load::Record;
 use load::plan::workload::{Pick, WHOLE};
+use measure::foreign::Foreign;
 use measure::histogram::samples_for;
 use measure::record::{Step, Times};
 use measure::units::{wrk_metric, wrk_time_us};
@@ -70,7 +71,7 @@ fn streams(record: &Record, paint: Paint) -> String {
         };
         let (first, gap) = (&streams.first_event_us, &streams.event_gap_us);
         rows.push(vec![
-            shortened(&step.name),
+            shown(&step.name),
             streams.streams.to_string(),
             streams.events.to_string(),
             time(first, 0.5, first.p50),
@@ -83,6 +84,47 @@ fn streams(record: &Record, paint: Paint) -> String {
         1 => String::new(),
         _ => times::in_parts(&rows, paint),
     }
+}
+
+/// Of users, what became of their flows; nothing of other loads.
+pub(super) fn flows(record: &Record, paint: Paint) -> String {
+    let Some(whole) = record.steps.iter().find(|step| is_whole(record, step)) else {
+        return String::new();
+    };
+    let (all, seconds) = (ended(whole), record.duration_s);
+    let rate = |count: u64| match seconds > 0.0 {
+        true => format!(" ({:.2}/s)", count as f64 / seconds),
+        false => String::new(),
+    };
+    let begun = match record.offered_rate {
+        Some(_) => format!("{all} due{}", rate(all)),
+        None => format!("{all} begun"),
+    };
+    let failed = match whole.failed {
+        0 => "0 failed".to_owned(),
+        failed => paint.error(&format!("{} failed", lost(failed, all))),
+    };
+    let mut text = format!(
+        "Flows: {begun}, {} completed{}, {failed}",
+        whole.completed,
+        rate(whole.completed)
+    );
+    let times = &whole.response_time_us;
+    let shares = [("p50", 0.5, times.p50), ("p95", 0.95, times.p95)];
+    let known = shares.into_iter().filter_map(|(name, share, value)| {
+        let value = percentile(times, share, value)?;
+        Some(format!("{name} {}", wrk_time_us(value)))
+    });
+    let known: Vec<String> = known.collect();
+    if !known.is_empty() {
+        text.push_str(&format!("; {}", known.join(", ")));
+    }
+    text + "\n"
+}
+
+/// A name as a table has it.
+fn shown(name: &str) -> String {
+    shortened(&Foreign::new(name).to_string())
 }
 
 /// How many flows weren't through when the run ended, if some weren't.
@@ -118,7 +160,7 @@ fn statuses(step: &Step) -> Option<String> {
         .map(|(name, count)| format!("{count} {name}"))
         .collect();
     let all_well = step.grpc_status.keys().all(|name| name == "OK");
-    let name = shortened(&step.name);
+    let name = shown(&step.name);
     (!all_well).then(|| format!("  gRPC statuses of {name}: {}\n", counts.join(", ")))
 }
 
@@ -133,7 +175,8 @@ fn heading(record: &Record) -> String {
         Pick::Weighted => "at random, by weight",
         Pick::Random => "at random",
     };
-    let from = workload.shown_file().map(|file| format!(" of {file}"));
+    let from = workload.shown_file();
+    let from = from.map(|file| format!(" of {}", Foreign::new(file)));
     let from = from.unwrap_or_default();
     match (&workload.flow, &workload.users) {
         (None, None) => format!("The {all} requests{from}, {picked}:\n"),
@@ -173,7 +216,7 @@ fn row(step: &Step, all: u64) -> Vec<String> {
         value.map_or_else(|| "-".to_owned(), |us| format!("{}{star}", wrk_time_us(us)))
     };
     vec![
-        shortened(&step.name),
+        shown(&step.name),
         format!("{:.1} %", percent(ended, all)),
         format!("{}/s", wrk_metric(step.achieved_rate)),
         lost(step.failed + step.unfinished, ended),

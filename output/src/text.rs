@@ -27,7 +27,8 @@ const CONTROL: &str = "To see what this machine adds, repeat the run with --cont
 
 /// Both parts. `latency`: with wrk's percentiles, as its `--latency`.
 pub fn text(record: &Record, latency: bool, paint: Paint) -> String {
-    let mut text = wrk::block(record, latency);
+    let mut text = steps::flows(record, paint);
+    text.push_str(&wrk::block(record, latency));
     text.push('\n');
     text.push_str(&rest(record, paint));
     text.push_str(&control::text(record, paint));

@@ -63,6 +63,8 @@ fn place(record: &Record) -> String {
         ..target.clone()
     };
     let first = match plan.workload {
+        // A flow has paths of its own.
+        Some(_) if plan.has_users() => plan.target.origin(),
         Some(_) => origin(&plan.target).url(&plan.redaction),
         None => plan.url(),
     };

@@ -61,10 +61,26 @@ pub enum Schedule {
         requests: u64,
         /// Seconds from the first to the last, as it was.
         seconds: f64,
+        /// How many lines or entries of the file aren't among them.
+        #[serde(default)]
+        left_out: LeftOut,
         /// They themselves; a record has none of it.
         #[serde(skip)]
         trace: Traced,
     },
+}
+
+/// How many lines or entries of a file aren't sent again, by why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOut {
+    /// They're no request.
+    pub unreadable: u64,
+    /// Their method isn't sent.
+    pub by_method: u64,
+    /// They went to another host than most.
+    pub elsewhere: u64,
+    /// Their content isn't in the file.
+    pub without_body: u64,
 }
 
 /// Requests that were made once.

@@ -152,12 +152,11 @@ impl<'de> Visitor<'de> for Entries<'_, '_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         self.0.has_entries = true;
-        while let Some(raw) = list.next_element::<Box<RawValue>>()? {
+        while let Some(raw) = list.next_element::<Raw>()? {
             self.0.entries += 1;
-            let text = raw.get();
-            let added = match entry(text) {
+            let added = match entry(raw) {
                 Ok(entry) => self.0.made.add(entry),
-                Err(why) => self.0.made.strange(self.0.entries, text.as_bytes(), &why),
+                Err(why) => self.0.made.strange(self.0.entries, &[], &why),
             };
             if let Err(why) = added {
                 self.0.refused = Some(why);
@@ -168,11 +167,69 @@ impl<'de> Visitor<'de> for Entries<'_, '_, '_> {
     }
 }
 
-#[derive(Deserialize)]
-struct Written {
-    #[serde(rename = "startedDateTime")]
-    started: String,
-    request: Asked,
+/// An entry, of which only what matters is kept: the answer may be as large as the file.
+#[derive(Default)]
+struct Raw {
+    started: Option<Box<RawValue>>,
+    request: Option<Box<RawValue>>,
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Raw, D::Error> {
+        from.deserialize_any(OfRaw)
+    }
+}
+
+/// Takes whatever stands in the list: what is no object is no entry, and the next one may be.
+struct OfRaw;
+
+impl<'de> Visitor<'de> for OfRaw {
+    type Value = Raw;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an entry")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Raw, A::Error> {
+        let mut raw = Raw::default();
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "startedDateTime" => raw.started = Some(map.next_value()?),
+                "request" => raw.request = Some(map.next_value()?),
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(raw)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Raw, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Raw::default())
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<Raw, E> {
+        Ok(Raw::default())
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Raw, E> {
+        Ok(Raw::default())
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Raw, E> {
+        Ok(Raw::default())
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Raw, E> {
+        Ok(Raw::default())
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Raw, E> {
+        Ok(Raw::default())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Raw, E> {
+        Ok(Raw::default())
+    }
 }
 
 #[derive(Deserialize)]
@@ -206,17 +263,20 @@ struct Post {
     params: Vec<Pair>,
 }
 
-fn entry(text: &str) -> Result<Entry, String> {
-    let written: Written = serde_json::from_str(text)
-        .map_err(|why| format!("it's no entry of a HAR file ({})", unquoted(&why)))?;
+fn entry(raw: Raw) -> Result<Entry, String> {
+    let (Some(started), Some(request)) = (raw.started, raw.request) else {
+        return Err("it's no entry of a HAR file: it has no `startedDateTime` or `request`".into());
+    };
+    let wrong = |why| format!("it's no entry of a HAR file ({})", unquoted(&why));
+    let started: String = serde_json::from_str(started.get()).map_err(wrong)?;
     let Asked {
         method,
         url,
         headers,
         post,
         body_size,
-    } = written.request;
-    let at = stamp::of_text(&written.started);
+    } = serde_json::from_str(request.get()).map_err(wrong)?;
+    let at = stamp::of_text(&started);
     let at = at.ok_or("its `startedDateTime` is no time (RFC 3339)")?;
     let (target, host) = log::target_of(url.as_bytes())?;
     let post = post.unwrap_or_default();

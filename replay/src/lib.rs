@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod har;
+mod left_out;
 mod lines;
 mod log;
 mod stamp;
@@ -20,6 +21,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use measure::foreign::Foreign;
+
+pub use crate::left_out::{LeftOut, Names};
 
 /// The longest line that is read as one.
 const LINE_BYTES_MAX: usize = 1 << 20;
@@ -89,45 +92,6 @@ impl Request {
     }
 }
 
-/// What of a file isn't in a trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Lines or entries that are no request.
-    pub unreadable: u64,
-    /// Where the first of those stands, and why it doesn't fit.
-    pub first: Option<String>,
-    /// Requests by methods that aren't sent.
-    pub by_method: u64,
-    /// Requests to hosts other than that to which most went.
-    pub elsewhere: u64,
-    /// Requests whose content wasn't written down.
-    pub without_body: u64,
-}
-
-impl LeftOut {
-    /// How many there are in all.
-    pub fn count(&self) -> u64 {
-        self.unreadable + self.by_method + self.elsewhere + self.without_body
-    }
-
-    /// In words, such as `3 can't be read (first: …)`; empty where nothing was left out.
-    pub fn words(&self) -> String {
-        let first = self.first.as_deref().unwrap_or_default();
-        let parts = [
-            (self.unreadable, format!("can't be read (first: {first})")),
-            (
-                self.by_method,
-                "by another method (--replay-methods all sends them, too)".to_owned(),
-            ),
-            (self.elsewhere, "to another host".to_owned()),
-            (self.without_body, "whose body isn't in the file".to_owned()),
-        ];
-        let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-        let parts: Vec<String> = parts.map(|(count, why)| format!("{count} {why}")).collect();
-        parts.join(", ")
-    }
-}
-
 /// Reads a file.
 ///
 /// # Errors
@@ -161,8 +125,9 @@ pub fn from(
     if begin.starts_with(b"\x1f\x8b") {
         return Err(format!("{name} is compressed: unpack it first (gunzip)"));
     }
+    let begin = begin.strip_prefix(har::MARK).unwrap_or(begin);
     let mut first = begin.iter().filter(|byte| !byte.is_ascii_whitespace());
-    if (first.next(), first.next()) == (Some(&b'['), Some(&b'{')) {
+    if let (Some(b'['), Some(b'{' | b']')) = (first.next(), first.next()) {
         return Err(format!(
             "{name} is a list in JSON: write each of its objects on a line of its own \
              (jq -c '.[]')"
@@ -303,8 +268,10 @@ struct Making<'a> {
     hosts: Hosts,
     left_out: LeftOut,
     dropped_fields: u64,
-    /// Requests by methods that mostly have content, of which nothing was written down.
-    bare: u64,
+    /// Which fields those are.
+    dropped: Names,
+    /// Requests by each of the methods that mostly have content, of which nothing was written down.
+    bare: [u64; WITH_CONTENT.len()],
     /// Whether it's a HAR file.
     is_har: bool,
     /// Whether it's the log of one server, which names a host only where it was a proxy.
@@ -361,7 +328,8 @@ impl<'a> Making<'a> {
             hosts: Hosts::default(),
             left_out: LeftOut::default(),
             dropped_fields: 0,
-            bare: 0,
+            dropped: Names::default(),
+            bare: [0; WITH_CONTENT.len()],
             is_har: false,
             is_log: false,
         }
@@ -374,6 +342,7 @@ impl<'a> Making<'a> {
         let is_sent = |methods: &[String]| methods.contains(&request.method);
         if !methods.is_none_or(is_sent) {
             self.left_out.by_method += 1;
+            self.left_out.methods.add(&request.method);
             return Ok(());
         }
         if entry.lacks_body {
@@ -383,6 +352,8 @@ impl<'a> Making<'a> {
         if !self.options.keep_secrets {
             let before = request.fields.len();
             let is_secret = self.options.is_secret;
+            let secrets = request.fields.iter().filter(|(name, _)| is_secret(name));
+            secrets.for_each(|(name, _)| self.dropped.add(name));
             request.fields.retain(|(name, _)| !is_secret(name));
             self.dropped_fields += (before - request.fields.len()) as u64;
         }
@@ -392,8 +363,11 @@ impl<'a> Making<'a> {
                 self.name
             ));
         }
-        let is_bare = entry.is_bare && WITH_CONTENT.contains(&&*request.method);
-        self.bare += u64::from(is_bare);
+        let mut with_content = WITH_CONTENT.iter().zip(&mut self.bare);
+        let known = with_content.find(|(method, _)| **method == request.method);
+        if let Some((_, bare)) = known.filter(|_| entry.is_bare) {
+            *bare += 1;
+        }
         let request = self.place(request);
         if self.kept_bytes > KEPT_BYTES_MAX {
             return Err(format!(
@@ -432,7 +406,11 @@ impl<'a> Making<'a> {
             } else {
                 format!(": {shown}")
             };
-            self.left_out.first = Some(format!("{}:{number}: {why}{shown}", self.name));
+            let place = match self.is_har {
+                true => format!("{}, entry {number}", self.name),
+                false => format!("{}:{number}", self.name),
+            };
+            self.left_out.first = Some(format!("{place}: {why}{shown}"));
         }
         let is_all = self.sendings.is_empty() && self.left_out.unreadable == self.left_out.count();
         match is_all && self.left_out.unreadable >= STRANGE_FIRST_MAX {
@@ -450,33 +428,70 @@ impl<'a> Making<'a> {
                 self.name
             ),
             _ if left.count() > 0 => format!(
-                "nothing of {} would be sent; left out: {}",
+                "nothing of {} would be sent: of {} {}, {}",
                 self.name,
-                left.words()
+                left.count(),
+                self.units(),
+                left.words(self.methods())
             ),
             _ if self.is_har => format!("{} has no entries", self.name),
             _ => format!("{} is empty", self.name),
         }
     }
 
+    /// What it has, in the plural.
+    fn units(&self) -> &'static str {
+        match self.is_har {
+            true => "entries",
+            false => "lines",
+        }
+    }
+
+    /// The methods that are sent, where not all are.
+    fn methods(&self) -> &'a [String] {
+        self.options.methods.as_deref().unwrap_or_default()
+    }
+
+    /// What isn't sent, of all that was found.
+    fn skipped(&self) -> Option<String> {
+        let skipped = self.left_out.count();
+        let all = skipped + self.sendings.len() as u64;
+        (skipped > 0).then(|| {
+            let words = self.left_out.words(self.methods());
+            format!("skipped {skipped} of {all} {}: {words}", self.units())
+        })
+    }
+
+    /// That there are requests whose content nothing is known of.
+    fn bare(&self) -> Option<String> {
+        let some = WITH_CONTENT.iter().zip(self.bare);
+        let some = some.filter(|(_, count)| *count > 0);
+        let told: Vec<String> = some
+            .map(|(name, count)| format!("{count} {name}"))
+            .collect();
+        let why = match self.is_log {
+            true => "access logs don't record bodies",
+            false => "the file has none of theirs",
+        };
+        (!told.is_empty()).then(|| {
+            let told = told.join(" and ");
+            format!("{told} requests are sent with an empty body: {why}")
+        })
+    }
+
     fn trace(mut self) -> Result<Trace, String> {
-        let mut notes = Vec::new();
-        notes.extend(self.at_one_host());
+        let at_one_host = self.at_one_host();
         if self.sendings.is_empty() {
             return Err(self.nothing());
         }
-        if self.bare > 0 {
-            notes.push(format!(
-                "sends {} requests of {} with an empty body, since the file doesn't have theirs",
-                self.bare,
-                WITH_CONTENT.join(", ")
-            ));
-        }
+        let mut notes: Vec<String> = self.skipped().into_iter().collect();
+        notes.extend(at_one_host);
+        notes.extend(self.bare());
         if self.dropped_fields > 0 {
             notes.push(format!(
-                "leaves out {} headers that may let somebody in, such as Cookie \
-                 (--replay-secrets sends them)",
-                self.dropped_fields
+                "left out {} credential headers ({}); --replay-secrets sends them",
+                self.dropped_fields,
+                self.dropped.told()
             ));
         }
         notes.extend(self.in_order());
@@ -519,10 +534,10 @@ impl<'a> Making<'a> {
             *request = *place;
         }
         Some(match is_home {
-            true => "sends only requests of which no host is written down, as most are".to_owned(),
+            true => "only requests without a host are sent, as most are".to_owned(),
             false => {
                 let name = Foreign::new(self.hosts.name(most).unwrap_or_default());
-                format!("sends only requests to {name}, as most went there")
+                format!("only requests to {name} are sent: most went there")
             }
         })
     }
@@ -536,7 +551,7 @@ impl<'a> Making<'a> {
             .filter(|two| two[1].0.ns < two[0].0.ns);
         let out = out.count();
         self.sendings.sort_by_key(|(at, _, _)| at.ns);
-        (out > 0).then(|| format!("puts {out} requests in order, which stood behind later ones"))
+        (out > 0).then(|| format!("put {out} requests in order that stood behind later ones"))
     }
 }
 

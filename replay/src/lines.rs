@@ -44,8 +44,13 @@ type Object = Map<String, Value>;
 
 /// Reads one.
 pub(crate) fn entry(line: &[u8]) -> Result<Entry, String> {
-    let object: Object = serde_json::from_slice(line)
-        .map_err(|why| format!("it's no object in JSON ({})", unquoted(&why)))?;
+    let object = serde_json::from_slice::<Object>(line);
+    let object = object.map_err(|why| match line.strip_suffix(b",") {
+        Some(line) if serde_json::from_slice::<Object>(line).is_ok() => {
+            "a comma stands behind its object: write objects alone on their lines".to_owned()
+        }
+        _ => format!("it's no object in JSON ({})", unquoted(&why)),
+    })?;
     // Caddy writes of what failed twice.
     let logger = object.get("logger").and_then(Value::as_str);
     if logger.is_some_and(|name| name.starts_with("http.log.error")) {

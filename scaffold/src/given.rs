@@ -2,6 +2,7 @@
 //! that run already, with what they answer as their declared answers. What comes out is the text of
 //! a comparison and its subjects, which go the way of those in files.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -58,12 +59,22 @@ pub struct Given {
     pub any_answer: bool,
     /// A file of requests that differ, which the load sends in the place of the path: a whole path.
     pub targets: Option<String>,
+    /// Where these are a flow of users: what all of them have from the beginning.
+    pub variables: BTreeMap<String, String>,
     /// Where requests were written down once, which are sent again: a whole path.
     pub replay: Option<String>,
     /// How many times as fast they are sent.
     pub speed: Option<f64>,
     /// A file of rows, whose columns these requests have: a whole path.
     pub data: Option<String>,
+}
+
+impl Given {
+    /// Whether users go through a flow, which says itself what has to be answered.
+    fn is_of_users(&self) -> bool {
+        let targets = self.targets.as_deref();
+        targets.is_some_and(|file| file.ends_with(".hurl"))
+    }
 }
 
 /// A server with all that is needed to make a subject of it.
@@ -93,7 +104,7 @@ pub fn make(
     let wanted = all_wanted(given)?;
     let mut answers = Vec::new();
     for one in &wanted {
-        answers.push(one.seen(options, stop, observer)?);
+        answers.push(one.seen(options, given.is_of_users(), stop, observer)?);
     }
     // What varies in one may vary in all, and needn't have done so while it was looked at.
     let vary = given.any_answer || answers.iter().any(|answer| answer.digits_vary);
@@ -123,6 +134,9 @@ pub fn make(
     for (one, answer) in wanted.iter().zip(&answers) {
         let mut subject = one.subject(answer)?;
         subject.may_differ = given.any_answer;
+        if given.is_of_users() {
+            subject.answers.clear();
+        }
         subjects.push(subject);
     }
     Ok(Made {
@@ -192,10 +206,11 @@ impl Wanted {
         words.map(|word| word.replace(['.', '/'], "-")).into()
     }
 
-    /// What it answers.
+    /// What it answers; anything where users go through a flow.
     fn seen(
         &self,
         options: &Options,
+        is_of_users: bool,
         stop: &Stop,
         observer: &mut dyn Observer,
     ) -> Result<Declared<'_>, Refused> {
@@ -207,6 +222,9 @@ impl Wanted {
             Found::Missing(what) => Refused::Failed(format!("{name}: {what}"), Vec::new()),
             Found::Good(_) | Found::Stopped => Refused::Stopped,
         })?;
+        if is_of_users {
+            return Ok(answer);
+        }
         let taken = answer.take(&first, &second, BODY_BYTES_MAX);
         taken.map_err(|refused| named(name, refused))?;
         Ok(answer)
@@ -322,7 +340,10 @@ fn comparison(given: &Given, wanted: &[Wanted], answers: &[Declared<'_>]) -> Str
     for (one, answer) in wanted.iter().zip(answers) {
         let (status, bytes) = (answer.status, answer.body.len());
         let (name, typed) = (&one.name, quoted(&one.typed));
-        let _ = writeln!(text, "# {name}: {typed}; status {status}, {bytes} bytes");
+        let _ = match given.is_of_users() {
+            true => writeln!(text, "# {name}: {typed}"),
+            false => writeln!(text, "# {name}: {typed}; status {status}, {bytes} bytes"),
+        };
     }
     let names: Vec<&str> = wanted.iter().map(|one| one.name.as_str()).collect();
     let is_seen = wanted.iter().all(|one| one.why_unseen().is_none());
@@ -334,8 +355,7 @@ fn comparison(given: &Given, wanted: &[Wanted], answers: &[Declared<'_>]) -> Str
         (false, true) => "[\"p50\", \"p99\"]",
     };
     // Flows and replays have a rate of their own.
-    let targets = given.targets.as_deref().unwrap_or_default();
-    let equal_rate = match targets.ends_with(".hurl") || given.replay.is_some() {
+    let equal_rate = match given.is_of_users() || given.replay.is_some() {
         true => "",
         false => "equal_rate = \"auto\"\n",
     };
@@ -353,6 +373,12 @@ fn comparison(given: &Given, wanted: &[Wanted], answers: &[Declared<'_>]) -> Str
     );
     if let Some(file) = &given.data {
         let _ = writeln!(text, "data = {}", quoted(file));
+    }
+    if !given.variables.is_empty() {
+        let variables = given.variables.iter();
+        let variables = variables.map(|(name, is)| format!("{} = {}", quoted(name), quoted(is)));
+        let variables: Vec<String> = variables.collect();
+        let _ = writeln!(text, "variables = {{ {} }}", variables.join(", "));
     }
     if let Some(speed) = given.speed {
         let _ = writeln!(text, "speed = {speed:?}");

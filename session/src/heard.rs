@@ -41,6 +41,8 @@ pub struct Told<'a> {
     pub body: &'a [u8],
     /// It was longer than what is kept of it.
     pub is_cut: bool,
+    /// It isn't in the coding that it's said to be in, and stands as it came.
+    pub is_broken: bool,
     whole: &'a Whole,
 }
 
@@ -115,6 +117,8 @@ impl Heard {
                 false => &whole.body,
             },
             is_cut: whole.is_cut || is_too_long,
+            // An answer to HEAD has the fields of a body alone.
+            is_broken: decoded == Err(Undecoded::Broken) && !whole.body.is_empty(),
             whole: &whole,
         });
         whole.clear();
@@ -200,18 +204,19 @@ mod tests {
         let gzip: [(&[u8], &[u8]); 1] = [(b"Content-Encoding", b"gzip")];
         let long = vec![b'x'; BODY_BYTES_MAX + 1];
         let cases = [
-            (&gzip[..], &coded[..], (5, false)),
-            (&gzip, &bomb, (BODY_BYTES_MAX + 1, true)),
+            (&gzip[..], &coded[..], (5, false, false)),
+            (&gzip, &bomb, (BODY_BYTES_MAX + 1, true, false)),
             // What isn't what it says is judged as it came.
-            (&gzip, b"plain", (5, false)),
-            (&[], &long, (BODY_BYTES_MAX, true)),
+            (&gzip, b"plain", (5, false, true)),
+            (&gzip, b"", (0, false, false)),
+            (&[], &long, (BODY_BYTES_MAX, true, false)),
         ];
         let mut heard = Heard::default();
         for (fields, body, expected) in cases {
             let mut whole = heard.begin(200, fields.iter().copied());
             whole.body(body);
             heard.end(whole);
-            let judged = heard.judge(|told| (told.body.len(), told.is_cut));
+            let judged = heard.judge(|told| (told.body.len(), told.is_cut, told.is_broken));
             assert_eq!(judged, Some(expected));
         }
         assert_eq!(heard.judge(|_| ()), None);

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flow::{Flow, Url};
+use measure::foreign::Foreign;
 use plan::workload::{Data as Rows, Journey};
 use plan::{Invalid, Redaction, Request, Step, Target, Users, Workload};
 
@@ -72,8 +73,13 @@ pub fn read(file: &Path, given: Given) -> Result<Workload, Invalid> {
         let lines: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
         Invalid(lines.join("\n"))
     })?;
-    let name = file.display().to_string();
-    let origin = origin(&flow, &name)?;
+    let name = Foreign::new(file.display().to_string()).to_string();
+    let redaction = &given.redaction;
+    let shown = given.variables.iter();
+    let shown: Vec<_> = shown
+        .filter(|(name, _)| !redaction.is_secret(name))
+        .collect();
+    let origin = origin(&flow, &name, &shown)?;
     let mut workload = Workload::new(steps(&flow, &name, &origin)?);
     workload.file = Some(file.to_owned());
     workload.data = given.rows;
@@ -97,8 +103,8 @@ fn columns(rows: &Rows) -> Result<Vec<String>, Invalid> {
     Ok(Data::open(&rows, 1, 0)?.columns().to_vec())
 }
 
-/// The one server that a flow goes to.
-fn origin(flow: &Flow, file: &str) -> Result<Url, Invalid> {
+/// The one server that a flow goes to. `shown`: variables whose values may be.
+fn origin(flow: &Flow, file: &str, shown: &[&(String, String)]) -> Result<Url, Invalid> {
     let mut first: Option<(Url, u32)> = None;
     for at in 0..flow.len() {
         let line = flow.entry(at).map_or(0, |(_, line)| line);
@@ -112,13 +118,23 @@ fn origin(flow: &Flow, file: &str) -> Result<Url, Invalid> {
                 return Err(Invalid(format!(
                     "{file}:{line}: this request goes to {}, and the one in line {before} to {}: \
                      a run loads one server, so give each server a flow of its own",
-                    shown(&url),
-                    shown(known)
+                    server(&url),
+                    server(known)
                 )));
             }
         }
     }
     first.map(|(url, _)| url).ok_or_else(|| {
+        let base = flow.base(0).and_then(|base| {
+            let (_, is) = shown.iter().rfind(|(name, _)| name == base)?;
+            (!is.contains("://")).then_some((base, is))
+        });
+        if let Some((base, is)) = base {
+            let (base, is) = (Foreign::new(base), Foreign::new(is));
+            return Invalid(format!(
+                "{file}: {base} has no scheme: write --variable {base}=http://{is}"
+            ));
+        }
         Invalid(format!(
             "{file}: nothing says which server is loaded before its users begin: write a URL as \
              http://HOST:PORT/…, or with a variable as in {{{{base}}}}/… and \
@@ -127,7 +143,7 @@ fn origin(flow: &Flow, file: &str) -> Result<Url, Invalid> {
     })
 }
 
-fn shown(url: &Url) -> String {
+fn server(url: &Url) -> String {
     format!("{}://{}", scheme(url), url.authority())
 }
 
@@ -137,13 +153,13 @@ fn scheme(url: &Url) -> &'static str {
 
 /// The requests as steps, whose names are their methods and paths.
 fn steps(flow: &Flow, file: &str, origin: &Url) -> Result<Vec<Step>, Invalid> {
-    let target = Target::parse(&format!("{}/", shown(origin)))
+    let target = Target::parse(&format!("{}/", server(origin)))
         .map_err(|Invalid(why)| Invalid(format!("{file}: {why}")))?;
     let mut steps: Vec<Step> = Vec::with_capacity(flow.len());
     for at in 0..flow.len() {
         let (method, line) = flow.entry(at).unwrap_or_default();
         let path = flow.path(at).unwrap_or_default();
-        let plain = format!("{method} {path}");
+        let plain = Foreign::new(format!("{method} {path}")).to_string();
         let is_known = steps.iter().any(|step| step.name == plain);
         steps.push(Step {
             name: match is_known {
@@ -217,6 +233,8 @@ GET {{base}}
         assert_eq!((&*target.host, target.port), ("H", 81));
         let (names, figures) = workload.names();
         assert_eq!(names.last().map(String::as_str), Some("(flow)"));
+        let red = read_text("GET http://h/\u{1b}[31mred\n", &[]).unwrap();
+        assert_eq!(red.steps[0].name, "GET /\\u{1b}[31mred");
         assert_eq!(figures, [0, 1, 2, 3, 4, 5]);
     }
 
@@ -233,6 +251,11 @@ GET {{base}}
         assert!(why.contains("--variable base=http://HOST:PORT"), "{why}");
         let why = read_text("GET {{base}}/\n", &[]).unwrap_err();
         assert!(why.starts_with("a.hurl:1:"), "{why}");
+        for host in ["127.0.0.1:1", "localhost:8080", "shop.example"] {
+            let why = read_text("GET {{base}}/\n", &[("base", host)]).unwrap_err();
+            let told = format!("base has no scheme: write --variable base=http://{host}");
+            assert!(why.ends_with(&told), "{why}");
+        }
         assert!(read_text("GET http://h/\n\nGET http://H:80/b\n", &[]).is_ok());
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use measure::foreign::Foreign;
-use plan::schedule::{Schedule, Traced};
+use plan::schedule::{LeftOut, Schedule, Traced};
 use plan::{Invalid, Plan, Redaction, Request, Step, Target, Workload};
 use replay::{Options, Trace};
 
@@ -66,12 +66,15 @@ impl Replayed {
         }
         let mut workload = Workload::new(steps(&trace, target));
         workload.file = Some(given.file.to_owned());
-        let skipped = trace.left_out.count();
-        let all = skipped + trace.sendings.len() as u64;
-        let words = trace.left_out.words();
-        let left_out = (skipped > 0).then(|| format!("skips {skipped} of {all}: {words}"));
-        let notes = left_out.into_iter().chain(trace.notes.iter().cloned());
+        let notes = trace.notes.iter();
         let notes = notes.map(|note| Foreign::new(note).to_string()).collect();
+        let left = &trace.left_out;
+        let left_out = LeftOut {
+            unreadable: left.unreadable,
+            by_method: left.by_method,
+            elsewhere: left.elsewhere,
+            without_body: left.without_body,
+        };
         let last = trace.sendings.last();
         let schedule = Schedule::Trace {
             file: given.file.to_owned(),
@@ -79,6 +82,7 @@ impl Replayed {
             passes: given.passes,
             requests: trace.sendings.len() as u64,
             seconds: last.map_or(0.0, |last| last.at_ns as f64 / 1e9),
+            left_out,
             trace: Traced(Arc::new(trace)),
         };
         Ok(Replayed {
@@ -228,7 +232,10 @@ mod tests {
             passes: 1,
         };
         let read = Replayed::read(&given, &plan.target, &plan.redaction).unwrap();
-        assert!(read.notes[0].contains("1 by another method"), "{read:?}");
+        assert!(
+            read.notes[0].starts_with("skipped 1 of 4 lines: 1 use DELETE"),
+            "{read:?}"
+        );
         plan.schedule = read.schedule.clone();
         plan.workload = Some(read.workload);
         let examples = crate::examples(&plan, 10).unwrap();

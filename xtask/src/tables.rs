@@ -51,9 +51,15 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "cookies",
+        holds: "the cookies of one user: whose they are, where they go; no clock",
+        imports: &[],
+        test_imports: &[],
+    },
+    Crate {
         name: "flow",
         holds: "flows of users, written as Hurl files: one user's session; no I/O, no clock",
-        imports: &["measure"],
+        imports: &["cookies", "measure"],
         test_imports: &[],
     },
     Crate {
@@ -65,7 +71,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "workload",
         holds: "requests that differ: files of targets, templates, data; which is next, its bytes",
-        imports: &["flow", "measure", "plan", "proto", "replay"],
+        imports: &["cookies", "flow", "measure", "plan", "proto", "replay"],
         test_imports: &[],
     },
     Crate {

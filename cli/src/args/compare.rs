@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::export::Export;
 use super::fleet::Fleet;
+use super::flows::Variables;
 use super::network::Network;
 use super::secrets::Secrets;
 use super::servers::Servers;
@@ -56,7 +57,8 @@ pub(crate) struct Compare {
     pub(crate) path: Option<String>,
 
     /// With --start or --url: send the requests in FILE to each server (.http, or vegeta's
-    /// targets); --path is asked for once, to see that it's there
+    /// targets); --path is asked for once, to see that it's there. Or have users go through a flow
+    /// (.hurl), in which {{base}} is the server
     #[arg(long, value_name = "FILE")]
     pub(crate) targets: Option<PathBuf>,
 
@@ -69,6 +71,9 @@ pub(crate) struct Compare {
     /// log, a HAR file, or JSON lines, as ringside run --replay does
     #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "file"])]
     pub(crate) replay: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) variables: Variables,
 
     /// Replay N times as fast [default: 1]
     #[arg(long, value_name = "N", value_parser = values::speed, requires = "replay")]

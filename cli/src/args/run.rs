@@ -157,3 +157,11 @@ pub(crate) enum Format {
     BiggerIsBetter,
     Bencher,
 }
+
+impl Format {
+    /// Whether it has no place for warnings.
+    pub(crate) fn lacks_warnings(self) -> bool {
+        use Format::{Bencher, BiggerIsBetter, Csv, SmallerIsBetter};
+        matches!(self, Csv | SmallerIsBetter | BiggerIsBetter | Bencher)
+    }
+}

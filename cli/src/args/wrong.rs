@@ -11,10 +11,15 @@ use measure::words::nearest;
 use super::{Arguments, verbs};
 
 /// Flags of curl, ab, hey, oha and k6, and of other verbs, with the flag that means the same here.
-const ELSEWHERE: [(&str, &str, &str); 8] = [
+const ELSEWHERE: [(&str, &str, &str); 9] = [
     ("-X", "-m", "sets the HTTP method"),
     ("--request", "-m", "sets the HTTP method"),
     ("--vus", "-c", "sets the number of connections"),
+    (
+        "--users",
+        "-c",
+        "sets the number of users, each of them a connection",
+    ),
     ("-z", "-d", "sets the duration"),
     ("-R", "--open-rate", OPEN_RATE),
     ("--rate", "--open-rate", OPEN_RATE),
@@ -64,6 +69,7 @@ pub(super) fn told(error: &clap::Error, words: &[OsString]) -> String {
             let given = given(ContextKind::InvalidArg);
             given.and_then(|word| {
                 let of_verb = of_flag(word, words).or_else(|| of_script(word, words));
+                let of_verb = of_verb.or_else(|| of_flow(word, words));
                 of_verb.or_else(|| of_comparison(word, words))
             })
         }
@@ -98,6 +104,19 @@ fn of_flag(flag: &str, words: &[OsString]) -> Option<String> {
     has(verb(&program, words)?, here).then(|| format!("there's no {name}\n\n  tip: {here} {does}"))
 }
 
+/// A URL beside a flow, whose server stands in its file.
+fn of_flow(word: &str, words: &[OsString]) -> Option<String> {
+    let mut given = words.iter().filter_map(|word| word.to_str());
+    let flow = given.find(|word| word.ends_with(".hurl") && !word.contains("://"))?;
+    word.contains("://").then(|| {
+        let (word, flow) = (Foreign::new(word), Foreign::new(flow));
+        format!(
+            "unexpected argument '{word}': where a flow goes stands in its file\n\n  tip: write \
+             {{{{base}}}}/… in {flow}, and give --variable base={word}"
+        )
+    })
+}
+
 /// What a comparison's file says where `ringside run` has this flag.
 fn of_comparison(flag: &str, words: &[OsString]) -> Option<String> {
     if !is_of(words, "compare") {
@@ -106,6 +125,11 @@ fn of_comparison(flag: &str, words: &[OsString]) -> Option<String> {
     let name = flag.split('=').next().unwrap_or(flag);
     if name == "-d" {
         return Some("compare has no -d\n\n  tip: --duration sets the time of each round".into());
+    }
+    if ["--secret", "--secrets-file"].contains(&name) {
+        let what = format!("compare has no {name}, since a comparison is written down");
+        let tip = "a flow finds its secrets in the environment: HURL_SECRET_NAME=VALUE";
+        return Some(format!("{what}\n\n  tip: {tip}"));
     }
     let (_, line) = OF_FILE.iter().find(|(names, _)| names.contains(&name))?;
     let given = |flag: &str| {
@@ -354,6 +378,13 @@ For more information, try '--help'.
                 "{told}"
             );
         }
+        let told = wrong("run --users 5 shop.hurl");
+        assert!(told.contains("tip: -c sets the number of users"), "{told}");
+        let told = wrong("run shop.hurl -c 5 http://127.0.0.1:1");
+        let tip = "in shop.hurl, and give --variable base=http://127.0.0.1:1\n";
+        assert!(told.contains(tip), "{told}");
+        let told = wrong("compare --url a --url b --targets shop.hurl --secret a=b");
+        assert!(told.contains("HURL_SECRET_NAME=VALUE"), "{told}");
         for z in ["-z 2s", "-z2s"] {
             let told = wrong(&format!("run {z} http://127.0.0.1:1/"));
             assert!(told.contains("tip: -d sets the duration"), "{told}");

@@ -12,7 +12,9 @@ use workload::data::Kind;
 use workload::formats::{self, Defaults, Format};
 use workload::hurl;
 
+use crate::args::flows::Variables;
 use crate::args::wrong::needs_file;
+use crate::run::flows;
 use exit::Failure;
 
 /// A URL that only serves to see what a load would make of the requests.
@@ -22,6 +24,13 @@ const ANY: &str = "http://localhost/";
 pub(super) struct Requests {
     pub(super) targets: String,
     pub(super) data: Option<String>,
+    /// What users of a flow have from the beginning.
+    pub(super) variables: BTreeMap<String, String>,
+}
+
+/// Whether a file of requests is a flow of users.
+pub(super) fn is_flow(targets: &Path) -> bool {
+    hurl::is_one(&targets.to_string_lossy())
 }
 
 /// The requests in `targets`, with rows of `data`, which go to servers that are given `by_url`, at
@@ -29,10 +38,15 @@ pub(super) struct Requests {
 ///
 /// # Errors
 /// What can't be sent, in the words of these flags, and what only a file can say.
-pub(super) fn read(targets: &Path, data: Option<&Path>, by_url: bool) -> Result<Requests, Failure> {
+pub(super) fn read(
+    targets: &Path,
+    data: Option<&Path>,
+    variables: &Variables,
+    by_url: bool,
+) -> Result<Requests, Failure> {
     let shown = targets.display();
-    if hurl::is_one(&shown.to_string()) {
-        return of_users(targets, data);
+    if is_flow(targets) {
+        return of_users(targets, data, variables);
     }
     let format = Format::of_file(targets).ok_or_else(|| {
         Failure::usage(format!(
@@ -64,20 +78,31 @@ pub(super) fn read(targets: &Path, data: Option<&Path>, by_url: bool) -> Result<
     Ok(Requests {
         targets: whole_targets,
         data: data.map(|file| whole("--data", &file)).transpose()?,
+        variables: BTreeMap::new(),
     })
 }
 
 /// The same of a flow of users.
-fn of_users(flow: &Path, data: Option<&Path>) -> Result<Requests, Failure> {
+fn of_users(flow: &Path, data: Option<&Path>, variables: &Variables) -> Result<Requests, Failure> {
+    let redaction = Redaction::of_user();
+    let variables = flows::variables(variables).map_err(Failure::usage)?;
+    if let Some((name, _)) = variables.iter().find(|(name, _)| redaction.is_secret(name)) {
+        return Err(Failure::usage(format!(
+            "--variable {name}: a comparison is written down with its variables: set \
+             HURL_SECRET_{name} in the environment instead"
+        )));
+    }
+    let variables: BTreeMap<String, String> = variables.into_iter().collect();
     let whole_flow = whole("--targets", flow)?;
     let data = data.map(known).transpose()?;
     let order = Order::default();
     let rows = data.clone().map(|file| Data { file, order });
-    let how = (0, &Redaction::of_user());
-    hurl::compared::of_file(flow, &BTreeMap::new(), rows, how).map_err(Failure::usage)?;
+    let how = (0, &redaction);
+    hurl::compared::of_file(flow, &variables, rows, how).map_err(Failure::usage)?;
     Ok(Requests {
         targets: whole_flow,
         data: data.map(|file| whole("--data", &file)).transpose()?,
+        variables,
     })
 }
 

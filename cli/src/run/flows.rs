@@ -8,7 +8,7 @@ use load::{Plan, Redaction};
 use workload::hurl;
 use workload::hurl::pairs::{self, Pairs};
 
-use crate::args::flows::Flows;
+use crate::args::flows::{Flows, Variables};
 use crate::args::load::Load;
 use crate::args::replay::Replay;
 use crate::args::targets::Targets;
@@ -107,12 +107,17 @@ pub(crate) fn plan(
 
 /// What users begin with: variables, and those that are secrets.
 fn begun_with(given: &Flows) -> Result<(Pairs, Pairs), Invalid> {
-    let files = ("--variables-file", &given.variables_files[..]);
-    let flags = ("--variable", &given.variables[..]);
-    let variables = gathered(pairs::VARIABLES, files, flags)?;
+    let variables = variables(&given.plain)?;
     let files = ("--secrets-file", &given.secrets_files[..]);
     let flags = ("--secret", &given.secrets[..]);
     Ok((variables, gathered(pairs::SECRETS, files, flags)?))
+}
+
+/// The variables alone.
+pub(crate) fn variables(given: &Variables) -> Result<Pairs, Invalid> {
+    let files = ("--variables-file", &given.variables_files[..]);
+    let flags = ("--variable", &given.variables[..]);
+    gathered(pairs::VARIABLES, files, flags)
 }
 
 /// Those variables whose values are secrets.

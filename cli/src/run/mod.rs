@@ -31,7 +31,7 @@ use crate::watching::give_back;
 use exit::{Exit, Failure};
 use output::destination::Destination;
 use output::terminal::{self, Paint};
-use output::{counts, csv, text, thresholds};
+use output::{counts, csv, text, thresholds, warnings};
 use watching::Watching;
 
 /// Loads, and reports.
@@ -87,6 +87,9 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     let data = data(&record, shown, arguments.format, arguments.latency, paint);
     let data = data.map_err(Failure::running)?;
     let written = destination.write(&data);
+    if arguments.format.lacks_warnings() {
+        warnings::say(&record, Paint::for_stderr(no_color));
+    }
     let crossed = thresholds::say_crossed(&record.thresholds, Paint::for_stderr(no_color));
     // It prints what it prints behind the report.
     let own = match interrupted {

@@ -1,15 +1,13 @@
 //! Flows of users (`run FILE.hurl`), against a server with sessions, and against our own.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use rustix::process::Signal;
 
 use super::child::{Folder, PATIENCE, Server, assert_says, command, ringside, start, step, until};
 use super::signals::counting_server;
+use super::site;
 
 /// What a server knows of its sessions.
 #[derive(Debug, Default)]
@@ -22,54 +20,19 @@ struct Sessions {
 
 /// A server on which one logs in with a password, and out again. Its URL, and what it knows.
 fn serve() -> (String, Arc<Mutex<Sessions>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
     let sessions = Arc::new(Mutex::new(Sessions::default()));
     let known = Arc::clone(&sessions);
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let (stream, known) = (stream.unwrap(), Arc::clone(&known));
-            thread::spawn(move || answer(stream, &known));
-        }
+    let url = site::serve(move |asked| {
+        let token = asked.field("authorization").strip_prefix("Bearer ");
+        let given = (
+            asked.field("cookie"),
+            token.unwrap_or_default(),
+            &*asked.body,
+        );
+        let (status, fields, body) = said(&asked.line, given, &mut known.lock().unwrap());
+        (format!("{status} X{fields}"), body.into_bytes())
     });
     (url, sessions)
-}
-
-fn answer(mut stream: TcpStream, sessions: &Mutex<Sessions>) {
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    let mut lines = Vec::new();
-    loop {
-        let mut line = String::new();
-        match reader.read_line(&mut line) {
-            Ok(1..) => {}
-            _ => return,
-        }
-        if line != "\r\n" {
-            lines.push(line.trim().to_owned());
-            continue;
-        }
-        let field = |name: &str| {
-            let found = lines.iter().find_map(|line| line.strip_prefix(name));
-            found.unwrap_or_default().trim().to_owned()
-        };
-        let mut body = vec![0; field("Content-Length:").parse().unwrap_or(0)];
-        reader.read_exact(&mut body).unwrap();
-        let (cookie, token) = (field("Cookie:"), field("Authorization: Bearer"));
-        let (status, fields, body) = said(
-            &lines[0],
-            (&cookie, &token, &body),
-            &mut sessions.lock().unwrap(),
-        );
-        let length = body.len();
-        let head = format!("HTTP/1.1 {status} X\r\n{fields}Content-Length: {length}\r\n\r\n");
-        if stream
-            .write_all(format!("{head}{body}").as_bytes())
-            .is_err()
-        {
-            return;
-        }
-        lines.clear();
-    }
 }
 
 fn said(
@@ -85,7 +48,7 @@ fn said(
         sessions.begun += 1;
         let token = format!("canary-token-{}", sessions.begun);
         sessions.open.insert(token.clone());
-        let fields = format!("Set-Cookie: sid={token}; Path=/; HttpOnly\r\n");
+        let fields = format!("\r\nSet-Cookie: sid={token}; Path=/; HttpOnly");
         return (200, fields, format!("{{\"token\":\"{token}\"}}"));
     }
     if !sessions.open.contains(token) || cookie != format!("sid={token}") {
@@ -177,7 +140,9 @@ fn a_report_names_the_line_that_was_not_met_and_no_secret() {
     let given = given(&url);
     words.extend(given.iter().map(String::as_str));
     let ended = ringside(&words);
-    assert_says(&ended.stdout, "Running 6 flows @ ");
+    let first = "Flows: 6 begun, 0 completed (0.00/s), 6 (100.00 %) failed\n";
+    assert!(ended.stdout.starts_with(first), "{}", ended.stdout);
+    assert_says(&ended.stdout, &format!("Running 6 flows @ {url}\n"));
     assert_says(&ended.stdout, "The 3 requests of ");
     assert_says(&ended.stdout, "  6 unexpected_answer: ");
     assert_says(

@@ -1,52 +1,16 @@
 //! Redirects and cookies: `--follow` and `--cookies`, against a small server of our own.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
-use std::thread;
 
 use serde_json::Value;
 
 use super::child::{Ended, Folder, assert_says, ringside};
+use super::site;
 
-/// Answers each request on a connection as `law` says: status line and fields, and the body. `law`
-/// is given the request's line and the value of its Cookie field.
+/// A server that answers as `law` says, which is given the request's line and the value of its
+/// Cookie field.
 fn serve(law: fn(&str, &str) -> (String, Vec<u8>)) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            thread::spawn(move || answer(stream.unwrap(), law));
-        }
-    });
-    url
-}
-
-fn answer(mut stream: TcpStream, law: fn(&str, &str) -> (String, Vec<u8>)) {
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    let mut lines = Vec::new();
-    loop {
-        let mut line = String::new();
-        match reader.read_line(&mut line) {
-            Ok(1..) => {}
-            _ => return,
-        }
-        if line != "\r\n" {
-            lines.push(line.trim().to_owned());
-            continue;
-        }
-        let cookie = lines.iter().find_map(|line| line.strip_prefix("Cookie: "));
-        let (head, body) = law(&lines[0], cookie.unwrap_or_default());
-        let length = body.len();
-        let head = format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\n\r\n");
-        if stream
-            .write_all(&[head.as_bytes(), &body].concat())
-            .is_err()
-        {
-            return;
-        }
-        lines.clear();
-    }
+    site::serve(move |asked| law(&asked.line, asked.field("cookie")))
 }
 
 fn run(url: &str, more: &[&str]) -> (Ended, Value) {

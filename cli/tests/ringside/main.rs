@@ -60,6 +60,7 @@ mod scripts;
 mod secrets;
 mod serve;
 mod signals;
+mod site;
 mod skill;
 #[path = "../../../tests/skip.rs"]
 mod skip;

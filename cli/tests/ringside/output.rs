@@ -124,6 +124,10 @@ fn csv_is_a_line_for_each_second() {
         "{}",
         ended.stdout
     );
+    // Warnings have no place in it.
+    let ended = ringside(&["run", "-n3", "--format", "csv", &server.at("/status/500")]);
+    assert_says(&ended.stderr, "Warning: no request succeeded");
+    assert_says(&ended.stderr, "Don't trust these figures");
 }
 
 #[test]

@@ -66,12 +66,22 @@ fn a_log_is_sent_once_in_its_order_and_what_is_left_out_is_said() {
         (&schedule["requests"], &schedule["speed"]),
         (&whole.into(), &4.0.into())
     );
-    assert_says(&ended.stderr, "skips 3 of 42: 2 can't be read (first: ");
+    let left_out = serde_json::json!(
+        {"unreadable": 2, "by_method": 1, "elsewhere": 0, "without_body": 0}
+    );
+    assert_eq!(schedule["left_out"], left_out);
+    assert_says(
+        &ended.stderr,
+        "skipped 3 of 42 lines: 2 can't be parsed (first: ",
+    );
     assert_says(
         &ended.stderr,
         "access.log:41: there's no time in brackets: nonsense",
     );
-    assert_says(&ended.stderr, "1 by another method (--replay-methods all");
+    assert_says(
+        &ended.stderr,
+        "1 use POST (send them with --replay-methods GET,HEAD,POST)",
+    );
     assert!(!ended.stdout.contains("s3cret"), "{}", ended.stdout);
 }
 
@@ -162,7 +172,7 @@ fn what_cannot_be_replayed_is_refused_before_anything_is_sent() {
         (vec!["--speed", "2", &*url], "--replay"),
         (
             vec!["--replay", &*good, "--replay-methods", "PUT", &*url],
-            "by another method",
+            "40 use GET, POST (send them with --replay-methods PUT,GET,POST)",
         ),
     ] {
         let ended = ringside(&[&["run"][..], &words].concat());

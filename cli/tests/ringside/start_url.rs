@@ -198,12 +198,14 @@ fn servers_without_a_file_are_sent_the_requests_of_one() {
 fn servers_without_a_file_are_compared_by_a_flow_of_users() {
     let folder = Folder::new();
     let (one, two) = (serve(), serve());
-    let flow = "POST {{base}}/echo\n{\"id\": \"{{newUuid}}\"}\nHTTP 200\n[Captures]\n\
-                id: jsonpath \"$.id\"\n\nPOST {{base}}/echo\n`{{id}}`\nHTTP 200\n[Asserts]\n\
+    let flow = "POST {{base}}/echo\n{\"id\": \"{{newUuid}}\", \"of\": \"{{who}}\"}\nHTTP 200\n\
+                [Captures]\nid: jsonpath \"$.id\"\n\nPOST {{base}}/echo\n`{{id}}`\nHTTP 200\n[Asserts]\n\
                 body == {{id}}\n";
     folder.write("echo.hurl", flow);
     let urls = ["--url", &one.url, "--url", &two.url];
-    let words = [&urls[..], &["--targets", "echo.hurl"], &SHORT].concat();
+    // Whatever they answer besides: what has to be answered stands in the flow.
+    let flow = ["--targets", "echo.hurl", "--variable", "who=bob"];
+    let words = [&urls[..], &flow, &["--path", "/status/401"], &SHORT].concat();
     let ended = compare(&folder, &words);
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
     assert_says(&ended.stdout, "(flow)");
@@ -217,11 +219,18 @@ fn servers_without_a_file_are_compared_by_a_flow_of_users() {
             assert_eq!(step["failed"], 0, "{step}");
         }
         let port = url.rsplit(':').next();
-        let target = &round["record"]["plan"]["workload"]["steps"][0]["target"];
+        let workload = &round["record"]["plan"]["workload"];
+        assert_eq!(workload["users"]["variables"]["who"], "bob");
+        let target = &workload["steps"][0]["target"];
         assert_eq!(target["port"].to_string().as_str(), port.unwrap());
     }
     // What a user can't get through isn't measured.
     folder.write("wrong.hurl", "GET {{base}}/json\nHTTP 201\n");
+    let secret = ["--targets", "echo.hurl", "--variable", "password=canary"];
+    let ended = compare(&folder, &[&urls[..], &secret].concat());
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert_says(&ended.stderr, "set HURL_SECRET_password in the environment");
+    assert!(!ended.stderr.contains("canary"), "{}", ended.stderr);
     let words = [&urls[..], &["--targets", "wrong.hurl"], &SHORT[..6]].concat();
     let ended = compare(&folder, &words);
     assert_ne!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);

@@ -524,8 +524,16 @@ fn over_tls_and_http2_rows_are_sent_once_each_too() {
 fn a_row_that_cannot_be_read_ends_the_run_and_keeps_what_was_measured() {
     let diary = Diary::open();
     let folder = Folder::new();
-    let data = folder.write("rows.csv", "id,n\n1,1\n2,2\n3\n4,4\n");
     let url = format!("{}/{{{{id}}}}", diary.url);
+    let data = folder.write("rows.csv", "id,n\n1,1\n2,2\n3\n4,4\n");
+    // At the beginning of a file it's found before anything is sent.
+    let ended = ringside(&["run", "--data", &data, "-n9", &url]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert_says(&ended.stderr, "rows.csv:4");
+    assert_says(&ended.stderr, "1 value, but the header has 2");
+    assert!(diary.asked().is_empty());
+    let much = "1".repeat(70_000);
+    let data = folder.write("rows.csv", &format!("id,n\n1,{much}\n2,2\n3\n4,4\n"));
     let ended = ringside(&[
         "run", "--data", &data, "-c1", "-n9", "--format", "json", &url,
     ]);

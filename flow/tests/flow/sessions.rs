@@ -359,7 +359,10 @@ skip: {{no}}
 fn an_option_may_be_wrong_when_its_turn_comes() {
     let text = "GET http://h/\n[Options]\nretry: 5\nrepeat: {{n}}\n";
     let wrong = go(text, &given(&[("n", "x")], &[]), vec![]).wrong();
-    assert_eq!(wrong, "request 1, line 4: a number belongs here");
+    assert_eq!(
+        wrong,
+        "request 1, line 4: repeat: a number belongs here, and it's \"x\""
+    );
     let text = "GET http://h/{{n toInt}}\n[Options]\nretry: -1\nretry-interval: 0\n";
     let wrong = go(text, &given(&[("n", "x")], &[]), vec![]).wrong();
     let expected = "request 1, line 1: the filter toInt wants a number or text that is one, \
@@ -540,7 +543,7 @@ fn messages_are_short_and_on_one_line() {
 }
 
 #[test]
-fn nothing_looks_into_a_body_that_was_cut() {
+fn nothing_looks_into_a_body_that_was_cut_or_is_broken() {
     let cases = [
         ("", None),
         ("[Asserts]\nheader \"a\" not exists\n", None),
@@ -550,7 +553,8 @@ fn nothing_looks_into_a_body_that_was_cut() {
         ("[Asserts]\nbytes count == 2\n", Some(4)),
         ("[Asserts]\nsha256 == hex,00;\n", Some(4)),
     ];
-    for (expected, line) in cases {
+    let both = cases.iter().flat_map(|case| [(case, false), (case, true)]);
+    for (&(expected, line), is_broken) in both {
         let flow = flow(
             &format!("GET http://h/\nHTTP 200\n{expected}"),
             &Given::default(),
@@ -561,20 +565,28 @@ fn nothing_looks_into_a_body_that_was_cut() {
             unix_ms: BEGAN_MS,
         };
         assert_eq!(session.next(now, &mut Request::new()), Step::Send);
-        let fields = Fields::new();
+        let mut fields = Fields::new();
+        if is_broken {
+            fields.push(b"Content-Encoding", b"gzip");
+        }
         let answer = Answer {
             version: Version::Http11,
             status: 200,
             fields: &fields,
             body: b"xx",
-            is_cut: true,
+            is_cut: !is_broken,
+            is_broken,
             took: Duration::from_millis(1),
         };
         session.answer(now, &answer);
         let fault = session.fault();
         assert_eq!(fault.map(|fault| fault.line), line, "{expected}: {fault:?}");
         if let Some(fault) = fault {
-            assert!(fault.what.contains("the body is too long"), "{fault}");
+            let why = match is_broken {
+                true => "the body can't be decoded: it's no gzip, or it ends too soon",
+                false => "the body is too long",
+            };
+            assert!(fault.what.contains(why), "{fault}");
         }
     }
 }

@@ -191,6 +191,7 @@ fn told(session: &mut Session, now: Now, said: &Said) -> Heard {
         fields: &fields,
         body: &said.body,
         is_cut: false,
+        is_broken: false,
         took: Duration::from_millis(1),
     };
     session.answer(now, &answer)

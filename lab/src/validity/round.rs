@@ -1,6 +1,7 @@
 //! The checks of one round.
 
 use faults::{Injected, worth};
+use load::check::in_step;
 use load::{Record, lost_track};
 use measure::quota::Quota;
 use statistics::format::per_second;
@@ -287,6 +288,9 @@ fn littles_law(round: Seen<'_>) -> Looked {
         let Some(gap) = record.generator.littles_law_gap else {
             return unknown("it applies only to a closed loop without failures");
         };
+        if let Some(few) = in_step::of_record(record) {
+            return Looked::Found(Severity::Void, format!("{few} (--duration)"));
+        }
         let sentence = format!(
             "connections spent {} of their time outside any exchange",
             percent(gap)
@@ -294,7 +298,7 @@ fn littles_law(round: Seen<'_>) -> Looked {
         match gap {
             _ if gap > LITTLES_LAW_GAP.1 => bound(round, record, sentence),
             _ if gap > LITTLES_LAW_GAP.0 => caution(sentence),
-            _ => passed(format!("{} unexplained", percent(gap))),
+            _ => passed(format!("{} unexplained", percent(gap.abs()))),
         }
     })
 }

@@ -7,7 +7,7 @@ use measure::counters::ErrorKind;
 use measure::time::Time;
 
 use super::rogue::{Rogue, Spoken, Troubles, upgrade};
-use super::{ANSWER, MS, Server, plan, run, run_within};
+use super::{ANSWER, MS, Server, plan, recorded, run, run_within};
 use crate::surroundings::Disturbance;
 use crate::worker::EndedBy;
 use plan::Plan;
@@ -409,4 +409,22 @@ fn where_no_connection_is_kept_littles_law_says_nothing() {
     let verdict = crate::limit::judge(&plan, 1.0, &[outcome], Disturbance::default());
     assert_eq!(verdict.littles_law_gap, None);
     assert!(!verdict.reason.contains("Little"), "{}", verdict.reason);
+}
+
+#[test]
+fn a_window_of_few_rounds_says_so_whichever_way_it_is_off() {
+    for (delay_ms, seconds, is_told) in [
+        (200, 0.5, true),
+        (300, 1.0, true),
+        (200, 5.0, false),
+        (1, 0.5, false),
+    ] {
+        let plan = plan(Schedule::Closed, 10, seconds);
+        let server = Server::new(move |_, _| delay_ms * MS);
+        let record = recorded(&plan, run(&plan, 1, Faults::none(), server));
+        let mut warnings = record.warnings.iter();
+        let told = warnings.any(|warning| warning.contains("answers in the window"));
+        assert_eq!(told, is_told, "{delay_ms} ms: {:?}", record.warnings);
+        assert!(record.valid, "{:?}", record.warnings);
+    }
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use engine::sim::{Connection, Faults, Peer, Replies};
 use measure::time::Time;
 use proto::http1;
-use proto::http2::Head;
 use proto::http2::server::{Config, Event, Server as Machine};
+use proto::http2::{ErrorCode, Head};
 
 use super::steps::step;
 use super::{MS, plan, recorded, run};
@@ -32,6 +32,9 @@ impl Asked {
         found.map(|(_, value)| value)
     }
 }
+
+/// No status: over HTTP/2 the request is refused.
+pub(super) const REFUSED: u16 = 0;
 
 /// An answer: its status, its fields, its body.
 pub(super) type Said = (u16, Vec<(&'static str, String)>, &'static str);
@@ -149,6 +152,10 @@ impl<L: FnMut(&Asked) -> Said> Site<L> {
                 .as_mut()
                 .and_then(|all| all.get_mut(&id))
                 .unwrap();
+            if status == REFUSED {
+                machine.reset(stream, ErrorCode::REFUSED_STREAM, &mut out);
+                continue;
+            }
             let fields: Vec<(String, String)> = fields
                 .into_iter()
                 .map(|(name, value)| (name.to_ascii_lowercase(), value))

@@ -10,7 +10,7 @@ use measure::time::Time;
 use workload::hurl::{Given, read};
 
 use super::conservation::Draw;
-use super::follow::{Asked, Said, visited};
+use super::follow::{Asked, REFUSED, Said, visited};
 use super::rogue::{Rogue, Spoken};
 use super::{MS, Server, plan, recorded, run};
 use crate::Record;
@@ -331,6 +331,43 @@ fn a_redirect_to_another_server_is_not_followed_and_says_so() {
 }
 
 #[test]
+fn a_cycle_of_redirects_and_a_broken_coding_are_told_by_their_lines() {
+    let text = "
+GET {{base}}/round
+[Options]
+location: true
+max-redirs: 5
+HTTP 200
+";
+    let coded = "\nGET {{base}}/coded\nHTTP 200\n[Asserts]\nbody contains \"plain\"\n";
+    for (text, requests, line, told) in [
+        (
+            text,
+            6,
+            "shop.hurl:2",
+            "more than 5 redirects, the last of them to /round",
+        ),
+        (
+            coded,
+            1,
+            "shop.hurl:5",
+            "the body can't be decoded: it's no gzip",
+        ),
+    ] {
+        let (record, asked) = visited(&counted(text, 1, 3), |asked| match &*asked.line {
+            "GET /round" => (302, vec![("Location", "/round".to_owned())], ""),
+            _ => (200, vec![("Content-Encoding", "gzip".to_owned())], "plain"),
+        });
+        assert_eq!(asked.len(), 3 * requests, "{text}");
+        assert_eq!(step(&record, "(flow)").failed, 3, "{text}");
+        let unmet = &record.unexpected_answers[0];
+        assert_eq!((&*unmet.expected, unmet.failed), (line, 3), "{unmet:?}");
+        let came = unmet.came.as_deref().unwrap();
+        assert!(came.contains(told), "{came}");
+    }
+}
+
+#[test]
 fn a_request_that_cannot_be_made_fails_its_flow_and_nothing_is_sent() {
     let text = "
 GET {{base}}/a
@@ -382,6 +419,58 @@ fn a_connection_that_is_lost_fails_its_flow_and_the_next_user_begins_at_the_star
 }
 
 #[test]
+fn what_a_server_refuses_is_sent_again_as_it_was_and_no_error_of_its_flow() {
+    let text = "
+GET {{base}}/moved
+[Options]
+location: true
+HTTP 200
+
+POST {{base}}/b
+{\"id\": \"{{newUuid}}\"}
+HTTP 200
+";
+    for schedule in [Schedule::Closed, Schedule::Constant { rate: 100.0 }] {
+        let mut plan = over_http2(users(text, schedule, 2, 1.0));
+        plan.timeout_s = 5.0;
+        let mut count = 0;
+        let (record, asked) = visited(&plan, move |asked| {
+            // Every third request is refused, of those that a redirect leads to, too.
+            count += 1;
+            match &*asked.line {
+                _ if count % 3 == 1 => said(REFUSED, ""),
+                "GET /moved" => (302, vec![("Location", "/there".to_owned())], ""),
+                _ => said(200, ""),
+            }
+        });
+        let whole = step(&record, "(flow)");
+        assert!(whole.completed > 50, "{whole:?}");
+        assert_eq!((whole.failed, record.exchanges.failed), (0, 0));
+        let refused = record.errors["stream_refused"];
+        assert_eq!(record.errors.len(), 1, "{:?}", record.errors);
+        assert!(refused > whole.completed, "{refused}");
+        // With the same text, however often it's sent.
+        let bodies = asked.iter().filter(|one| one.line == "POST /b");
+        let bodies: BTreeSet<&str> = bodies.map(|one| &*one.body).collect();
+        let sent = step(&record, "POST /b").completed;
+        assert!(
+            (bodies.len() as u64).abs_diff(sent) <= 2,
+            "{}",
+            bodies.len()
+        );
+    }
+    let mut plan = over_http2(counted(text, 1, 3));
+    plan.timeout_s = 5.0;
+    let (record, asked) = visited(&plan, |_| said(REFUSED, ""));
+    // Five times again, and the sixth refusal is the failure.
+    assert_eq!(asked.len(), 18);
+    let errors = [("stream_given_up", 3), ("stream_refused", 15)];
+    let errors = errors.map(|(kind, count)| (kind.to_owned(), count));
+    assert_eq!(record.errors, BTreeMap::from(errors));
+    assert_eq!(step(&record, "(flow)").failed, 3);
+}
+
+#[test]
 fn a_server_that_closes_after_each_answer_keeps_its_users() {
     let mut plan = counted(LOGIN, 3, 12);
     plan.connections = 3;
@@ -428,12 +517,31 @@ fn the_time_of_a_flow_counts_from_when_it_was_due_while_the_server_stalls() {
     assert!(first.p75.unwrap() / 1e3 > 240.0, "{first:?}");
     let second = &step(&record, "GET /b").response_time_us;
     assert!(second.p90.unwrap() / 1e3 < 2.0, "{second:?}");
-    let told = "had to wait for a free connection";
+    let told = "flows had to wait for a free user, because every user";
     assert!(
         record.warnings.iter().any(|warning| warning.contains(told)),
         "{:?}",
         record.warnings
     );
+}
+
+#[test]
+fn where_users_are_too_few_for_the_rate_that_is_said_and_not_that_the_server_was_slow() {
+    let text = "GET {{base}}/a\nHTTP 200\n\nGET {{base}}/b\n[Options]\ndelay: 500ms\n";
+    let mut plan = users(text, Schedule::Constant { rate: 50.0 }, 10, 4.0);
+    plan.timeout_s = 1.0;
+    let (record, _) = visited(&plan, |_| said(200, ""));
+    let warnings = record.warnings.join("\n");
+    for told in [
+        "; -c 10 allows at most ",
+        " flows/s, since a flow took 5",
+        ": 50.0/s need about 2",
+    ] {
+        assert!(warnings.contains(told), "{warnings}");
+    }
+    let few = "the users (-c) were too few for the offered rate: of ";
+    assert!(warnings.contains(few), "{warnings}");
+    assert!(!warnings.contains("couldn't keep up"), "{warnings}");
 }
 
 #[test]

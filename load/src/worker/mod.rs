@@ -259,6 +259,8 @@ pub(crate) struct Worker<'a, D: Driver> {
     pools: Option<Box<Pools>>,
     /// Exchanges that a peer has refused, to be sent again before any other.
     again: VecDeque<Exchange>,
+    /// Those of users, each with its connection, on which alone it's sent again.
+    refused: Vec<(usize, Exchange)>,
     /// How long a retired connection waits for its peer to close first.
     linger_ns: u64,
     in_vain: InVain,
@@ -342,6 +344,7 @@ impl<'a, D: Driver> Worker<'a, D> {
             free: VecDeque::with_capacity(sessions),
             pools: Pools::of(&assignment, maker.as_ref(), now),
             again: VecDeque::new(),
+            refused: Vec::new(),
             linger_ns: *connections::LINGER_NS.end(),
             in_vain: InVain::default(),
             depth_allowed: assignment.depth,
@@ -594,7 +597,8 @@ impl<'a, D: Driver> Worker<'a, D> {
     /// Exchanges that have begun and not ended.
     fn under_way(&self) -> u64 {
         let parked = self.pools.as_ref().map_or(0, |pools| pools.parked());
-        self.flights.total() + self.again.len() as u64 + parked
+        let again = self.again.len() + self.refused.len();
+        self.flights.total() + again as u64 + parked
     }
 
     /// What of the quota has not begun; none where no count ends the run.
@@ -735,7 +739,9 @@ impl<'a, D: Driver> Worker<'a, D> {
             });
             self.recorder.streams_cut(index, None, now);
         }
-        for exchange in std::mem::take(&mut self.again) {
+        let of_users = std::mem::take(&mut self.refused).into_iter();
+        let again = std::mem::take(&mut self.again).into_iter();
+        for exchange in again.chain(of_users.map(|(_, exchange)| exchange)) {
             self.recorder.taken_again(&exchange, now);
             self.recorder.unfinished(&exchange, now);
         }

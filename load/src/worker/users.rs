@@ -107,15 +107,10 @@ impl<D: Driver> Worker<'_, D> {
 
     /// Sends the request that a user has made.
     fn send_of_user(&mut self, index: usize, (intended, waited): (Time, bool), now: Time) {
-        let step = self.users().map_or(0, |users| users.step(index));
-        let mut exchange = Exchange::new(intended, Time::NEVER).of_step(step);
-        self.recorder.step_begun(&exchange);
-        self.begun += 1;
-        if self.assignment.marks.is_some() {
-            self.handed_out += 1;
-            self.recorder.fell_due(intended);
-            self.recorder.dispatched(&exchange, now, waited);
-        }
+        let mut exchange = match self.refused_of(index, now) {
+            Some(refused) => refused,
+            None => self.new_of_user(index, (intended, waited), now),
+        };
         self.last_activity = now;
         self.core.append(index);
         exchange.sent = now;
@@ -125,6 +120,33 @@ impl<D: Driver> Worker<'_, D> {
             session.wire.say(place, users.say(), &mut session.out);
         }
         self.transmit(index, 1, now);
+    }
+
+    /// An exchange that begins with this request.
+    fn new_of_user(
+        &mut self,
+        index: usize,
+        (intended, waited): (Time, bool),
+        now: Time,
+    ) -> Exchange {
+        let step = self.users().map_or(0, |users| users.step(index));
+        let exchange = Exchange::new(intended, Time::NEVER).of_step(step);
+        self.recorder.step_begun(&exchange);
+        self.begun += 1;
+        if self.assignment.marks.is_some() {
+            self.handed_out += 1;
+            self.recorder.fell_due(intended);
+            self.recorder.dispatched(&exchange, now, waited);
+        }
+        exchange
+    }
+
+    /// The exchange of a connection's user that the peer has refused, which is taken up again.
+    fn refused_of(&mut self, index: usize, now: Time) -> Option<Exchange> {
+        let at = self.refused.iter().position(|(whose, _)| *whose == index)?;
+        let (_, refused) = self.refused.swap_remove(at);
+        self.recorder.taken_again(&refused, now);
+        Some(refused)
     }
 
     /// The user of a connection has its answer.
@@ -142,6 +164,7 @@ impl<D: Driver> Worker<'_, D> {
                     is_old: told.is_old,
                     body: told.body,
                     is_cut: told.is_cut,
+                    is_broken: told.is_broken,
                 };
                 let answered = users.answered(index, (now, took_ns), came, told.fields());
                 (told.status, answered)
@@ -172,18 +195,17 @@ impl<D: Driver> Worker<'_, D> {
     }
 
     /// The exchange of a connection's user ended without an answer, and the connection stands. One
-    /// that the peer refused isn't sent again: a user has one request, and goes on from there.
+    /// that the peer refused waits for this connection, or for the one that is opened in its place,
+    /// since it's this user's; one that was refused too often has failed.
     pub(super) fn user_refused(&mut self, index: usize, failed: Option<ErrorKind>, now: Time) {
-        let kind = match (failed, self.again.pop_back()) {
-            (_, Some(refused)) => {
-                self.recorder.taken_again(&refused, now);
-                self.recorder
-                    .failed(&refused, ErrorKind::StreamGivenUp, now);
-                ErrorKind::StreamGivenUp
-            }
-            (failed, None) => failed.unwrap_or(ErrorKind::StreamReset),
+        let Some(refused) = self.again.pop_back() else {
+            let kind = failed.unwrap_or(ErrorKind::StreamGivenUp);
+            return self.user_lost(index, kind, now);
         };
-        self.user_lost(index, kind, now);
+        self.refused.push((index, refused));
+        if let Some(users) = self.users() {
+            users.again(index);
+        }
     }
 
     /// Counts the flow of a connection, if that is over: its next user may come much later.

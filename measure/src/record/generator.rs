@@ -34,9 +34,9 @@ pub struct Generator {
     pub cpu_share_max: Option<f64>,
     /// Largest share of the window for which a worker was ready to run but waited for a CPU.
     pub run_queue_share_max: Option<f64>,
-    /// 1 − throughput × mean response time ÷ connections (closed loop), at least 0: the share of
-    /// their time that connections spent inside the generator. Null if connections aren't kept
-    /// open, by us or by the server.
+    /// 1 − throughput × mean response time ÷ connections (closed loop): the share of their time
+    /// that connections spent inside the generator; below 0, answers took longer than the window.
+    /// Null if connections aren't kept open, by us or by the server.
     pub littles_law_gap: Option<f64>,
     /// Peak resident memory of the generator's process in bytes.
     pub memory_peak_bytes: Option<u64>,

@@ -168,6 +168,7 @@ fn traced(at_ms: &[u64], speed: f64, passes: u32) -> Schedule {
         passes,
         requests: at_ms.len() as u64,
         seconds: at_ms.last().map_or(0.0, |last| *last as f64 / 1000.0),
+        left_out: LeftOut::default(),
         trace: Traced(Arc::new(trace)),
     }
 }

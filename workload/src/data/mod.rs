@@ -6,7 +6,8 @@
 //! at once. At random, rows are found by an index, for which the file is read once beforehand.
 //!
 //! Rows are counted before they are understood: what is wrong inside a row is told by the worker
-//! that takes it. Knows nothing of templates.
+//! that takes it, but for those at the beginning of a file, which are looked at when it's opened.
+//! Knows nothing of templates.
 
 use std::ops::Range;
 use std::path::Path;
@@ -37,6 +38,8 @@ use store::{Fault, OpenFile, Source};
 
 /// The most columns of a data file.
 pub const COLUMNS_MAX: usize = 1024;
+/// What is wrong with rows that begin within so many bytes is told before a load.
+const LOOKED_AT_BYTES: u64 = 64 << 10;
 /// The highest exponent of Zipf's law.
 pub const EXPONENT_MAX: f64 = 100.0;
 
@@ -106,13 +109,25 @@ impl Data {
             seed,
         };
         let file = OpenFile::open(&data.file)?;
-        Ok(Data::read(
-            Box::new(file),
-            &name,
-            kind,
-            dealing,
-            BLOCK_BYTES,
-        )?)
+        let data = Data::read(Box::new(file), &name, kind, dealing, BLOCK_BYTES)?;
+        data.look_at_rows()?;
+        Ok(data)
+    }
+
+    /// Whether the first rows can be read.
+    fn look_at_rows(&self) -> Result<(), Broken> {
+        let mut cursor = Cursor::new(self.separator.is_some(), self.first, self.block);
+        let mut fields = Fields::default();
+        let mut look = |cursor: &mut Cursor| -> Result<(), Fault> {
+            while let Found::Row(row) = cursor.find(&self.source, 0)? {
+                self.cut(cursor.row(&row), &row, &mut fields)?;
+                if row.end >= LOOKED_AT_BYTES {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        look(&mut cursor).map_err(|fault| self.broken(fault, &cursor))
     }
 
     /// The same for bytes from anywhere, which messages call `name`, read in blocks of `block`

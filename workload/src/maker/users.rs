@@ -120,6 +120,8 @@ pub struct Came<'a> {
     pub body: &'a [u8],
     /// The body was longer than that.
     pub is_cut: bool,
+    /// It isn't in the coding that it's said to be in.
+    pub is_broken: bool,
 }
 
 /// Who is on a connection.
@@ -459,6 +461,7 @@ impl Users {
             fields: &self.fields,
             body: came.body,
             is_cut: came.is_cut,
+            is_broken: came.is_broken,
             took: Duration::from_nanos(took_ns),
         };
         let entry = session.entry();
@@ -475,6 +478,14 @@ impl Users {
                 Answered::Strange
             }
             Heard::Passed | Heard::Retried | Heard::Unasked => Answered::Well,
+        }
+    }
+
+    /// The server did nothing for what the user of a connection has sent, which is sent again.
+    pub fn again(&mut self, connection: usize) {
+        let user = self.users.get_mut(connection);
+        if let Some(session) = user.and_then(|user| user.session.as_mut()) {
+            session.again();
         }
     }
 

@@ -7,12 +7,11 @@
 //! neither sockets nor when anything is sent.
 
 mod ask;
-mod date;
-mod jar;
 mod location;
 
 use std::sync::Arc;
 
+use cookies::{Jar, Place};
 use measure::counters::ErrorKind;
 use plan::protocol::Protocol;
 use plan::{Invalid, Plan};
@@ -20,7 +19,6 @@ use proto::http1::client::Answer;
 use proto::http2::client::Request;
 
 use ask::Ask;
-use jar::{Jar, Place};
 use location::{Base, resolve};
 
 /// What a plan asks of its sessions.
@@ -168,7 +166,8 @@ impl Visitor {
     }
 
     fn cookie(&mut self, ask: &Ask) -> &[u8] {
-        self.jar.write(place(&self.habits, ask), &mut self.cookie);
+        let (place, now_s) = (place(&self.habits, ask), self.habits.now_s);
+        self.jar.write(place, now_s, &mut self.cookie);
         &self.cookie
     }
 }

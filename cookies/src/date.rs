@@ -5,7 +5,7 @@ const MONTHS: [&[u8; 3]; 12] = [
 ];
 
 /// Seconds from 1970 to a date; none if it is none.
-pub(super) fn seconds(text: &[u8]) -> Option<i64> {
+pub(crate) fn seconds(text: &[u8]) -> Option<i64> {
     let (mut time, mut day, mut month, mut year) = (None, None, None, None);
     for token in text.split(|byte| is_delimiter(*byte)) {
         if time.is_none()

@@ -294,7 +294,7 @@ impl<'a> Sampler<'a> {
                 let next = found.ok().map(|(next, _)| next);
                 if let Some(next) = next.filter(|next| next.pid().is_some()) {
                     self.eye = next.pid().map(Eye::on);
-                    *running = next;
+                    **running = next;
                 }
             }
             Watched::Nobody => {}

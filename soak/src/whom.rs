@@ -34,7 +34,7 @@ pub(crate) enum Ground {
         plan: Box<Plan>,
         url: String,
         tls: Box<Tls>,
-        running: Result<Running, String>,
+        running: Result<Box<Running>, String>,
         rate: f64,
     },
 }
@@ -44,7 +44,7 @@ pub(crate) enum Watched<'a> {
     /// It was started here.
     Started(&'a mut Served),
     /// It was there before; another may take its place.
-    Running(Running, &'a str, &'a Tls),
+    Running(Box<Running>, &'a str, &'a Tls),
     /// Nobody knows it.
     Nobody,
 }
@@ -252,7 +252,7 @@ impl Ground {
 }
 
 /// The server at a URL; the inner error says why its process isn't known.
-fn running(url: &str, pid: Option<u32>, tls: &Tls) -> Result<Result<Running, String>, String> {
+fn running(url: &str, pid: Option<u32>, tls: &Tls) -> Result<Result<Box<Running>, String>, String> {
     let scheme = Target::parse(url).map(|target| target.scheme);
     let is_http = scheme.is_ok_and(|scheme| ["http", "https"].contains(&scheme.as_str()));
     if !is_http && pid.is_none() {
@@ -260,7 +260,7 @@ fn running(url: &str, pid: Option<u32>, tls: &Tls) -> Result<Result<Running, Str
             "the processes of http:// and https:// alone are looked for".to_owned(),
         ));
     }
-    Running::find(url, pid, tls).map(|(running, _)| Ok(running))
+    Running::find(url, pid, tls).map(|(running, _)| Ok(Box::new(running)))
 }
 
 /// The row that is meant, without a warm-up of its own: that is part of a soak.

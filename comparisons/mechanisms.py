@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Runs every comparison in comparisons/mechanisms/, one after the other, and writes what each row is
-worth beside its baseline into OUTPUT/mechanisms.csv.
+worth beside its baseline into OUTPUT/mechanisms.csv, and as tables into OUTPUT/mechanisms.md.
 
     python3 comparisons/mechanisms.py RINGSIDE OUTPUT [NAME...]
 
@@ -22,9 +22,15 @@ WITH_SYSTEM_CALLS = ["waiting", "features"]
 COLUMNS = [
     "comparison", "point", "row", "baseline", "requests_per_second", "rate_ratio", "rate_low",
     "rate_high", "busy_cpu_us", "server_cpu_us", "cpu_ratio", "cpu_low", "cpu_high", "p99_us",
-    "system_calls", "sleeps_per_1000", "collections_per_second", "longest_pause_us", "paused",
-    "reason",
+    "memory_mib", "memory_ratio", "memory_low", "memory_high", "system_calls", "sleeps_per_1000",
+    "collections_per_second", "longest_pause_us", "paused", "reason",
 ]
+
+JUDGED = {
+    "requests_per_second": "rate",
+    "server_cpu_per_exchange": "cpu",
+    "memory_peak": "memory",
+}
 
 
 def compare(ringside, file, folder, name):
@@ -66,6 +72,8 @@ def of_row(row, judged):
     line["busy_cpu_us"] = median(figures.get("server_cpu_us_per_exchange"))
     line["server_cpu_us"] = median(at_equal_rate.get("server_cpu_us_per_exchange"))
     line["p99_us"] = median(at_equal_rate.get("p99_us"))
+    memory = median(figures.get("memory_peak_bytes"))
+    line["memory_mib"] = memory and memory / 1024**2
     line["system_calls"] = ((row.get("profile") or {}).get("calls") or {}).get("per_exchange")
     for column, key in [
         ("sleeps_per_1000", "sleeps_per_1000"),
@@ -75,9 +83,8 @@ def of_row(row, judged):
     ]:
         line[column] = median(used.get(key))
     for metric, ratio in judged:
-        name = {"requests_per_second": "rate", "server_cpu_per_exchange": "cpu"}.get(metric)
-        if name:
-            of_ratio(line, name, ratio)
+        if metric in JUDGED:
+            of_ratio(line, JUDGED[metric], ratio)
     return line
 
 
@@ -95,6 +102,47 @@ def lines_of(found):
             yield point.get("value", point.get("name")), found["baseline"], of_row(row, judged)
 
 
+def beside(line, name):
+    """A ratio to the baseline with its interval, as a table shows it."""
+    if not line.get(f"{name}_ratio"):
+        return ""
+    centre, low, high = (float(line[f"{name}_{part}"]) for part in ["ratio", "low", "high"])
+    return f"{centre:.2f} ({low:.2f}–{high:.2f})"
+
+
+def number(line, column, digits):
+    value = line.get(column)
+    return f"{float(value):,.{digits}f}" if value not in (None, "") else ""
+
+
+SHOWN = [
+    ("requests/s", lambda line: number(line, "requests_per_second", 0)),
+    ("beside the baseline", lambda line: beside(line, "rate")),
+    ("CPU µs per request", lambda line: number(line, "busy_cpu_us", 1)),
+    ("CPU at an equal rate", lambda line: beside(line, "cpu")),
+    ("p99 µs at an equal rate", lambda line: number(line, "p99_us", 0)),
+    ("peak memory MiB", lambda line: number(line, "memory_mib", 0)),
+    ("memory beside the baseline", lambda line: beside(line, "memory")),
+    ("system calls per request", lambda line: number(line, "system_calls", 2)),
+    ("sleeps per 1,000", lambda line: number(line, "sleeps_per_1000", 1)),
+    ("collections/s", lambda line: number(line, "collections_per_second", 1)),
+    ("longest pause µs", lambda line: number(line, "longest_pause_us", 0)),
+]
+
+
+def table(name, lines):
+    """A comparison's rows in Markdown; a column that none of them has is left out."""
+    point = [("", lambda line: str(line["point"]))] if any(line["point"] for line in lines) else []
+    shown = [*point, ("", lambda line: line["row"]), *SHOWN]
+    shown = [(head, cell) for head, cell in shown if any(cell(line) for line in lines)]
+    rows = [[head for head, _ in shown], ["---" if not head else "--:" for head, _ in shown]]
+    for line in lines:
+        rows.append([cell(line) for _, cell in shown])
+    text = "".join("| " + " | ".join(row) + " |\n" for row in rows)
+    reasons = "".join(f"\n{line['row']}: {line['reason']}\n" for line in lines if line.get("reason"))
+    return f"## {name}\n\nBaseline: {lines[0]['baseline']}\n\n{text}{reasons}\n"
+
+
 def main():
     if len(sys.argv) < 3:
         raise SystemExit(__doc__)
@@ -102,18 +150,23 @@ def main():
     os.makedirs(output, exist_ok=True)
     began, empty = time.monotonic(), []
     with open(os.path.join(output, "mechanisms.csv"), "w", newline="") as text:
-        table = csv.DictWriter(text, COLUMNS, restval="")
-        table.writeheader()
+        written, tables = csv.DictWriter(text, COLUMNS, restval=""), []
+        written.writeheader()
         for file in sorted(glob.glob(os.path.join(HERE, "mechanisms", "*.toml"))):
             name = os.path.basename(file).removesuffix(".toml")
             if wanted and name not in wanted:
                 continue
             found = compare(ringside, file, os.path.join(output, name), name)
+            lines = []
             for point, baseline, line in lines_of(found):
-                table.writerow({"comparison": name, "point": point, "baseline": baseline, **line})
+                lines.append({"comparison": name, "point": point, "baseline": baseline, **line})
+                written.writerow(lines[-1])
                 if not line.get("requests_per_second") and not line.get("reason"):
                     empty.append(f"{name}: {line['row']}")
             text.flush()
+            tables.append(table(name, lines))
+    with open(os.path.join(output, "mechanisms.md"), "w") as text:
+        text.write("".join(tables))
     took = time.monotonic() - began
     print(f"all in {took:.0f} s")
     if empty:

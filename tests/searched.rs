@@ -53,6 +53,7 @@ pub(crate) fn searched(name: &str, limit: f64) -> RowCapacity {
         connections: Some(10),
         limited_by_connections: None,
         no_more_connections: None,
+        streams_at_once: None,
     }
 }
 
@@ -74,6 +75,8 @@ fn point(number: u32, probe: Probe, limit: f64, verdict: Verdict) -> Point {
         steps: Vec::new(),
         p50_us: Some(wait),
         p99_us: Some(5.0 * wait),
+        objectives: BTreeMap::new(),
+        streams_at_once: None,
         server_cpu_us_per_exchange: Some(1e6 / limit),
         server_busy: Some(busy.min(1.0)),
         generator_limited: None,

@@ -136,6 +136,7 @@ fn steps(plan: &Plan, tally: &Tally) -> Vec<StepFacts> {
         name: plan.redaction.scrub(&name).into_owned(),
         void: Vec::new(),
         grpc_status: grpc_status(step.grpc_statuses),
+        streams: StreamFacts::default(),
     });
     facts.collect()
 }
@@ -164,6 +165,7 @@ fn row(plan: &Plan, interval: &Interval) -> Row {
         answered: Some(counted.sums().answered),
         offered: interval.offered,
         good: plan.goodput_within_s.map(|_| counted.good),
+        events: plan.events.then_some(counted.streams.events),
         bytes_received: counted.bytes_received,
         response_p50_us: us(times.quantile(0.5)),
         response_p99_us: us(times.quantile(0.99)),

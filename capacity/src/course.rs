@@ -201,6 +201,7 @@ impl Seeker {
             knee: None,
             no_knee: None,
             scaling: self.scaling,
+            streams_at_once: None,
         }
     }
 }
@@ -408,7 +409,7 @@ impl<'a> Course<'a> {
                 let by_connections = judgement.by_connections;
                 seeker.wrong = judgement.wrong.clone();
                 let point = Point::new(number, probe, &record, sample.as_deref(), judgement);
-                (point, by_connections)
+                (point.held_against(&self.goal.slo, &record), by_connections)
             }
             Ran::Died(what) => {
                 seeker.deaths += 1;

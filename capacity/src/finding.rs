@@ -9,12 +9,13 @@ use measure::time::utc_stamp;
 use netns::Network;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use statistics::Spread;
 use statistics::format::per_second;
 use statistics::knee::{self, Course};
 use statistics::quantile::exchanges_min;
 use supervisor::document::{self, indented};
 
+mod curve;
+mod objectives;
 mod reach;
 mod steps;
 
@@ -25,6 +26,8 @@ use super::search::{Edge, Ending, Found, Kind, Limits, Probe, Verdict};
 use super::slo::Judgement;
 use super::{Goal, host};
 
+use curve::curve;
+pub use objectives::Objective;
 pub use reach::Reach;
 use reach::generator_was_the_limit;
 pub use steps::StepFound;
@@ -142,6 +145,10 @@ pub struct RowCapacity {
     /// Why more connections could not be tried at that rate; null where they were.
     #[serde(default)]
     pub no_more_connections: Option<String>,
+    /// About how many streams went on at once at the highest rate that held; left out where answers
+    /// are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams_at_once: Option<f64>,
 }
 
 /// One probe.
@@ -175,6 +182,13 @@ pub struct Point {
     pub p50_us: Option<f64>,
     /// 99th percentile of the response time in microseconds; null with fewer than 299 exchanges.
     pub p99_us: Option<f64>,
+    /// What was measured of the other times and of events that conditions are about, by the name of
+    /// the figure: times in microseconds, rates per second.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub objectives: BTreeMap<String, f64>,
+    /// About how many streams went on at once; left out where answers are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams_at_once: Option<f64>,
     /// The server's processor time per completed exchange in microseconds, of a row.
     pub server_cpu_us_per_exchange: Option<f64>,
     /// The server's processor time as a share of its cores, of a row.
@@ -283,12 +297,13 @@ impl Capacities {
             row.curve = curve(&row.points);
             row.steps = row.steps_at_the_edge();
             (row.knee, row.no_knee) = row.bend();
+            row.streams_at_once = row.streams_at_the_edge();
         }
         self.ratios = self.ratios();
         self.conclusions = self
             .rows
             .iter()
-            .filter_map(RowCapacity::concluded)
+            .filter_map(|row| Some(row.with_streams(row.concluded()?)))
             .collect();
         let ratios = self.ratios.iter().map(|ratio| self.ratio_in_words(ratio));
         let ratios: Vec<Conclusion> = ratios
@@ -690,6 +705,8 @@ impl Point {
             steps: StepFound::of_probe(record),
             p50_us: counted.response.p50,
             p99_us: (counted.response.p99).filter(|_| counted.completed >= exchanges_min(0.99)),
+            objectives: BTreeMap::new(),
+            streams_at_once: objectives::at_once(record, counted.achieved),
             server_cpu_us_per_exchange: sample.and_then(|s| s.server_cpu_us_per_exchange),
             server_busy: sample.map(|sample| sample.server_busy),
             generator_limited: limited.then(|| record.generator.limited_reason.clone()),
@@ -715,6 +732,8 @@ impl Point {
             steps: Vec::new(),
             p50_us: None,
             p99_us: None,
+            objectives: BTreeMap::new(),
+            streams_at_once: None,
             server_cpu_us_per_exchange: None,
             server_busy: None,
             generator_limited: None,
@@ -751,39 +770,6 @@ impl Point {
             None => "unknown",
         }
     }
-}
-
-/// The probes put together by rate, in the order of rates. A probe that says nothing about the
-/// subject is left out, and so is one that it died of, or that had other connections.
-fn curve(points: &[Point]) -> Vec<CurvePoint> {
-    let known = |point: &&Point| {
-        point.held().is_some() && point.seconds > 0.0 && point.kind != Kind::Connections
-    };
-    let mut known: Vec<&Point> = points.iter().filter(known).collect();
-    known.sort_by(|a, b| a.rate.total_cmp(&b.rate));
-    known
-        .chunk_by(|a, b| a.rate == b.rate)
-        .map(|probes| {
-            let sum = |of: fn(&Point) -> u64| probes.iter().map(|p| of(p)).sum::<u64>() as f64;
-            let failed = sum(|point| point.failed);
-            CurvePoint {
-                rate: probes[0].rate,
-                probes: probes.len() as u32,
-                held: probes.iter().filter(|p| p.held() == Some(true)).count() as u32,
-                achieved: middle(probes, |p| Some(p.achieved)).unwrap_or_default(),
-                p50_us: middle(probes, |p| p.p50_us),
-                p99_us: middle(probes, |p| p.p99_us),
-                failed_share: failed / (failed + sum(|point| point.completed)).max(1.0),
-                server_busy: middle(probes, |p| p.server_busy),
-                server_cpu_us_per_exchange: middle(probes, |p| p.server_cpu_us_per_exchange),
-            }
-        })
-        .collect()
-}
-
-fn middle(probes: &[&Point], of: impl Fn(&Point) -> Option<f64>) -> Option<f64> {
-    let values = probes.iter().filter_map(|point| of(point));
-    Spread::of(values).map(|spread| spread.median)
 }
 
 #[cfg(test)]

@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use load::plan::workload::WHOLE;
 use load::{Plan, Record};
-use measure::record::{Step, Times};
+use measure::record::{Record as Of, Step, Times};
 use measure::time::Time;
+
+use super::streams;
 
 /// The load before the window lasts so many times as long as a flow, so that as many users are
 /// under way as there will be;
@@ -51,14 +53,32 @@ impl Counted {
             };
         }
         let exchanges = &record.exchanges;
-        Counted {
+        let counted = Counted {
             offered: record.offered_rate.unwrap_or_default(),
             achieved: record.achieved_rate,
             completed: exchanges.completed,
             failed: exchanges.failed,
             unfinished: exchanges.unfinished,
             response: record.response_time_us,
-        }
+        };
+        with_those_that_go_on(counted, record)
+    }
+}
+
+/// What was counted, with the streams that had begun and went on when the load ended as served.
+/// They have no response time; whether they began in time is what conditions on events say.
+fn with_those_that_go_on<P>(counted: Counted, record: &Of<P>) -> Counted {
+    let on = record.streams.as_ref().map_or(0, |streams| streams.cut_off);
+    if on == 0 || record.duration_s <= 0.0 {
+        return counted;
+    }
+    let achieved = counted.achieved + on as f64 / record.duration_s;
+    Counted {
+        achieved: achieved.min(counted.offered).max(counted.achieved),
+        completed: counted.completed + on,
+        unfinished: counted.unfinished.saturating_sub(on),
+        response: Times::default(),
+        ..counted
     }
 }
 
@@ -74,11 +94,15 @@ pub(super) fn is_of_flows(record: &Record) -> bool {
     whole(record).is_some()
 }
 
-/// How long one user takes, where a plan has some; none where its requests have a rate.
+/// How long one user takes, where a plan has some, or one stream; none where its requests have a
+/// rate.
 ///
 /// # Errors
-/// Why nobody gets through the flow.
+/// Why nobody gets through the flow, or that answers are no streams.
 pub(super) fn tried(plan: &Plan) -> Result<Option<Duration>, String> {
+    if plan.events && !plan.has_users() {
+        return streams::tried(plan);
+    }
     if !plan.has_users() {
         return Ok(None);
     }
@@ -95,6 +119,9 @@ pub(super) fn lengths(flow: Duration, (settle_s, window_s): (f64, f64)) -> (f64,
 
 #[cfg(test)]
 mod tests {
+    use measure::record::{Facts, Streams};
+    use measure::tally::{Loop, Tally};
+
     use super::*;
 
     #[test]
@@ -103,5 +130,33 @@ mod tests {
         assert_eq!(long, (6.0, 8.0));
         let short = lengths(Duration::from_millis(10), (0.2, 1.0));
         assert_eq!(short, (0.2, 1.0));
+    }
+
+    #[test]
+    fn streams_that_have_begun_are_served_though_none_ends_and_others_are_not() {
+        let mut record = Of::assemble(&Tally::new(Loop::Open), Facts::of(()));
+        (record.duration_s, record.streams) = (2.0, Some(Streams::default()));
+        let counted = Counted {
+            offered: 50.0,
+            achieved: 0.0,
+            completed: 0,
+            failed: 0,
+            unfinished: 100,
+            response: Times::default(),
+        };
+        assert_eq!(with_those_that_go_on(counted, &record), counted);
+        for (on, served) in [(100, 50.0), (30, 15.0)] {
+            record.streams.as_mut().unwrap().cut_off = on;
+            let with = with_those_that_go_on(counted, &record);
+            assert_eq!((with.achieved, with.completed), (served, on));
+            assert_eq!(with.unfinished, 100 - on);
+        }
+        // Those that end as well make no more than was due.
+        let both = Counted {
+            achieved: 45.0,
+            completed: 90,
+            ..counted
+        };
+        assert_eq!(with_those_that_go_on(both, &record).achieved, 50.0);
     }
 }

@@ -29,6 +29,7 @@ pub mod search;
 #[path = "../../tests/searched.rs"]
 mod searched;
 mod slo;
+mod streams;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -43,8 +44,8 @@ use measure::time::unix_seconds;
 
 pub use connections::Limited;
 pub use finding::{
-    Capacities, Conclusion, CurvePoint, Knee, Point, Ratio, Reach, RowCapacity, SCHEMA_VERSION,
-    StepFound,
+    Capacities, Conclusion, CurvePoint, Knee, Objective, Point, Ratio, Reach, RowCapacity,
+    SCHEMA_VERSION, StepFound,
 };
 pub use scaling::{Scaling, ScalingPoint};
 
@@ -288,8 +289,11 @@ fn of_target(
             })?
         }
         false => {
-            cautions.extend(asked_once(plan, stop)?);
-            None
+            let length = streamed_once(plan, stop)?;
+            if length.is_none() {
+                cautions.extend(asked_once(plan, stop)?);
+            }
+            length
         }
     };
     let name = "capacity";
@@ -313,6 +317,18 @@ fn of_target(
         around: there.around,
     });
     Ok(finish(course, seekers, found, stop))
+}
+
+/// Where events are looked for, listens to each request's answer once, and says how long they take;
+/// none where nothing came as it should, and where nobody looks for events.
+fn streamed_once(plan: &Plan, stop: &Stop) -> Result<Option<Duration>, CannotBegin> {
+    if !plan.events {
+        return Ok(None);
+    }
+    let plan = plan.clone();
+    let tried = load::unless_stopped(stop, move || Ok(streams::tried(&plan)));
+    let tried = tried.map_err(CannotBegin::Target)?;
+    tried.map_err(CannotBegin::Impossible)
 }
 
 /// Asks for the first request. What is wrong with its answer is a caution.

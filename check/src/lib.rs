@@ -424,10 +424,10 @@ impl RunFigure {
         let (service, what) = match name.split_once(':') {
             Some(("service", what)) => (true, what),
             Some(("response", what)) => (false, what),
-            Some(_) => return Err(unknown(name)),
+            Some(_) => return Err(not_of_a_run(name)),
             None => (false, name),
         };
-        let what = OfTimes::read(what).ok_or_else(|| unknown(name))?;
+        let what = OfTimes::read(what).ok_or_else(|| not_of_a_run(name))?;
         Ok(RunFigure::Time { service, what })
     }
 
@@ -505,6 +505,14 @@ fn told_moved(moved: &Moved) -> String {
         "the generator's lateness could have moved it by {}",
         units::wrk_time_us(moved.by_us)
     )
+}
+
+/// Why a name is no figure of a run, with the figure that it's elsewhere a name of.
+fn not_of_a_run(name: &str) -> String {
+    match stream::meant(name) {
+        Some(meant) => format!("{}: {meant}", unknown(name)),
+        None => unknown(name),
+    }
 }
 
 /// That so many of all samples are lower bounds.
@@ -593,6 +601,17 @@ impl<F: Figure> Threshold<F> {
 }
 
 impl<F: Figure> Threshold<F> {
+    /// What a record says of its figure: of a time in nanoseconds.
+    pub fn measure(&self, record: &F::Record) -> Option<f64> {
+        self.figure.measure(record)
+    }
+
+    /// The name of its figure, as it was written.
+    pub fn figure_name(&self) -> &str {
+        let name = self.text.split(['<', '>', '=']).next();
+        name.unwrap_or_default().trim()
+    }
+
     /// Whether what crosses it is real although the figure is void: failures, and a time that is
     /// too long even without what the generator added to it.
     fn is_crossed_all_the_same(&self, record: &F::Record) -> bool {

@@ -55,6 +55,8 @@ fn narrowed(record: &Record, name: &str) -> Record {
     narrowed.response_time_us = step.response_time_us;
     narrowed.service_time_us = step.service_time_us;
     narrowed.void.clone_from(&step.void);
+    let looked_for = record.streams.is_some();
+    narrowed.streams = looked_for.then(|| step.streams.clone().unwrap_or_default());
     narrowed
         .histograms
         .response_time
@@ -91,12 +93,16 @@ impl Figure for OfRun {
         let (whole, limit) = OfWhole::read(name, limit)?;
         let apart = match whole.0 {
             RunFigure::Time { service, .. } => !service,
-            RunFigure::Availability | RunFigure::Stream { .. } | RunFigure::EventRate => false,
-            RunFigure::ErrorShare | RunFigure::ErrorCount | RunFigure::Rate => true,
+            RunFigure::Availability => false,
+            RunFigure::ErrorShare
+            | RunFigure::ErrorCount
+            | RunFigure::Rate
+            | RunFigure::Stream { .. }
+            | RunFigure::EventRate => true,
         };
         if step.is_some() && !apart {
             return Err(format!(
-                "a step has response times, errors and a rate of its own, but no {name}"
+                "a step has response times, errors, a rate and events of its own, but no {name}"
             ));
         }
         Ok((OfRun { whole, step }, limit))

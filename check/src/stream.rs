@@ -26,6 +26,45 @@ const NAMES: [(&str, OfStream); 4] = [
     ("time_per_event", OfStream::PerEvent),
 ];
 
+/// What figures are called by those who serve language models, with their names here.
+const ELSEWHERE: [(&str, &str); 10] = [
+    ("ttft", "first_event"),
+    ("time_to_first_token", "first_event"),
+    ("ttfb", "first_byte"),
+    ("time_to_first_byte", "first_byte"),
+    ("itl", "event_gap"),
+    ("tbt", "event_gap"),
+    ("inter_token_latency", "event_gap"),
+    ("time_between_tokens", "event_gap"),
+    ("tpot", "time_per_event"),
+    ("time_per_output_token", "time_per_event"),
+];
+
+/// The same of the rate of all tokens.
+const RATES: [&str; 5] = [
+    "tokens_per_second",
+    "token_rate",
+    "tokens/s",
+    "tps",
+    "events_per_second",
+];
+
+/// Which figure is meant by a name that it has elsewhere, as a sentence; none where it's no such
+/// name.
+pub(super) fn meant(name: &str) -> Option<String> {
+    let name = name.to_lowercase();
+    if RATES.contains(&name.as_str()) {
+        return Some(format!("{name} is event_rate here"));
+    }
+    let (elsewhere, here) = ELSEWHERE
+        .into_iter()
+        .find(|(elsewhere, _)| name.starts_with(elsewhere))?;
+    let rest = name[elsewhere.len()..].trim_start_matches(['_', ':']);
+    // Without a percentile it may be any of them.
+    let what = OfTimes::read(rest).map_or("p99", |_| rest);
+    Some(format!("{name} is {here}_{what} here"))
+}
+
 /// Why nothing can be said.
 pub(super) const NOT_LOOKED_FOR: &str = "events weren't looked for: add --events";
 

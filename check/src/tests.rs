@@ -478,3 +478,22 @@ fn of_a_step_that_was_never_sent_only_its_rate_says_anything() {
         assert_eq!(judged.outcome, outcome, "{judged:?}");
     }
 }
+
+#[test]
+fn a_name_that_a_figure_has_elsewhere_is_answered_with_its_name_here() {
+    for (rule, here) in [
+        ("ttft_p99<1s", "ttft_p99 is first_event_p99 here"),
+        ("TTFT<1s", "ttft is first_event_p99 here"),
+        ("tpot_mean<1s", "tpot_mean is time_per_event_mean here"),
+        ("itl:p50<1s", "itl:p50 is event_gap_p50 here"),
+        (
+            "tokens_per_second>5",
+            "tokens_per_second is event_rate here",
+        ),
+    ] {
+        let refusal = refusal(rule);
+        assert!(refusal.contains(here), "{rule}: {refusal}");
+    }
+    let refusal = refusal("title_p99<1s");
+    assert!(!refusal.contains(" here"), "{refusal}");
+}

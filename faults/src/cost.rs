@@ -205,6 +205,7 @@ mod tests {
             answered: Some(100),
             offered: Some(100),
             good: Some(100 - failed),
+            events: None,
             bytes_received: 0,
             response_p50_us: None,
             response_p99_us: p99_ms.map(|ms| 1000.0 * ms),

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use load::Record;
+use load::check::Streamed;
 use measure::record::{Lost, Step, Times};
 use statistics::quantile::exchanges_min;
 
@@ -126,6 +127,7 @@ fn sample(whole: &Sample, step: &Step) -> Sample {
         p50_us: figure("p50", None, |times| times.p50),
         p95_us: figure("p95", Some(0.95), |times| times.p95),
         p99_us: figure("p99", Some(0.99), |times| times.p99),
+        streamed: Streamed::all_of(step.streams.as_ref()),
         // How busy both sides were is in the words of a verdict that the generator bounded.
         server_busy: whole.server_busy,
         generator_busy: whole.generator_busy,

@@ -14,7 +14,7 @@ use measure::host::Host;
 use measure::interval::{Collector, Due, Interval};
 use measure::process;
 use measure::record::{EndedBy as Ended, Facts, Generator, Origin, StepFacts, StreamFacts, Unmet};
-use measure::tally::{Counted, Loop, Tally};
+use measure::tally::{Counted, Loop, StreamTally, Tally, Waits};
 use measure::time::unix_seconds;
 use proto::grpc::Status;
 
@@ -517,7 +517,9 @@ pub(crate) fn assemble(
             duration_s,
             offered_rate,
             steps: steps(plan, &tally),
-            streams: plan.events.then(|| streams(&tally, &own_lateness)),
+            streams: plan
+                .events
+                .then(|| streams(&tally.streams, &own_lateness, tally.waits)),
             origins,
             grpc_status: grpc_status(tally.grpc_statuses),
             unfollowed_redirects: led,
@@ -603,19 +605,20 @@ fn steps(plan: &Plan, tally: &Tally) -> Vec<StepFacts> {
             name: plan.redaction.scrub(&name).into_owned(),
             void: Seen::new(times, &step.own_lateness, tally.waits).moved(),
             grpc_status: grpc_status(step.grpc_statuses),
+            streams: match &step.streams {
+                Some(of_step) => streams(of_step, &step.own_lateness, tally.waits),
+                None => StreamFacts::default(),
+            },
         }
     });
     facts.collect()
 }
 
 /// Which figures of the time to the first event lateness moved.
-fn streams(tally: &Tally, own_lateness: &Histogram) -> StreamFacts {
-    let times = (
-        &tally.streams.first_event,
-        &tally.streams.first_event_service,
-    );
+fn streams(streams: &StreamTally, own_lateness: &Histogram, waits: Waits) -> StreamFacts {
+    let times = (&streams.first_event, &streams.first_event_service);
     StreamFacts {
-        void: Seen::new(times, own_lateness, tally.waits).moved(),
+        void: Seen::new(times, own_lateness, waits).moved(),
     }
 }
 

@@ -572,7 +572,7 @@ impl<P> Record<P> {
             steps: steps
                 .map(|(step, of_step)| Step::of(step, of_step, facts.duration_s))
                 .collect(),
-            streams: (facts.streams).map(|streams| Streams::of(streams, tally, facts.duration_s)),
+            streams: (facts.streams).map(|of| Streams::of(of, &tally.streams, facts.duration_s)),
             series: tally.rows(),
             histograms: Histograms::of(tally),
             valid: facts.valid,

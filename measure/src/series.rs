@@ -44,6 +44,9 @@ pub struct Row {
     /// when they were due; left out where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub good: Option<u64>,
+    /// Events of streams that came in this row; left out where events aren't looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<u64>,
     /// Bytes received in this row.
     pub bytes_received: u64,
     /// Median response time in microseconds, to two digits; null if nothing was answered.
@@ -69,6 +72,7 @@ pub struct Counts {
     pub(crate) failed: u64,
     pub(crate) answered: u64,
     pub(crate) good: u64,
+    pub(crate) events: u64,
     pub(crate) bytes_received: u64,
 }
 
@@ -79,6 +83,7 @@ impl Gains for Counts {
                 && self.failed >= earlier.failed
                 && self.answered >= earlier.answered
                 && self.good >= earlier.good
+                && self.events >= earlier.events
                 && self.bytes_received >= earlier.bytes_received,
             "what was counted only grows: {earlier:?}, then {self:?}"
         );
@@ -87,13 +92,14 @@ impl Gains for Counts {
             failed: self.failed.saturating_sub(earlier.failed),
             answered: self.answered.saturating_sub(earlier.answered),
             good: self.good.saturating_sub(earlier.good),
+            events: self.events.saturating_sub(earlier.events),
             bytes_received: self.bytes_received.saturating_sub(earlier.bytes_received),
         }
     }
 
     fn add(&mut self, other: &Counts) {
         merge_fields!(Counts, self, other,
-            merge [], add [completed, failed, answered, good, bytes_received], apart []);
+            merge [], add [completed, failed, answered, good, events, bytes_received], apart []);
     }
 }
 
@@ -333,6 +339,7 @@ impl Row {
             answered: Some(stretch.counts.answered),
             offered,
             good: Some(stretch.counts.good),
+            events: Some(stretch.counts.events),
             bytes_received: stretch.counts.bytes_received,
             response_p50_us: stretch.p50_us,
             response_p99_us: stretch.p99_us,

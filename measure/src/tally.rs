@@ -325,6 +325,9 @@ impl Tally {
         if self.good_within_ns.is_none() {
             rows.iter_mut().for_each(|row| row.good = None);
         }
+        if self.streams.first_byte.is_empty() && self.streams.events == 0 {
+            rows.iter_mut().for_each(|row| row.events = None);
+        }
         rows
     }
 
@@ -444,6 +447,7 @@ impl Tally {
             failed: sums.failed,
             answered: sums.answered,
             good: sums.good,
+            events: sums.events,
             bytes_received: sums.bytes_received,
         }
     }

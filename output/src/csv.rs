@@ -2,12 +2,13 @@
 //! one for what came after the window: its `phase` is `drain`, and no row of the window holds it.
 //!
 //! Where requests differ there are more columns, and behind those lines one for each request, whose
-//! `phase` is `step`.
+//! `phase` is `step`. Where events are looked for there are columns of them, too, and a line of the
+//! whole run, whose `phase` is `streams`.
 
 use std::collections::BTreeMap;
 
 use load::Record;
-use measure::record::Step;
+use measure::record::{Step, Streams, Times};
 use report::csv::{field, quoted};
 
 use super::times::percentile;
@@ -20,6 +21,11 @@ const OF_STEPS: &str = ",step,requests,unfinished,achieved_rate,response_p99_9_u
                         service_p50_us,service_p99_us,service_p99_9_us,service_max_us,\
                         status,grpc_status";
 
+/// The columns of events: seconds have only their number.
+const OF_STREAMS: &str = ",events,streams,first_byte_p50_us,first_byte_p99_us,\
+                          first_event_p50_us,first_event_p99_us,event_gap_p50_us,\
+                          event_gap_p99_us,time_per_event_p50_us,time_per_event_p99_us";
+
 /// The series of `record`. Where there is no value the field is empty.
 pub fn csv(record: &Record) -> String {
     // The figures of the only one are those of the run.
@@ -31,7 +37,13 @@ pub fn csv(record: &Record) -> String {
         [] => ("", String::new()),
         _ => (OF_STEPS, ",".repeat(OF_STEPS.matches(',').count())),
     };
-    let mut text = format!("{HEADER}{more}\n");
+    let streams = record.streams.as_ref();
+    let of_streams = if streams.is_some() { OF_STREAMS } else { "" };
+    let seen = |events, of| match streams {
+        Some(_) => events_of(events, of),
+        None => String::new(),
+    };
+    let mut text = format!("{HEADER}{more}{of_streams}\n");
     for row in &record.series {
         let fields = [
             row.at_s.to_string(),
@@ -47,25 +59,65 @@ pub fn csv(record: &Record) -> String {
         ];
         text.push_str(&fields.join(","));
         text.push_str(&without);
+        text.push_str(&seen(row.events, None));
         text.push('\n');
     }
     if let Some(drain) = &record.drain {
         let offered = record.offered_rate.map(|_| 0);
         text.push_str(&format!(
-            "{},{},{},{},{},{},,,,drain{without}\n",
+            "{},{},{},{},{},{},,,,drain{without}{}\n",
             record.duration_s,
             drain.seconds,
             drain.completed,
             drain.failed,
             field(offered),
             drain.bytes_received,
+            seen(None, None),
         ));
     }
     for step in steps {
         text.push_str(&of_step(step, record.duration_s));
+        let of = step.streams.as_ref();
+        text.push_str(&seen(of.map(|of| of.events), of));
         text.push('\n');
     }
+    if let Some(streams) = streams {
+        text.push_str(&format!(
+            ",{},{},{},,,,,,streams{without}{}\n",
+            record.duration_s,
+            record.exchanges.completed,
+            record.exchanges.failed,
+            events_of(Some(streams.events), Some(streams)),
+        ));
+    }
     text
+}
+
+/// A distribution of events.
+type OfStreams = fn(&Streams) -> &Times;
+
+/// What was seen inside answers. What too few samples allow is empty, and so is what lateness could
+/// have moved.
+fn events_of(events: Option<u64>, streams: Option<&Streams>) -> String {
+    let mut fields = vec![field(events), field(streams.map(|streams| streams.streams))];
+    let is_void = |figure| {
+        let mut void = streams.into_iter().flat_map(|streams| &streams.void);
+        void.any(|one| one.figure == figure)
+    };
+    let times: [(OfStreams, bool); 4] = [
+        (|of| &of.first_byte_us, true),
+        (|of| &of.first_event_us, true),
+        (|of| &of.event_gap_us, false),
+        (|of| &of.time_per_event_us, false),
+    ];
+    for (of, is_from_due) in times {
+        let times = streams.map(of);
+        let p50 = times.and_then(|times| percentile(times, 0.5, times.p50));
+        let p99 = times.and_then(|times| percentile(times, 0.99, times.p99));
+        fields.push(field(p50.filter(|_| !is_from_due || !is_void("p50"))));
+        fields.push(field(p99.filter(|_| !is_from_due || !is_void("p99"))));
+    }
+    format!(",{}", fields.join(","))
 }
 
 /// A request over the whole run. A percentile that too few samples allow is empty, and so is one

@@ -17,7 +17,8 @@ pub(super) const MEANING: &str = "\
 First byte and first event count from when a request was due; the gap is from one event of a\n\
 stream to the next, and the time per event that of each stream that was over.\n";
 
-/// How many streams and events there were, and how they ended.
+/// How many streams and events there were, and how they ended. The events may be those of other
+/// streams: a stream is of the window in which it was due, and an event of that in which it came.
 pub(super) fn line(streams: &Streams) -> String {
     let Streams {
         events,
@@ -25,9 +26,15 @@ pub(super) fn line(streams: &Streams) -> String {
         ..
     } = streams;
     let mut text = format!(
-        "Streams: {} with {events} events ({events_per_second:.2}/s)",
+        "Streams: {} due in the window, in which {events} events came ({events_per_second:.2}/s",
         streams.streams
     );
+    // What users of language models call tokens per second.
+    let each = streams.time_per_event_us.p50.filter(|us| *us > 0.0);
+    if let Some(us) = each {
+        text.push_str(&format!(", {:.2}/s in the median stream", 1e6 / us));
+    }
+    text.push(')');
     let ends = [
         (streams.done, "ended with [DONE]"),
         (streams.empty, "without an event"),
@@ -65,11 +72,13 @@ mod tests {
             events_per_second: 15.0,
             ..Streams::default()
         };
-        assert_eq!(line(&streams), "Streams: 3 with 30 events (15.00/s)\n");
+        let begins = "Streams: 3 due in the window, in which 30 events came (15.00/s";
+        assert_eq!(line(&streams), format!("{begins})\n"));
+        streams.time_per_event_us.p50 = Some(20_000.0);
         (streams.done, streams.cut_off, streams.censored) = (1, 2, 4);
-        let expected = "Streams: 3 with 30 events (15.00/s); 1 ended with [DONE]; 2 still going on \
-                        at the end of the run\nFirst events that never came count with the time \
-                        we waited for them: 4\n";
-        assert_eq!(line(&streams), expected);
+        let expected = ", 50.00/s in the median stream); 1 ended with [DONE]; 2 still going on at \
+                        the end of the run\nFirst events that never came count with the time we \
+                        waited for them: 4\n";
+        assert_eq!(line(&streams), format!("{begins}{expected}"));
     }
 }

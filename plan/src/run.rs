@@ -328,7 +328,7 @@ impl Plan {
         self.validate_follow()?;
         self.validate_cookies()?;
         if self.events {
-            self.only_of_http("--events", "searched for events")?;
+            self.validate_events()?;
         }
         if self.compressed {
             self.only_of_http("--compressed", "asked for compressed answers")?;

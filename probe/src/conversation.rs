@@ -32,6 +32,9 @@ pub(super) struct Conversation {
     stream: Stream,
     url: String,
     deadline: Time,
+    /// Where an answer may take longer than its time limit, which is one on whatever comes next:
+    /// that limit, and the end of all patience.
+    renewed: Option<(Duration, Time)>,
     buffer: Vec<u8>,
 }
 
@@ -79,8 +82,16 @@ impl Conversation {
             stream,
             url: contact.url(),
             deadline,
+            renewed: None,
             buffer: vec![0; RECEIVED_BYTES_MAX],
         })
+    }
+
+    /// Counts the time limit anew from whatever came last, as is meant of streams, but not beyond
+    /// `end`.
+    pub(super) fn renewing(mut self, limit: Duration, end: Time) -> Conversation {
+        self.renewed = Some((limit, end));
+        self
     }
 
     /// Ends it before anything was said. Over TLS that goes on to the peer's end, because only
@@ -127,6 +138,9 @@ impl Conversation {
             match self.stream.read(&mut self.buffer) {
                 Ok(count) => {
                     received.extend_from_slice(&self.buffer[..count]);
+                    if let Some((limit, end)) = self.renewed {
+                        self.deadline = (Time::now() + limit).min(end);
+                    }
                     return Ok(count > 0);
                 }
                 Err(why) if why.kind() == ErrorKind::Interrupted => {}

@@ -45,6 +45,9 @@ use plan::{Contact, Plan};
 /// The most bytes of a body that are kept.
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
+/// How long a stream of events may last here.
+const STREAM_MAX: Duration = Duration::from_secs(60);
+
 /// An answer, whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
@@ -83,20 +86,25 @@ impl Answer {
     }
 }
 
-/// Sends the plan's request once and waits for its answer, for `timeout` at most.
+/// Sends the plan's request once and waits for its answer, for `timeout` at most. Where events are
+/// looked for, that is the most that may pass until something more of it comes, for a minute in
+/// all.
 ///
 /// # Errors
 /// Where there is no whole answer. One with another status than hoped for is an answer.
 pub fn probe(plan: &Plan, timeout: Duration) -> Result<Answer, LoadError> {
     plan.validate()?;
-    exchange(&plan.contact(), timeout)
+    exchange(&plan.contact(), timeout, plan.events)
 }
 
-fn exchange(contact: &Contact, timeout: Duration) -> Result<Answer, LoadError> {
+fn exchange(contact: &Contact, timeout: Duration, streams: bool) -> Result<Answer, LoadError> {
     let deadline = Time::now() + timeout;
     let addresses = target::resolve(contact, deadline)?;
     let tls = tls::client(contact)?;
-    let peer = Conversation::open(contact, &addresses[0], tls.as_ref(), deadline)?;
+    let mut peer = Conversation::open(contact, &addresses[0], tls.as_ref(), deadline)?;
+    if streams {
+        peer = peer.renewing(timeout, Time::now() + STREAM_MAX);
+    }
     match &contact.protocol {
         Protocol::Http1 => http1::exchange(contact, peer),
         Protocol::Http2 { .. } | Protocol::Grpc { .. } => {

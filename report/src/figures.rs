@@ -151,7 +151,7 @@ impl Figures {
 }
 
 /// The figures of events that rounds have.
-fn streamed(samples: &[&Sample]) -> BTreeMap<Streamed, Spread> {
+pub(super) fn streamed(samples: &[&Sample]) -> BTreeMap<Streamed, Spread> {
     let spread = |one| {
         let known = samples
             .iter()

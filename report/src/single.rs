@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use load::{Record, hold};
 use measure::histogram::samples_for;
-use measure::record::{Judged, Met, Moved, Times};
+use measure::record::{Judged, Met, Moved, Step, Streams, Times};
 use measure::units::{wrk_bytes, wrk_time_us};
 use statistics::format::per_second;
 
@@ -284,10 +284,78 @@ fn lines_of_run(record: &Record) -> Vec<[String; 3]> {
             remark,
         ));
     }
+    lines.extend(
+        record
+            .streams
+            .iter()
+            .flat_map(|of| lines_of_streams("", of)),
+    );
     let share = lost.share().unwrap_or_default();
     let told = lost.told().join(", ");
     let percent = format!("{:.3} %", 100.0 * share);
     lines.push(line("errors", percent, told));
+    // The figures of the only one are those of the run.
+    let steps = record.steps.iter().filter(|_| record.steps.len() > 1);
+    lines.extend(steps.flat_map(lines_of_step));
+    lines
+}
+
+/// A request of a mix, or a part of a flow: how long it took, and how often it failed.
+fn lines_of_step(step: &Step) -> Vec<[String; 3]> {
+    let name = &step.name;
+    let ended = step.completed + step.failed;
+    let failed = match step.failed {
+        0 => String::new(),
+        failed => format!("{failed} of {ended} failed"),
+    };
+    let p99 = &PERCENTILES[2];
+    let time = p99.value(&step.response_time_us);
+    let time = time.filter(|_| !is_void(&step.void, p99));
+    let mut lines = vec![match time {
+        Some(us) => line(
+            &format!("{name}: p99 response time"),
+            wrk_time_us(us),
+            failed,
+        ),
+        None => line(
+            &format!("{name}: answered"),
+            step.completed.to_string(),
+            failed,
+        ),
+    }];
+    if let Some(streams) = step.streams.as_ref().filter(|of| of.streams > 0) {
+        lines.extend(lines_of_streams(&format!("{name}: "), streams));
+    }
+    lines
+}
+
+/// The distributions of events, with whether lateness is part of them.
+fn times_of_streams(streams: &Streams) -> [(&'static str, &Times, bool); 3] {
+    [
+        ("time to the first event", &streams.first_event_us, true),
+        ("gap between events", &streams.event_gap_us, false),
+        ("time per event", &streams.time_per_event_us, false),
+    ]
+}
+
+/// What was seen inside answers, `of` the run or a step.
+fn lines_of_streams(of: &str, streams: &Streams) -> Vec<[String; 3]> {
+    let remark = format!("{} events; {} streams", streams.events, streams.streams);
+    let rate = per_second(streams.events_per_second);
+    let mut lines = vec![line(&format!("{of}events/s"), rate, remark)];
+    for (name, times, is_from_due) in times_of_streams(streams) {
+        for one in [&PERCENTILES[0], &PERCENTILES[2]] {
+            let Some(us) = one.value(times) else {
+                continue;
+            };
+            let remark = match is_from_due && is_void(&streams.void, one) {
+                true => "the generator's lateness may have moved it",
+                false => "",
+            };
+            let name = format!("{of}{} {name}", one.name);
+            lines.push(line(&name, wrk_time_us(us), remark));
+        }
+    }
     lines
 }
 
@@ -319,6 +387,22 @@ fn measures_of_run(of: &str, record: &Record) -> Vec<Measure> {
             &step.response_time_us,
             &step.void,
         );
+    }
+    if let Some(streams) = record.streams.as_ref().filter(|of| of.events > 0) {
+        let rate = streams.events_per_second;
+        measures.push(Measure::bigger(of, "events/s", "events/s", rate));
+        for (name, times, is_from_due) in times_of_streams(streams) {
+            measures.extend(
+                [&PERCENTILES[0], &PERCENTILES[2]]
+                    .into_iter()
+                    .filter_map(|one| {
+                        let us = one.value(times)?;
+                        let is_trusted = !(is_from_due && is_void(&streams.void, one));
+                        let name = format!("{} {name}", one.name);
+                        is_trusted.then(|| Measure::smaller(of, &name, "µs", us))
+                    }),
+            );
+        }
     }
     measures
 }

@@ -9,11 +9,12 @@ use lab::round::Round;
 use lab::sample::Sample;
 use lab::steps::{self, StepRounds};
 use lab::verdict::{Judgement, Metric};
+use load::check::Streamed;
 use schemars::JsonSchema;
 use serde::Serialize;
 use statistics::Spread;
 
-use super::figures::of_two_loads;
+use super::figures::{judged_by, of_two_loads, streamed};
 use super::{Distribution, Report, Row, standing};
 
 /// The times that are shown of a request and judged, in their order.
@@ -35,6 +36,10 @@ pub struct StepFigures {
     pub p95_us: Option<Spread>,
     /// 99th percentile of the response time in microseconds.
     pub p99_us: Option<Spread>,
+    /// Figures of the events in its answers, those of times in microseconds, where events are
+    /// timed.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub streamed: BTreeMap<Streamed, Spread>,
     /// Exchanges that completed, in all rounds, whether they count or not, and so are the next
     /// three.
     pub completed: u64,
@@ -66,10 +71,17 @@ impl StepFigures {
     ) -> Vec<Vec<StepFigures>> {
         let with_steps = measured.iter().map(|row| (row, steps::of_row(row, rounds)));
         let rows: Vec<_> = with_steps.collect();
-        let judged = TIMES.map(|metric| steps::judge(&rows, metric, manifest));
+        let of_events = judged_by(&manifest.setup).into_iter();
+        let of_events = of_events.filter(|one| is_of_events(*one));
+        let metrics = TIMES.into_iter().chain(of_events);
+        let judged: Vec<_> = metrics
+            .map(|metric| steps::judge(&rows, metric, manifest))
+            .collect();
         let figures = |(at, (_, steps)): (usize, &(&Measured<'_>, Vec<StepRounds<'_>>))| {
             let one = |(place, step): (usize, &StepRounds<'_>)| {
                 let judged = judged.iter().filter_map(|of| of[at][place].clone());
+                // Of answers that are no streams nothing is said.
+                let judged = judged.filter(|one| !is_of_events(one.metric) || one.ratio.is_some());
                 StepFigures::of(step, judged.collect())
             };
             steps.iter().enumerate().map(one).collect()
@@ -95,6 +107,12 @@ impl StepFigures {
             p50_us: spread(timed, |one| one.p50_us),
             p95_us: spread(timed, |one| one.p95_us),
             p99_us: spread(timed, |one| one.p99_us),
+            streamed: streamed(
+                &timed
+                    .iter()
+                    .filter(|one| one.void().is_none())
+                    .collect::<Vec<_>>(),
+            ),
             completed: sum(|one| one.completed),
             failed: sum(|one| one.failed),
             unfinished: sum(|one| one.lost().unfinished),
@@ -123,6 +141,10 @@ impl StepFigures {
     pub(crate) fn lost(&self) -> u64 {
         self.failed + self.unfinished
     }
+}
+
+fn is_of_events(metric: Metric) -> bool {
+    matches!(metric, Metric::Streamed(_))
 }
 
 /// The heading of a time.

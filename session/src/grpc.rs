@@ -9,6 +9,8 @@ use proto::grpc::{Event, Messages, Status};
 use proto::http2::Fields;
 
 use super::happening::Outcome;
+use super::streams::Listener;
+use plan::protocol::CallKind;
 
 /// Messages are counted and not kept, so they may be as long as their length can say.
 const MESSAGE_BYTES_MAX: u32 = u32::MAX;
@@ -89,5 +91,55 @@ impl Answer {
             status,
             messages: self.messages,
         }
+    }
+}
+
+/// The answer to a call whose messages are events.
+#[derive(Clone, Debug)]
+pub(crate) struct Timed {
+    /// It may have any number of messages, and so be a stream.
+    pub(crate) many: bool,
+    answer: Answer,
+    pub(crate) listener: Listener,
+}
+
+impl Timed {
+    /// Nothing came yet of the answer to a call of this kind.
+    pub(crate) fn new(kind: CallKind) -> Timed {
+        Timed {
+            many: kind.answers_many(),
+            answer: Answer::new(),
+            listener: Listener::default(),
+        }
+    }
+
+    /// The head came. One that refuses the call begins no stream.
+    #[inline(never)]
+    pub(crate) fn head(&mut self, http_status: u16, fields: Fields<'_>, end: bool) {
+        self.answer.head(http_status, fields, end);
+        let is_stream = self.many && self.answer.decided.is_none();
+        self.listener.begin(is_stream);
+    }
+
+    /// A piece of the body came.
+    #[inline(never)]
+    pub(crate) fn data(&mut self, bytes: &[u8]) -> Result<(), Violation> {
+        let before = self.answer.messages;
+        let read = self.answer.data(bytes);
+        if self.many {
+            self.listener.messages(self.answer.messages - before);
+        }
+        read
+    }
+
+    /// The trailers came.
+    pub(crate) fn trailers(&mut self, fields: Fields<'_>) {
+        self.answer.trailers(fields);
+    }
+
+    /// How the call was answered.
+    pub(crate) fn outcome(&mut self) -> Outcome {
+        self.listener.whole(self.answer.reader.ended().is_err());
+        self.answer.outcome(self.many)
     }
 }

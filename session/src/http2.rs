@@ -61,6 +61,8 @@ enum Answers {
     Calls(CallKind, Box<[grpc::Answer]>),
     /// The answer to a call of any kind, and whether that may have many messages.
     Mixed(Box<[(bool, grpc::Answer)]>),
+    /// The answer to a call, and what is told of its messages, where they are events.
+    Timed(Box<[grpc::Timed]>),
     /// What was seen of it and the step of its request, where it is held against rules.
     Looks(Box<[(u16, Look)]>),
     /// The same where answers lead to other requests.
@@ -112,12 +114,14 @@ impl Wire {
         }
     }
 
-    /// Holds answers against the rules that its owner's memory has, and has these `habits`.
+    /// Holds answers against the rules that its owner's memory has, and has these `habits`. Of
+    /// calls it tells which messages came.
     pub fn look(&mut self, habits: Option<&Arc<Habits>>) {
         let places = self.speech.config.streams as usize;
-        self.answers = match habits {
-            None => Answers::Looks(vec![(0, Look::default()); places].into_boxed_slice()),
-            Some(habits) => Answers::Visits(Box::new(Visits {
+        self.answers = match (habits, self.speech.call) {
+            (_, Some(kind)) => Answers::Timed(vec![grpc::Timed::new(kind); places].into()),
+            (None, None) => Answers::Looks(vec![(0, Look::default()); places].into_boxed_slice()),
+            (Some(habits), None) => Answers::Visits(Box::new(Visits {
                 visitor: Visitor::new(habits),
                 places: vec![Visit::default(); places].into_boxed_slice(),
                 block: Vec::new(),
@@ -130,15 +134,17 @@ impl Wire {
         match &mut self.answers {
             Answers::Looks(looks) => looks[place as usize].0 = step,
             Answers::Visits(visits) => visits.places[place as usize].step = step,
-            Answers::Statuses(_) | Answers::Calls(..) | Answers::Mixed(_) => {}
+            Answers::Statuses(_) | Answers::Calls(..) | Answers::Mixed(_) | Answers::Timed(_) => {}
         }
     }
 
     /// The call at `place`, which is said next, may be answered with `many` messages.
     #[inline]
     pub fn of_call(&mut self, place: u32, many: bool) {
-        if let Answers::Mixed(answers) = &mut self.answers {
-            answers[place as usize].0 = many;
+        match &mut self.answers {
+            Answers::Mixed(answers) => answers[place as usize].0 = many,
+            Answers::Timed(answers) => answers[place as usize].many = many,
+            _ => {}
         }
     }
 
@@ -330,7 +336,7 @@ impl Wire {
         let outcome = match &mut self.answers {
             Answers::Statuses(statuses) => Outcome::Status(statuses[place as usize]),
             Answers::Calls(kind, answers) => answers[place as usize].outcome(kind.answers_many()),
-            Answers::Mixed(_) | Answers::Looks(_) | Answers::Visits(_) => {
+            Answers::Mixed(_) | Answers::Timed(_) | Answers::Looks(_) | Answers::Visits(_) => {
                 return self.answered_looking(place, memory, out);
             }
         };
@@ -403,6 +409,7 @@ impl Answers {
             Answers::Statuses(statuses) => statuses[place as usize] = status,
             Answers::Calls(_, answers) => answers[place as usize].head(status, fields, end),
             Answers::Mixed(answers) => answers[place as usize].1.head(status, fields, end),
+            Answers::Timed(answers) => answers[place as usize].head(status, fields, end),
             Answers::Looks(looks) => head(&mut looks[place as usize], status, fields, memory),
             Answers::Visits(visits) => visits.head(place, status, fields, memory),
         }
@@ -420,6 +427,7 @@ impl Answers {
             }
             Answers::Calls(_, answers) => answers[place as usize].data(bytes),
             Answers::Mixed(answers) => answers[place as usize].1.data(bytes),
+            Answers::Timed(answers) => answers[place as usize].data(bytes),
             Answers::Looks(looks) => {
                 memory.see_body(&mut looks[place as usize].1, bytes);
                 Ok(())
@@ -437,6 +445,7 @@ impl Answers {
             Answers::Statuses(_) | Answers::Looks(_) | Answers::Visits(_) => {}
             Answers::Calls(_, answers) => answers[place as usize].trailers(fields),
             Answers::Mixed(answers) => answers[place as usize].1.trailers(fields),
+            Answers::Timed(answers) => answers[place as usize].trailers(fields),
         }
     }
 
@@ -451,6 +460,7 @@ impl Answers {
     #[inline(never)]
     fn tell_what_came(&mut self, place: u32, tell: &mut impl FnMut(Happening)) {
         let listener = match self {
+            Answers::Timed(answers) => &mut answers[place as usize].listener,
             Answers::Looks(looks) => &mut looks[place as usize].1.listener,
             Answers::Visits(visits) => &mut visits.places[place as usize].look.listener,
             Answers::Statuses(_) | Answers::Calls(..) | Answers::Mixed(_) => return,
@@ -465,9 +475,11 @@ impl Answers {
     fn is_redirected(&self, place: u32) -> bool {
         match self {
             Answers::Visits(visits) => visits.places[place as usize].errand.is_redirected(),
-            Answers::Statuses(_) | Answers::Calls(..) | Answers::Mixed(_) | Answers::Looks(_) => {
-                false
-            }
+            Answers::Statuses(_)
+            | Answers::Calls(..)
+            | Answers::Mixed(_)
+            | Answers::Timed(_)
+            | Answers::Looks(_) => false,
         }
     }
 
@@ -480,6 +492,7 @@ impl Answers {
                 let (many, answer) = &mut answers[place as usize];
                 answer.outcome(*many)
             }
+            Answers::Timed(answers) => answers[place as usize].outcome(),
             Answers::Looks(looks) => {
                 let seen = memory.see_end(&mut looks[place as usize].1);
                 return match memory.asks() {

@@ -10,6 +10,7 @@ use measure::time::Time;
 use measure::waits::Watch;
 use proto::grpc::Status;
 
+use super::streams::Books;
 use super::{Clocks, Exchange, Flights, Outcome, Ring, Sign, Verdict, streams};
 
 /// See the module.
@@ -65,6 +66,14 @@ pub fn empty(figures: &[u16]) -> Counted {
     let mut empty = Counted::new();
     empty.steps.resize_with(steps(figures), StepTally::default);
     empty
+}
+
+/// Where what comes of streams is counted.
+fn books(counted: &mut Counted) -> Books<'_> {
+    Books {
+        whole: &mut counted.streams,
+        steps: &mut counted.steps,
+    }
 }
 
 /// How many steps are counted apart.
@@ -501,10 +510,18 @@ impl Recorder {
         sign: Sign,
         now: Time,
     ) {
-        let (window, tally) = (self.window(), &mut self.tally.streams);
+        let window = self.window();
         let exchange = flights.answered_mut(session, ring, place);
         if let (Some(clocks), Some(exchange)) = (&mut self.clocks, exchange) {
-            clocks.sign((session, place), exchange, (sign, now), window, tally);
+            let step = self.figures.get(usize::from(exchange.step())).copied();
+            let books = books(&mut self.tally);
+            clocks.sign(
+                (session, place),
+                (exchange, step),
+                (sign, now),
+                window,
+                books,
+            );
         }
     }
 
@@ -512,7 +529,7 @@ impl Recorder {
     pub fn streams_cut(&mut self, session: usize, kind: Option<ErrorKind>, now: Time) {
         let window = self.window();
         if let Some(clocks) = &mut self.clocks {
-            clocks.cut(session, kind, now, window, &mut self.tally.streams);
+            clocks.cut(session, kind, now, window, books(&mut self.tally));
         }
     }
 
@@ -520,7 +537,7 @@ impl Recorder {
     pub fn cut_one(&mut self, at: (usize, u32), kind: ErrorKind, now: Time) {
         let window = self.window();
         if let Some(clocks) = &mut self.clocks {
-            clocks.cut_one(at, kind, now, window, &mut self.tally.streams);
+            clocks.cut_one(at, kind, now, window, books(&mut self.tally));
         }
     }
 
@@ -562,6 +579,9 @@ impl Recorder {
             self.censor(exchange, now);
         } else {
             self.untimed(exchange, now);
+            if streams::cut_before_first(exchange, kind) {
+                self.never_came(exchange, now);
+            }
         }
     }
 
@@ -598,11 +618,20 @@ impl Recorder {
             self.unsampled(exchange, now);
         }
         self.tally.censored(exchange.intended, sent, now);
-        if self.clocks.is_some() {
-            streams::never_came(exchange, now, &mut self.tally.streams);
-        }
+        self.never_came(exchange, now);
         if let Some(step) = self.step_of(exchange) {
             step.censored(exchange.intended, sent, now);
+        }
+    }
+
+    /// What hasn't come by now of the answer to an exchange took at least so long, if events are
+    /// looked for.
+    fn never_came(&mut self, exchange: &Exchange, now: Time) {
+        if self.clocks.is_some() {
+            streams::never_came(exchange, now, &mut self.tally.streams);
+            if let Some(step) = self.step_of(exchange) {
+                streams::never_came(exchange, now, step.streams.get_or_insert_default());
+            }
         }
     }
 

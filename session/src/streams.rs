@@ -7,7 +7,7 @@
 //! stream without end may have begun long before. All else is of the exchanges of the window.
 
 use measure::counters::ErrorKind;
-use measure::tally::StreamTally;
+use measure::tally::{StepTally, StreamTally};
 use measure::time::Time;
 use stream::{Reader, Seen};
 
@@ -41,11 +41,25 @@ impl Listener {
     /// The head of an answer with these `fields` came.
     pub(crate) fn head<'f>(&mut self, fields: impl Iterator<Item = (&'f [u8], &'f [u8])>) {
         self.reader = Reader::of(fields);
+        self.begin(self.reader.is_some());
+    }
+
+    /// An answer began, which is a stream or not.
+    pub(crate) fn begin(&mut self, is_stream: bool) {
         self.sign = Sign {
             head: true,
-            is_stream: self.reader.is_some(),
+            is_stream,
             ..Sign::default()
         };
+    }
+
+    /// So many messages of it came, each of which is an event.
+    #[inline]
+    pub(crate) fn messages(&mut self, count: u32) {
+        self.sign.seen.add(Seen {
+            events: count,
+            done: false,
+        });
     }
 
     /// A piece of its body came.
@@ -58,11 +72,18 @@ impl Listener {
 
     /// It is whole.
     pub(crate) fn end(&mut self) {
+        let mut is_torn = false;
         if let Some(mut reader) = self.reader.take() {
             self.sign.seen.add(reader.end());
-            self.sign.is_torn = reader.is_torn();
+            is_torn = reader.is_torn();
         }
+        self.whole(is_torn);
+    }
+
+    /// It is whole, and ended in the middle of an event or not.
+    pub(crate) fn whole(&mut self, is_torn: bool) {
         self.sign.is_whole = true;
+        self.sign.is_torn = is_torn;
     }
 
     /// What came since this was last asked, if anything did.
@@ -73,10 +94,32 @@ impl Listener {
     }
 }
 
+/// Where what came is counted: among the figures of the whole run, and among those of a step.
+#[derive(Debug)]
+pub struct Books<'a> {
+    /// Those of the run.
+    pub whole: &'a mut StreamTally,
+    /// Those of steps, where there are several.
+    pub steps: &'a mut [StepTally],
+}
+
+impl Books<'_> {
+    /// Counts something that is of this step, if it's of any.
+    fn count(&mut self, step: Option<u16>, count: impl Fn(&mut StreamTally)) {
+        count(self.whole);
+        let step = step.and_then(|step| self.steps.get_mut(usize::from(step)));
+        if let Some(step) = step {
+            count(step.streams.get_or_insert_default());
+        }
+    }
+}
+
 /// What is known of the answer that comes at one place.
 #[derive(Clone, Copy, Debug, Default)]
 struct Clock {
     is_stream: bool,
+    /// The figures of its step, where there are several.
+    step: Option<u16>,
     /// It answers an exchange of the window.
     is_measured: bool,
     is_done: bool,
@@ -109,14 +152,14 @@ impl Clocks {
         session * self.each + place as usize % self.each
     }
 
-    /// Something came of the answer to `exchange` at `now`.
+    /// Something came of the answer to `exchange`, whose figures are those of `step`, at `now`.
     pub fn sign(
         &mut self,
         at: (usize, u32),
-        exchange: &mut Exchange,
+        (exchange, step): (&mut Exchange, Option<u16>),
         (sign, now): (Sign, Time),
         window: (Time, Time),
-        tally: &mut StreamTally,
+        mut books: Books<'_>,
     ) {
         let within = |time: Time| time >= window.0 && time < window.1;
         let slot = self.slot(at);
@@ -124,27 +167,34 @@ impl Clocks {
         if sign.head {
             *clock = Clock {
                 is_stream: sign.is_stream,
+                step,
                 is_measured: within(exchange.intended),
                 ..Clock::default()
             };
             exchange.answer_begun(sign.is_stream);
             if clock.is_measured {
-                tally.first_byte.record(now.since(exchange.intended));
-                tally.streams += u64::from(sign.is_stream);
+                let waited_ns = now.since(exchange.intended);
+                books.count(step, |tally| {
+                    tally.first_byte.record(waited_ns);
+                    tally.streams += u64::from(sign.is_stream);
+                });
             }
         }
         if sign.seen.events > 0 {
             let is_first = clock.events == 0;
-            clock.events(sign.seen.events, now, within(now), tally);
+            clock.events(sign.seen.events, now, within(now), &mut books);
             exchange.event_came();
             if is_first && clock.is_measured {
-                tally.first_event.record(now.since(exchange.intended));
-                tally.first_event_service.record(now.since(exchange.sent));
+                let (waited_ns, took_ns) = (now.since(exchange.intended), now.since(exchange.sent));
+                books.count(clock.step, |tally| {
+                    tally.first_event.record(waited_ns);
+                    tally.first_event_service.record(took_ns);
+                });
             }
         }
         clock.is_done |= sign.seen.done;
         if sign.is_whole {
-            std::mem::take(clock).over(sign.is_torn, tally);
+            std::mem::take(clock).over(sign.is_torn, &mut books);
         }
     }
 
@@ -154,11 +204,11 @@ impl Clocks {
         self.clocks[self.slot(at)].last
     }
 
-    /// Whether a stream that has brought an event is under way in a session.
+    /// Whether a stream is under way in a session.
     pub fn is_streaming(&self, session: usize) -> bool {
         let first = session * self.each;
         let mut clocks = self.clocks[first..first + self.each].iter();
-        clocks.any(|clock| clock.is_stream && clock.events > 0 && !clock.is_done)
+        clocks.any(|clock| clock.is_stream && !clock.is_done)
     }
 
     /// The answers at all places of a session end at `now` before they were whole: because of
@@ -169,11 +219,11 @@ impl Clocks {
         kind: Option<ErrorKind>,
         now: Time,
         window: (Time, Time),
-        tally: &mut StreamTally,
+        mut books: Books<'_>,
     ) {
         let first = session * self.each;
         for clock in &mut self.clocks[first..first + self.each] {
-            std::mem::take(clock).cut(kind, now, window, tally);
+            std::mem::take(clock).cut(kind, now, window, &mut books);
         }
     }
 
@@ -184,29 +234,31 @@ impl Clocks {
         kind: ErrorKind,
         now: Time,
         window: (Time, Time),
-        tally: &mut StreamTally,
+        mut books: Books<'_>,
     ) {
         let slot = self.slot(at);
-        std::mem::take(&mut self.clocks[slot]).cut(Some(kind), now, window, tally);
+        std::mem::take(&mut self.clocks[slot]).cut(Some(kind), now, window, &mut books);
     }
 }
 
 impl Clock {
     /// So many events came at `now`, in one piece. They count if that is inside the window.
-    fn events(&mut self, count: u32, now: Time, counts: bool, tally: &mut StreamTally) {
+    fn events(&mut self, count: u32, now: Time, counts: bool, books: &mut Books<'_>) {
         let others = u64::from(count) - 1;
         let gap_ns = match self.events {
             0 => None,
             _ => Some(now.since(self.last)),
         };
         if counts {
-            tally.events += u64::from(count);
-            if others > 0 {
-                tally.event_gap.record_n(0, others);
-            }
-            if let Some(gap_ns) = gap_ns {
-                tally.event_gap.record(gap_ns);
-            }
+            books.count(self.step, |tally| {
+                tally.events += u64::from(count);
+                if others > 0 {
+                    tally.event_gap.record_n(0, others);
+                }
+                if let Some(gap_ns) = gap_ns {
+                    tally.event_gap.record(gap_ns);
+                }
+            });
         }
         if self.events == 0 {
             self.first = now;
@@ -217,14 +269,16 @@ impl Clock {
     }
 
     /// The answer is whole.
-    fn over(self, is_torn: bool, tally: &mut StreamTally) {
+    fn over(self, is_torn: bool, books: &mut Books<'_>) {
         if !self.is_stream || !self.is_measured {
             return;
         }
-        tally.empty += u64::from(self.events == 0);
-        tally.done += u64::from(self.is_done);
-        tally.torn += u64::from(is_torn);
-        self.time_per_event(tally);
+        books.count(self.step, |tally| {
+            tally.empty += u64::from(self.events == 0);
+            tally.done += u64::from(self.is_done);
+            tally.torn += u64::from(is_torn);
+        });
+        self.time_per_event(books);
     }
 
     /// The answer isn't whole, and never will be. An event that was awaited came no sooner than
@@ -235,7 +289,7 @@ impl Clock {
         kind: Option<ErrorKind>,
         now: Time,
         (start, end): (Time, Time),
-        tally: &mut StreamTally,
+        books: &mut Books<'_>,
     ) {
         if !self.is_stream {
             return;
@@ -247,19 +301,22 @@ impl Clock {
         };
         let is_awaited = self.events > 0 && !self.is_done;
         if is_awaited && tells && self.last >= start && self.last < end {
-            tally.event_gap.record(waited_ns);
-            tally.censored_gaps += 1;
+            books.count(self.step, |tally| {
+                tally.event_gap.record(waited_ns);
+                tally.censored_gaps += 1;
+            });
         }
         if self.is_measured {
-            tally.cut_off += u64::from(kind.is_none() && self.events > 0);
-            self.time_per_event(tally);
+            let is_cut_off = kind.is_none() && self.events > 0;
+            books.count(self.step, |tally| tally.cut_off += u64::from(is_cut_off));
+            self.time_per_event(books);
         }
     }
 
-    fn time_per_event(self, tally: &mut StreamTally) {
+    fn time_per_event(self, books: &mut Books<'_>) {
         if self.events > 1 {
-            let whole_ns = self.last.since(self.first);
-            tally.time_per_event.record(whole_ns / (self.events - 1));
+            let each_ns = self.last.since(self.first) / (self.events - 1);
+            books.count(self.step, |tally| tally.time_per_event.record(each_ns));
         }
     }
 }
@@ -280,12 +337,21 @@ pub(crate) fn never_came(exchange: &Exchange, now: Time, tally: &mut StreamTally
     }
 }
 
+/// Whether an exchange that failed like this ended in a stream whose first event was still to come,
+/// and that the peer, or the way to it, broke off.
+pub(crate) fn cut_before_first(exchange: &Exchange, kind: ErrorKind) -> bool {
+    use ErrorKind::{EarlyClose, Reset, StreamCut, StreamReset};
+    let is_cut = matches!(kind, EarlyClose | Reset | StreamCut | StreamReset);
+    is_cut && exchange.has_answer_begun() && exchange.awaits_event()
+}
+
 /// What whoever reads the figures of streams must know.
 pub fn told(tally: &StreamTally, answers: u64) -> Option<String> {
     (tally.streams == 0 && tally.events == 0 && answers > 0).then(|| {
-        "--events: no answer was a stream of events (its Content-Type would be text/event-stream, \
-         or application/x-ndjson), or all were compressed: check the URL, and what the request \
-         asks for (for language models \"stream\": true)"
+        "--events: no answer was a stream of events (its Content-Type would be text/event-stream \
+         or application/x-ndjson, or text/plain without a Content-Length; a gRPC method has to \
+         answer with a stream), or all were compressed: check the URL, and what the request asks \
+         for (for language models \"stream\": true)"
             .to_owned()
     })
 }
@@ -332,13 +398,26 @@ mod tests {
         is_torn: false,
     };
 
+    /// Books of a load whose requests are all alike.
+    fn books(whole: &mut StreamTally) -> Books<'_> {
+        let steps = &mut [];
+        Books { whole, steps }
+    }
+
     /// What a stream leaves whose signs come at these times, in a window from 0 to 1,000 ms.
     fn told(intended: u64, signs: &[(u64, Sign)]) -> (StreamTally, Exchange, Clocks) {
         let (mut clocks, mut tally) = (Clocks::new(2, 1), StreamTally::default());
         let mut exchange = Exchange::new(at(intended), at(intended + 1));
         for (ms, sign) in signs {
             let window = (at(0), at(1_000));
-            clocks.sign((1, 0), &mut exchange, (*sign, at(*ms)), window, &mut tally);
+            let exchange = (&mut exchange, None);
+            clocks.sign(
+                (1, 0),
+                exchange,
+                (*sign, at(*ms)),
+                window,
+                books(&mut tally),
+            );
         }
         (tally, exchange, clocks)
     }
@@ -381,7 +460,8 @@ mod tests {
         let mut exchange = Exchange::new(at(0), at(0));
         let window = (at(15), at(1_000));
         for (ms, sign) in signs {
-            clocks.sign((0, 0), &mut exchange, (sign, at(ms)), window, &mut tally);
+            let exchange = (&mut exchange, None);
+            clocks.sign((0, 0), exchange, (sign, at(ms)), window, books(&mut tally));
         }
         assert_eq!((tally.events, tally.event_gap.count()), (2, 1));
         assert_eq!((tally.streams, tally.first_event.count()), (0, 0));
@@ -393,7 +473,7 @@ mod tests {
         let signs = [(10, HEAD), (20, events(1)), (30, events(1))];
         let cut = |kind, ms| {
             let (mut tally, _, mut clocks) = told(0, &signs);
-            clocks.cut(1, kind, at(ms), window, &mut tally);
+            clocks.cut(1, kind, at(ms), window, books(&mut tally));
             (tally.event_gap.max(), tally.censored_gaps, tally.cut_off)
         };
         assert_eq!(cut(Some(ErrorKind::Timeout), 530), (500 * MS, 1, 0));
@@ -433,5 +513,47 @@ mod tests {
         let (_, _, clocks) = told(0, &[(10, HEAD), (20, events(1)), (30, END)]);
         assert!(!clocks.is_streaming(1));
         assert_eq!(clocks.last_event((1, 0)), Time(0));
+    }
+
+    #[test]
+    fn what_came_counts_for_its_step_as_well_and_for_no_other() {
+        let (mut clocks, mut whole) = (Clocks::new(2, 1), StreamTally::default());
+        let mut steps = vec![StepTally::default(); 2];
+        let window = (at(0), at(1_000));
+        for (session, step, ms) in [(0, Some(0), 0), (1, Some(1), 5)] {
+            let mut exchange = Exchange::new(at(0), at(0));
+            for (after, sign) in [(10, HEAD), (20, events(1)), (30, events(2))] {
+                let books = Books {
+                    whole: &mut whole,
+                    steps: &mut steps,
+                };
+                let came = (sign, at(ms + after));
+                clocks.sign((session, 0), (&mut exchange, step), came, window, books);
+            }
+        }
+        let books = Books {
+            whole: &mut whole,
+            steps: &mut steps,
+        };
+        clocks.cut(1, None, at(40), window, books);
+        let of_step = |step: usize| steps[step].streams.as_deref().unwrap();
+        for streams in [of_step(0), of_step(1)] {
+            assert_eq!(
+                (streams.streams, streams.events, streams.event_gap.count()),
+                (1, 3, 2)
+            );
+        }
+        assert_eq!(
+            (of_step(0).first_event.max(), of_step(1).first_event.max()),
+            (20 * MS, 25 * MS)
+        );
+        assert_eq!(
+            (of_step(0).cut_off, of_step(1).cut_off, whole.cut_off),
+            (0, 1, 1)
+        );
+        assert_eq!(
+            (whole.streams, whole.events, whole.event_gap.count()),
+            (2, 6, 4)
+        );
     }
 }

@@ -24,6 +24,7 @@ use proto::websocket::{Event, Limits, Opcode, Reader, Role, Scratch, code, encod
 use super::expect::Look;
 use super::happening::{Frozen, Happening, Outcome};
 use super::memory::Memory;
+use super::streams::Listener;
 use measure::random::Random;
 use plan::protocol::Message;
 use plan::{Contact, Invalid};
@@ -154,6 +155,10 @@ struct Hearing {
     look: Option<Look>,
     /// The step that it answers.
     step: u16,
+    /// What is told of the messages that answer, where they are events.
+    listener: Listener,
+    /// One of those that answer has come, and the last one hasn't.
+    has_begun: bool,
 }
 
 impl Hearing {
@@ -168,6 +173,9 @@ impl Hearing {
     ) {
         if matches!(event, Event::Begin(_)) {
             self.awaited = *awaited;
+        }
+        if memory.listens() && self.awaited > 0 {
+            self.time(event, tell);
         }
         // The last one is what the exchange was answered by.
         let look = self.look.as_mut().filter(|_| self.awaited == 1);
@@ -189,6 +197,29 @@ impl Hearing {
                 });
             }
             _ => {}
+        }
+    }
+}
+
+impl Hearing {
+    /// What comes is of one of the messages that answer, each of which is an event.
+    fn time(&mut self, event: &Event<'_>, tell: &mut impl FnMut(Happening)) {
+        match event {
+            Event::Begin(_) if !self.has_begun => {
+                self.has_begun = true;
+                self.listener.begin(true);
+            }
+            Event::End => {
+                self.listener.messages(1);
+                if self.awaited == 1 {
+                    self.has_begun = false;
+                    self.listener.whole(false);
+                }
+            }
+            _ => {}
+        }
+        if let Some(sign) = self.listener.sign() {
+            tell(Happening::Streamed { place: 0, sign });
         }
     }
 }

@@ -3,7 +3,9 @@
 //! A [`Reader`] takes the body of one answer as it comes, in pieces of any length, and says how
 //! many events each piece completed. Which form the events have is said by the answer's
 //! `Content-Type`: `text/event-stream` ([`Events`], as the WHATWG's standard of HTML reads it), or
-//! lines of JSON ([`Lines`]).
+//! lines of JSON ([`Lines`]). Of what else is sent as it's made, such as plain text of which nobody
+//! says how long it will be, each piece that comes is one: over HTTP/1.1 a chunk, which the reader
+//! of the protocol hands over by itself.
 //!
 //! Nothing of an event is kept, only where in it the reader is: an event of any length takes no
 //! memory. No I/O, and no clock: whoever reads the answer knows when its pieces came.

@@ -9,6 +9,8 @@ pub enum Reader {
     Events(Events),
     /// Lines of JSON.
     Lines(Lines),
+    /// Something else that is sent as it's made: each piece is an event.
+    Pieces,
 }
 
 /// Media types of lines of JSON: none is registered, and these are in use.
@@ -20,21 +22,33 @@ const LINES: [&[u8]; 5] = [
     b"application/json-lines",
 ];
 
+/// Media types of what is made while it's sent, if its length isn't said ahead: text without marks,
+/// sound, pictures, and bytes. Documents in chunks are whole before anybody can use them.
+const PIECES: [&[u8]; 5] = [
+    b"text/plain",
+    b"application/octet-stream",
+    b"multipart/x-mixed-replace",
+    b"audio/",
+    b"video/",
+];
+
 impl Reader {
     /// The reader of an answer with these `fields`; none where it is no stream of events, or one
     /// that is compressed.
     pub fn of<'f>(fields: impl Iterator<Item = (&'f [u8], &'f [u8])>) -> Option<Reader> {
-        let mut reader = None;
+        let (mut reader, mut is_long_known) = (None, false);
         for (name, value) in fields {
             if name.eq_ignore_ascii_case(b"content-type") {
                 reader = Reader::of_type(value);
+            } else if name.eq_ignore_ascii_case(b"content-length") {
+                is_long_known = true;
             } else if name.eq_ignore_ascii_case(b"content-encoding")
                 && !value.trim_ascii().eq_ignore_ascii_case(b"identity")
             {
                 return None;
             }
         }
-        reader
+        reader.filter(|reader| *reader != Reader::Pieces || !is_long_known)
     }
 
     /// By the value of `Content-Type` (RFC 9110 §8.3).
@@ -44,7 +58,14 @@ impl Reader {
             return Some(Reader::Events(Events::default()));
         }
         let is_lines = LINES.iter().any(|lines| media.eq_ignore_ascii_case(lines));
-        is_lines.then(|| Reader::Lines(Lines::default()))
+        if is_lines {
+            return Some(Reader::Lines(Lines::default()));
+        }
+        let is_one = |kind: &&[u8]| match kind.ends_with(b"/") {
+            true => media.len() > kind.len() && media[..kind.len()].eq_ignore_ascii_case(kind),
+            false => media.eq_ignore_ascii_case(kind),
+        };
+        PIECES.iter().any(is_one).then_some(Reader::Pieces)
     }
 
     /// The next piece of the body came: what it completed.
@@ -52,13 +73,17 @@ impl Reader {
         match self {
             Reader::Events(events) => events.feed(bytes),
             Reader::Lines(lines) => lines.feed(bytes),
+            Reader::Pieces => Seen {
+                events: u32::from(!bytes.is_empty()),
+                done: false,
+            },
         }
     }
 
     /// The body has ended: what that completed.
     pub fn end(&mut self) -> Seen {
         match self {
-            Reader::Events(_) => Seen::default(),
+            Reader::Events(_) | Reader::Pieces => Seen::default(),
             Reader::Lines(lines) => lines.end(),
         }
     }
@@ -67,7 +92,7 @@ impl Reader {
     pub fn is_torn(&self) -> bool {
         match self {
             Reader::Events(events) => events.is_torn(),
-            Reader::Lines(_) => false,
+            Reader::Lines(_) | Reader::Pieces => false,
         }
     }
 }
@@ -96,10 +121,41 @@ mod tests {
         }
         let lines = Some(Reader::Lines(Lines::default()));
         assert_eq!(of(&[("content-type", "application/x-ndjson")]), lines);
-        for value in ["application/json", "text/event-streams", "", "text/plain"] {
+        for value in [
+            "application/json",
+            "text/event-streams",
+            "",
+            "text/html",
+            "audio/",
+        ] {
             assert_eq!(of(&[("content-type", value)]), None, "{value}");
         }
         assert_eq!(of(&[]), None);
+    }
+
+    #[test]
+    fn what_is_made_while_it_is_sent_comes_in_pieces_if_its_length_is_not_said() {
+        for value in [
+            "text/plain; charset=utf-8",
+            "Audio/MPEG",
+            "application/octet-stream",
+        ] {
+            let mut reader = of(&[("content-type", value)]).expect(value);
+            assert_eq!(reader, Reader::Pieces, "{value}");
+            assert_eq!(
+                (reader.feed(b"a b").events, reader.feed(b"").events),
+                (1, 0)
+            );
+            assert_eq!((reader.end(), reader.is_torn()), (Seen::default(), false));
+            let known = [("Content-Length", "9"), ("Content-Type", value)];
+            assert_eq!(of(&known), None, "{value}");
+        }
+        // Of events it may be known.
+        let known = [
+            ("content-type", "text/event-stream"),
+            ("content-length", "9"),
+        ];
+        assert!(of(&known).is_some());
     }
 
     #[test]

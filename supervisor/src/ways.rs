@@ -34,6 +34,7 @@ pub(crate) struct Beside {
     pub pipeline: u32,
     pub keep_alive: bool,
     pub script: bool,
+    pub targets: bool,
 }
 
 impl Ways {
@@ -49,7 +50,6 @@ impl Ways {
             (self.follow > 0, "follow"),
             (self.cookies, "cookies"),
             (self.compressed, "compressed"),
-            (self.events, "events"),
         ];
         let given = |keys: &[(bool, &'static str)]| {
             let mut keys = keys.iter().filter(|(given, _)| *given);
@@ -57,6 +57,13 @@ impl Ways {
         };
         if let (false, Some(key)) = (is_http, given(&kept)) {
             return Err(format!("`{key}` is for http1 and http2"));
+        }
+        if self.events && beside.protocol == Protocol::WebSocket && !beside.targets {
+            return Err(
+                "`events` of a WebSocket are messages that answer one of a file: add \
+                        `targets`"
+                    .to_owned(),
+            );
         }
         if self.deadline.is_some() && beside.protocol != Protocol::Grpc {
             return Err("`deadline` is for grpc".to_owned());

@@ -667,6 +667,7 @@ impl Workload {
             pipeline: self.pipeline.get(),
             keep_alive: self.keep_alive,
             script: self.script.is_some(),
+            targets: self.targets.is_some(),
         })?;
         Ok(ways)
     }

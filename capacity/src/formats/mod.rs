@@ -17,8 +17,8 @@ pub use page::html;
 pub use page::said;
 pub use text::{csv, markdown, terminal};
 
-use crate::StepFound;
 pub use crate::{Capacities, CurvePoint, Point, RowCapacity};
+use crate::{Objective, StepFound};
 use report::for_pipelines;
 use report::pages::{File, Page};
 use statistics::format::{digits, per_second, time_us};
@@ -165,6 +165,11 @@ fn knee(row: &RowCapacity) -> String {
 
 fn or_dash(value: Option<f64>, show: fn(f64) -> String) -> String {
     value.map_or(DASH.to_owned(), show)
+}
+
+/// What was measured of a condition's figure.
+fn shown_objective(one: &Objective, value: Option<f64>) -> String {
+    value.map_or(DASH.to_owned(), |value| one.shown(value))
 }
 
 /// A share of failures, fine enough for the conditions that are usual: `0.004 %`.

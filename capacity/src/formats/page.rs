@@ -12,7 +12,7 @@ use statistics::format::{count, per_second, percent, time_us};
 
 use super::{
     BY_REQUEST, OF_REQUEST, capacity, conditions, connections, counted, dashes, failing, knee,
-    mixed, of_request, or_dash, scaling, share_failed, shown, times_held,
+    mixed, of_request, or_dash, scaling, share_failed, shown, shown_objective, times_held,
 };
 use crate::{Capacities, Conclusion, CurvePoint, Point, RowCapacity};
 
@@ -95,28 +95,41 @@ pub fn said(found: &Capacities) -> Vec<Said> {
 }
 
 fn capacities(found: &Capacities) -> Markup {
-    let headings = [
+    let objectives = found.objectives();
+    let names = objectives
+        .iter()
+        .map(|one| format!("{} at 80\u{a0}%", one.name));
+    let names: Vec<String> = names.collect();
+    let mut headings = vec![
         ("subject", Column::Words),
         ("holds", Column::Figures),
         ("fails at", Column::Figures),
         ("p50 at 80\u{a0}%", Column::Figures),
         ("p99 at 80\u{a0}%", Column::Figures),
+    ];
+    headings.extend(names.iter().map(|name| (name.as_str(), Column::Figures)));
+    headings.extend([
         ("server CPU per exchange", Column::Figures),
         ("knee (heuristic)", Column::Words),
-    ];
+    ]);
     let row = |(at, row): (usize, &RowCapacity)| {
         let shown = shown(row);
         let cpu = shown.and_then(|point| point.server_cpu_us_per_exchange);
         let name = Cell::of(swatch(at, &row.name));
-        vec![
+        let mut cells = vec![
             name.under(row.version.clone().unwrap_or_default()),
             Cell::text(capacity(row)),
             Cell::text(failing(row)),
             Cell::text(or_dash(shown.and_then(|point| point.p50_us), time_us)),
             Cell::text(or_dash(shown.and_then(|point| point.p99_us), time_us)),
-            Cell::text(or_dash(cpu, time_us)),
-            Cell::text(knee(row)),
-        ]
+        ];
+        cells.extend(objectives.iter().map(|one| {
+            let value = shown.and_then(|point| row.measured_at(point.rate, &one.name));
+            Cell::text(shown_objective(one, value))
+        }));
+        cells.push(Cell::text(or_dash(cpu, time_us)));
+        cells.push(Cell::text(knee(row)));
+        cells
     };
     let rows: Vec<Vec<Cell>> = found.rows.iter().enumerate().map(row).collect();
     let failures = found.rows.iter().filter(|row| !row.log.is_empty());
@@ -259,7 +272,8 @@ fn scaling_plot(found: &Capacities) -> Markup {
 }
 
 fn probes(found: &Capacities) -> Markup {
-    let headings = [
+    let objectives = found.objectives();
+    let mut headings = vec![
         ("probe", Column::Words),
         ("for", Column::Words),
         ("offered", Column::Figures),
@@ -267,12 +281,16 @@ fn probes(found: &Capacities) -> Markup {
         ("answered", Column::Figures),
         ("p50", Column::Figures),
         ("p99", Column::Figures),
+    ];
+    let names = objectives.iter().map(|one| one.name.as_str());
+    headings.extend(names.map(|name| (name, Column::Figures)));
+    headings.extend([
         ("failed", Column::Figures),
         ("outcome", Column::Words),
         ("because", Column::Wide),
-    ];
+    ]);
     let one = |point: &Point| {
-        vec![
+        let mut cells = vec![
             Cell::text(point.number.to_string()),
             Cell::text(super::text::kind(point.kind)),
             Cell::text(per_second(point.rate)),
@@ -280,10 +298,17 @@ fn probes(found: &Capacities) -> Markup {
             Cell::text(per_second(point.achieved.round())),
             Cell::text(or_dash(point.p50_us, time_us)),
             Cell::text(or_dash(point.p99_us, time_us)),
+        ];
+        cells.extend(objectives.iter().map(|one| {
+            let value = point.objectives.get(&one.name).copied();
+            Cell::text(shown_objective(one, value))
+        }));
+        cells.extend([
             Cell::text(share_failed(point)),
             Cell::text(point.outcome()),
             Cell::text(point.reason()),
-        ]
+        ]);
+        cells
     };
     let by_rate = |row: &RowCapacity| {
         let held = row.curve.iter().filter(|p| times_held(p) == "held").count();

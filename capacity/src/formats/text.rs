@@ -7,10 +7,10 @@ use statistics::format::{per_second, percent, time_us};
 
 use super::{
     BY_REQUEST, OF_REQUEST, capacity, conditions, connections, dashes, failed_share, failing, knee,
-    mixed, of_request, or_dash, scaling, share_failed, shown,
+    mixed, of_request, or_dash, scaling, share_failed, shown, shown_objective,
 };
 use crate::search::Kind;
-use crate::{Capacities, Conclusion, CurvePoint, Point, Reach, RowCapacity, StepFound};
+use crate::{Capacities, Conclusion, CurvePoint, Objective, Point, Reach, RowCapacity, StepFound};
 
 const HEADINGS: [&str; 7] = [
     "subject",
@@ -56,9 +56,9 @@ pub fn terminal(found: &Capacities, look: Look) -> String {
         lines.extend(row.log.iter().flat_map(|line| logged(line, look.width)));
         if found.rows.len() == 1 && !row.points.is_empty() {
             lines.push(String::new());
-            lines.extend(aligned(curve(row), look));
+            lines.extend(aligned(curve(found, row), look));
             lines.push(String::new());
-            lines.extend(listed(row, look));
+            lines.extend(listed(found, row, look));
         }
     }
     if !mixed(found).is_empty() {
@@ -102,12 +102,25 @@ fn concluded(found: &Capacities) -> Vec<String> {
     found.conclusions.iter().map(Conclusion::words).collect()
 }
 
+/// Where the figures of the conditions stand in each table: behind the 99th percentile.
+const BEHIND_P99: [usize; 3] = [5, 4, 6];
+
+/// The columns of a table with those of the conditions' figures among them.
+fn with_objectives(headings: &[&str], found: &Capacities, at: usize, more: &str) -> Vec<String> {
+    let mut headings: Vec<String> = headings.iter().map(|one| (*one).to_owned()).collect();
+    let objectives = found.objectives().into_iter();
+    headings.splice(at..at, objectives.map(|one| format!("{}{more}", one.name)));
+    headings
+}
+
 fn table(found: &Capacities) -> Vec<Vec<String>> {
-    let mut lines = vec![HEADINGS.map(str::to_owned).to_vec()];
+    let objectives = found.objectives();
+    let [behind, ..] = BEHIND_P99;
+    let mut lines = vec![with_objectives(&HEADINGS, found, behind, " at 80 %")];
     lines.extend(found.rows.iter().map(|row| {
         let at = shown(row);
         let cpu = at.and_then(|point| point.server_cpu_us_per_exchange);
-        vec![
+        let mut cells = vec![
             row.name.clone(),
             capacity(row),
             failing(row),
@@ -115,7 +128,13 @@ fn table(found: &Capacities) -> Vec<Vec<String>> {
             or_dash(at.and_then(|point| point.p99_us), time_us),
             or_dash(cpu, time_us),
             knee(row),
-        ]
+        ];
+        let measured = objectives.iter().map(|one| {
+            let value = at.and_then(|point| row.measured_at(point.rate, &one.name));
+            shown_objective(one, value)
+        });
+        cells.splice(behind..behind, measured);
+        cells
     }));
     lines
 }
@@ -129,9 +148,18 @@ fn by_request(found: &Capacities) -> Vec<Vec<String>> {
     lines
 }
 
-fn curve(row: &RowCapacity) -> Vec<Vec<String>> {
-    let mut lines = vec![CURVE.map(str::to_owned).to_vec()];
-    lines.extend(row.curve.iter().map(curve_cells));
+fn curve(found: &Capacities, row: &RowCapacity) -> Vec<Vec<String>> {
+    let objectives = found.objectives();
+    let [_, behind, _] = BEHIND_P99;
+    let mut lines = vec![with_objectives(&CURVE, found, behind, "")];
+    lines.extend(row.curve.iter().map(|point| {
+        let measured = objectives
+            .iter()
+            .map(|one| shown_objective(one, row.measured_at(point.rate, &one.name)));
+        let mut cells = curve_cells(point);
+        cells.splice(behind..behind, measured);
+        cells
+    }));
     lines
 }
 
@@ -148,10 +176,12 @@ fn curve_cells(point: &CurvePoint) -> Vec<String> {
 }
 
 /// Every probe of a row, in the order in which they were made.
-fn probes(row: &RowCapacity) -> Vec<Vec<String>> {
-    let mut lines = vec![PROBES.map(str::to_owned).to_vec()];
+fn probes(found: &Capacities, row: &RowCapacity) -> Vec<Vec<String>> {
+    let objectives = found.objectives();
+    let [.., behind] = BEHIND_P99;
+    let mut lines = vec![with_objectives(&PROBES, found, behind, "")];
     lines.extend(row.points.iter().map(|point| {
-        vec![
+        let mut cells = vec![
             point.number.to_string(),
             kind(point.kind).to_owned(),
             per_second(point.rate),
@@ -161,15 +191,20 @@ fn probes(row: &RowCapacity) -> Vec<Vec<String>> {
             share_failed(point),
             point.outcome().to_owned(),
             point.reason(),
-        ]
+        ];
+        let measured = objectives
+            .iter()
+            .map(|one| shown_objective(one, point.objectives.get(&one.name).copied()));
+        cells.splice(behind..behind, measured);
+        cells
     }));
     lines
 }
 
 /// The same for a terminal. The reason, which may be long, stands below what is known in figures
 /// where the line has no room for it.
-fn listed(row: &RowCapacity, look: Look) -> Vec<String> {
-    let mut cells = probes(row);
+fn listed(found: &Capacities, row: &RowCapacity, look: Look) -> Vec<String> {
+    let mut cells = probes(found, row);
     let reasons: Vec<String> = cells.iter_mut().filter_map(Vec::pop).collect();
     let figures = aligned(cells, look);
     // Where they stand in several parts, the reasons go with the last.
@@ -220,8 +255,8 @@ pub fn markdown(found: &Capacities) -> String {
         text.push_str(&format!(
             "<details><summary>{name} over offered rates, and every probe</summary>\n\n"
         ));
-        rows(&mut text, &curve(row));
-        rows(&mut text, &probes(row));
+        rows(&mut text, &curve(found, row));
+        rows(&mut text, &probes(found, row));
         text.push_str("</details>\n\n");
     }
     let engine = found.engine.as_deref().unwrap_or("unknown");
@@ -237,8 +272,9 @@ pub fn markdown(found: &Capacities) -> String {
     text
 }
 
-/// Every probe as a line of CSV (RFC 4180 with plain line feeds), times in microseconds. Where
-/// requests differ there's a column more, `step`, and behind each probe a line for each request.
+/// Every probe as a line of CSV (RFC 4180 with plain line feeds), times in microseconds. A figure
+/// of the conditions that has no column anyway gets one behind the others. Where requests differ
+/// there's another one, `step`, and behind each probe a line for each request.
 pub fn csv(found: &Capacities) -> String {
     let mut text = String::from(
         "subject,probe,kind,rate,connections,offered,achieved,seconds,completed,failed,p50_us,\
@@ -247,12 +283,18 @@ pub fn csv(found: &Capacities) -> String {
     let points = || found.rows.iter().flat_map(|row| &row.points);
     let is_mix = points().any(|point| !point.steps.is_empty());
     let none = if is_mix { "," } else { "" };
+    let objectives = found.objectives();
+    for one in &objectives {
+        text.push_str(&format!(",{}", one.column()));
+    }
     text.push_str(if is_mix { ",step\n" } else { "\n" });
     for row in &found.rows {
         for point in &row.points {
-            text.push_str(&format!("{}{none}\n", probe(&row.name, point).join(",")));
+            let line = probe(&row.name, point, &objectives).join(",");
+            text.push_str(&format!("{line}{none}\n"));
             for step in &point.steps {
-                text.push_str(&format!("{}\n", of_step(&row.name, point, step).join(",")));
+                let line = of_step(&row.name, point, &objectives, step).join(",");
+                text.push_str(&format!("{line}\n"));
             }
         }
     }
@@ -260,8 +302,8 @@ pub fn csv(found: &Capacities) -> String {
 }
 
 /// A request in a probe. What is known of the server and the search is of whole probes.
-fn of_step(name: &str, point: &Point, step: &StepFound) -> Vec<String> {
-    let mut fields = probe(name, point);
+fn of_step(name: &str, point: &Point, all: &[Objective], step: &StepFound) -> Vec<String> {
+    let mut fields = probe(name, point, all);
     let none = String::new;
     fields[5] = none();
     fields[6] = step.achieved.to_string();
@@ -274,8 +316,9 @@ fn of_step(name: &str, point: &Point, step: &StepFound) -> Vec<String> {
     fields
 }
 
-fn probe(name: &str, point: &Point) -> Vec<String> {
-    vec![
+fn probe(name: &str, point: &Point, objectives: &[Objective]) -> Vec<String> {
+    let measured = |one: &Objective| field(point.objectives.get(&one.name).copied());
+    let fields = [
         quoted(name),
         point.number.to_string(),
         kind(point.kind).to_owned(),
@@ -292,7 +335,9 @@ fn probe(name: &str, point: &Point) -> Vec<String> {
         field(point.server_busy),
         quoted(point.outcome()),
         quoted(&point.reason()),
-    ]
+    ];
+    let fields = fields.into_iter();
+    fields.chain(objectives.iter().map(measured)).collect()
 }
 
 /// What a probe was for, in a word.

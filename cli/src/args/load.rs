@@ -71,7 +71,8 @@ pub(crate) struct Load {
     pub(crate) compressed: bool,
 
     /// Time the events in answers that are streams of them (content-type: text/event-stream, or
-    /// lines of JSON): the first one, and from each to the next. -T then counts from the last event
+    /// lines of JSON; chunks of plain text; the messages of a gRPC stream): the first one, and from
+    /// each to the next. -T then counts from the last event
     #[arg(long, help_heading = REQUEST)]
     pub(crate) events: bool,
 

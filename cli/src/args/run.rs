@@ -123,9 +123,9 @@ pub(crate) struct Run {
     #[arg(long = "threshold", value_name = "RULE", help_heading = OUTPUT)]
     pub(crate) thresholds: Vec<Threshold>,
 
-    /// Output format: text, json (the whole record), csv (per second and request), markdown (a
-    /// summary), junit (thresholds), smaller-is-better or bigger-is-better (figures for
-    /// github-action-benchmark), or bencher
+    /// Output format: text, json (the whole record), csv (per second and request), html (a page
+    /// with plots), markdown (a summary), junit (thresholds), smaller-is-better or bigger-is-better
+    /// (figures for github-action-benchmark), or bencher
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text", help_heading = OUTPUT)]
     pub(crate) format: Format,
 
@@ -150,6 +150,7 @@ pub(crate) enum Format {
     Text,
     Json,
     Csv,
+    Html,
     Markdown,
     Junit,
     SmallerIsBetter,

@@ -19,7 +19,7 @@ use super::child::{Ended, Folder, assert_says, command, ringside, start};
 use super::skip::{not_permitted, skip};
 
 /// Subjects that need what nobody can install on a bare Debian machine, and what that is.
-const NOT_INSTALLABLE: [(&str, &str); 8] = [
+const NOT_INSTALLABLE: [(&str, &str); 9] = [
     ("calls-concurrent", SWOOLE),
     ("calls-serial", SWOOLE),
     (
@@ -29,6 +29,7 @@ const NOT_INSTALLABLE: [(&str, &str); 8] = [
     ("swoole-epoll", SWOOLE),
     ("swoole-epoll-page", SWOOLE),
     ("swoole-http-server", SWOOLE),
+    ("swoole-mysql", SWOOLE),
     ("swoole-uring", SWOOLE_ON_URING),
     ("swoole-uring-page", SWOOLE_ON_URING),
 ];

@@ -128,7 +128,28 @@ fn printed() -> Vec<String> {
     words.extend(of_schema("history", "Program"));
     words.extend(of_schema("doctor", "State"));
     words.extend(findings_of_doctor());
+    words.extend(words_of_reports().map(str::to_owned));
     words
+}
+
+/// What reports, help and messages call parts of a load and its figures.
+fn words_of_reports() -> [&'static str; 14] {
+    [
+        "due",
+        "exchange",
+        "set-up",
+        "censored",
+        "drain",
+        "share",
+        "flow",
+        "replay",
+        "first byte",
+        "first event",
+        "event gap",
+        "time per event",
+        "TTFT",
+        "inter-token latency",
+    ]
 }
 
 /// The names of an enumeration's variants, as serde lists them for one that is none of them.

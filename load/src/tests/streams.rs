@@ -11,6 +11,8 @@ use crate::check::{self, Threshold};
 enum Deed {
     /// An event, in a chunk of its own.
     Event(u64),
+    /// A piece of the body, whatever is in it.
+    Piece(u64, Vec<u8>),
     /// The answer is over.
     End(u64),
     /// The connection ends.
@@ -21,6 +23,8 @@ enum Deed {
 struct Streamer<L> {
     unread: BTreeMap<Connection, Vec<u8>>,
     served: u64,
+    /// The type of what it answers.
+    kind: &'static str,
     law: L,
 }
 
@@ -29,13 +33,11 @@ impl<L: FnMut(u64) -> Vec<Deed>> Streamer<L> {
         Streamer {
             unread: BTreeMap::new(),
             served: 0,
+            kind: "text/event-stream",
             law,
         }
     }
 }
-
-const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
-                    Transfer-Encoding: chunked\r\n\r\n";
 
 fn chunk(text: &str) -> Vec<u8> {
     format!("{:x}\r\n{text}\r\n", text.len()).into_bytes()
@@ -47,10 +49,18 @@ impl<L: FnMut(u64) -> Vec<Deed>> Peer for Streamer<L> {
         unread.extend_from_slice(bytes);
         while let Some(end) = unread.windows(4).position(|four| four == b"\r\n\r\n") {
             unread.drain(..end + 4);
-            replies.send(MS, HEAD);
+            let kind = self.kind;
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n"
+            );
+            replies.send(MS, head);
             for deed in (self.law)(self.served) {
                 match deed {
                     Deed::Event(after_ns) => replies.send(after_ns, chunk("data: a b\n\n")),
+                    Deed::Piece(after_ns, bytes) => {
+                        let head = format!("{:x}\r\n", bytes.len()).into_bytes();
+                        replies.send(after_ns, [&head[..], &bytes, b"\r\n"].concat());
+                    }
                     Deed::End(after_ns) => {
                         replies.send(after_ns, [chunk("data: [DONE]\n\n"), chunk("")].concat());
                     }
@@ -173,18 +183,22 @@ fn a_server_that_closes_between_events_has_an_error_of_its_own_kind() {
             Deed::Event(12 * MS),
             Deed::Close(15 * MS),
         ],
-        // Before the first one it's a close like any other.
+        // Before the first one, which would have come no sooner.
         _ => vec![Deed::Close(15 * MS)],
     };
     let outcome = run(&plan, 3, Faults::none(), Streamer::new(law));
     let tally = &outcome.recorder.tally;
-    assert_eq!(tally.errors.count(ErrorKind::StreamCut), 3);
-    assert_eq!(tally.errors.count(ErrorKind::EarlyClose), 3);
+    assert_eq!(tally.errors.count(ErrorKind::StreamCut), 6);
     assert_eq!((tally.failed, tally.streams.events), (6, 6));
-    assert_eq!(
-        (tally.streams.censored, tally.streams.censored_gaps),
-        (0, 0)
-    );
+    let streams = &tally.streams;
+    assert_eq!((streams.censored, streams.censored_gaps), (3, 0));
+    assert_eq!(streams.first_event.count(), 6);
+    let longest = streams.first_event.max();
+    assert!((15 * MS..17 * MS).contains(&longest), "{longest} ns");
+    // What may have come later than the limit isn't said to be in time.
+    let record = recorded(&plan, outcome);
+    let rule: Threshold = "first_event_max<20ms".parse().unwrap();
+    assert_ne!(check::judge(&[rule], &record)[0].outcome, Met::Holds);
 }
 
 #[test]
@@ -236,13 +250,92 @@ fn who_does_not_look_into_answers_has_the_same_figures_without_streams() {
         run(&plan, 5, Faults::none(), Streamer::new(law))
     });
     let (with, without) = (with.recorder.tally, without.recorder.tally);
-    assert_eq!(
-        counts_and_histograms(&with),
-        counts_and_histograms(&without)
-    );
+    let mut seen = counts_and_histograms(&with);
+    // They say how many events came, and nothing else that's different.
+    assert!(seen.3.iter_mut().all(|row| row.events.take().is_some()));
+    assert_eq!(seen, counts_and_histograms(&without));
     assert!(with.streams.events > 1_000);
     assert_eq!(
         (without.streams.events, without.streams.first_byte.count()),
         (0, 0)
     );
+}
+
+#[test]
+fn an_event_comes_with_its_last_byte_wherever_it_was_cut_and_however_long_it_is() {
+    let law = |_| {
+        let (begin, rest) = "data: \u{1f3b5}".as_bytes().split_at(8);
+        let long = || vec![b'x'; 16 << 10];
+        vec![
+            // A comment, and half of an event, up to the middle of a character.
+            Deed::Piece(2 * MS, [b": ping\r\n\r\n", begin].concat()),
+            Deed::Piece(10 * MS, rest.to_vec()),
+            Deed::Piece(20 * MS, b"\r".to_vec()),
+            // The line feed that belongs to it, another comment, and the empty line.
+            Deed::Piece(30 * MS, b"\n: still here\n\r\n".to_vec()),
+            Deed::Piece(40 * MS, b"data: ".to_vec()),
+            Deed::Piece(50 * MS, long()),
+            Deed::Piece(60 * MS, long()),
+            Deed::Piece(70 * MS, b"\r\rdata: not whole\n".to_vec()),
+            Deed::End(80 * MS),
+        ]
+    };
+    let mut plan = planned(Schedule::Closed, 1, 1.0);
+    (plan.duration_s, plan.count, plan.timeout_s) = (None, Some(3), 0.1);
+    let outcome = run(&plan, 3, Faults::none(), Streamer::new(law));
+    let tally = &outcome.recorder.tally;
+    assert_eq!((tally.completed, tally.failed), (3, 0));
+    let streams = &tally.streams;
+    // The end of the stream adds a line of data to the event that isn't whole, and so makes it one.
+    assert_eq!((streams.events, streams.done, streams.torn), (9, 0, 0));
+    let (first, gap) = (streams.first_event.min(), streams.event_gap.min());
+    assert!((30 * MS..32 * MS).contains(&first), "{first} ns");
+    assert!(gap.abs_diff(10 * MS) < MS, "{gap} ns");
+    assert!(streams.event_gap.max().abs_diff(40 * MS) < MS);
+}
+
+#[test]
+fn chunks_of_what_is_made_while_it_is_sent_are_events_and_those_of_a_document_are_not() {
+    let law = |_| {
+        let mut deeds: Vec<Deed> = [5, 15, 45]
+            .map(|ms| Deed::Piece(ms * MS, b"some words ".to_vec()))
+            .into();
+        // That comes as a chunk, too.
+        deeds.push(Deed::End(45 * MS));
+        deeds
+    };
+    let told = |kind| {
+        let mut plan = planned(Schedule::Closed, 2, 1.0);
+        (plan.duration_s, plan.count) = (None, Some(4));
+        let mut server = Streamer::new(law);
+        server.kind = kind;
+        run(&plan, 3, Faults::none(), server).recorder.tally
+    };
+    let tally = told("text/plain; charset=utf-8");
+    let streams = &tally.streams;
+    assert_eq!(
+        (tally.completed, streams.streams, streams.events),
+        (4, 4, 16)
+    );
+    assert!((5 * MS..7 * MS).contains(&streams.first_event.max()));
+    assert!(streams.event_gap.max().abs_diff(30 * MS) < MS);
+    let tally = told("application/json");
+    assert_eq!((tally.completed, tally.streams.streams), (4, 0));
+}
+
+#[test]
+fn the_wait_for_first_events_is_no_time_without_answers() {
+    let plan = planned(Schedule::Closed, 5, 4.0);
+    // All begin at once, and so do those behind them.
+    let record = streamed(&plan, |_| events(150 * MS, 20));
+    let availability = record.availability.as_ref().expect("enough events");
+    assert_eq!((availability.share, availability.gaps.len()), (1.0, 0));
+    // A server that stops is told all the same.
+    let stops = |n: u64| match n {
+        0..15 => events(50 * MS, 20),
+        _ => events(1_500 * MS, 200),
+    };
+    let record = streamed(&plan, stops);
+    let availability = record.availability.as_ref().expect("enough events");
+    assert!(availability.share < 1.0, "{availability:?}");
 }

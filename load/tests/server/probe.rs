@@ -154,6 +154,13 @@ fn what_a_peer_refuses_is_told_with_its_status_or_code() {
         };
         assert!(text.contains(part), "{path}: {text}");
     }
+    // The limit of a stream is one on what comes next.
+    for speaks in ["http", "http2"] {
+        let mut plan = plan(&server, speaks, "/events/4/1s");
+        plan.events = true;
+        let answer = probe(&plan, Duration::from_millis(2_900)).unwrap();
+        assert!(answer.body.ends_with(b"\n\n"), "{speaks}");
+    }
     let answer = probe(&plan(&server, "grpc", "/ringside.Echo/Nothing"), PATIENCE).unwrap();
     assert_eq!(answer.grpc.unwrap().status_name(), "UNIMPLEMENTED");
     let answer = probe(&plan(&server, "http2", "/h2/goaway"), PATIENCE).unwrap();

@@ -37,11 +37,15 @@ impl Availability {
         const GAPS_MAX: usize = 100;
         let streams = &tally.streams;
         let answers = tally.inside().answered + streams.events;
-        let every = match streams.event_gap.is_empty() {
-            true => &tally.service,
-            false => &streams.event_gap,
+        // Streams that begin together are silent together until their first events come.
+        let every_ns = match streams.event_gap.is_empty() {
+            true => tally.service.quantile(0.5),
+            false => {
+                let first = &streams.first_event_service;
+                streams.event_gap.quantile(0.5).max(first.quantile(0.5))
+            }
         };
-        let course = tally.slots.course(answers, every.quantile(0.5))?;
+        let course = tally.slots.course(answers, every_ns)?;
         let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
         let mut gaps = course.gaps.clone();
         gaps.sort_by_key(|gap| std::cmp::Reverse(gap.until_ns - gap.from_ns));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::streams::{StreamFacts, Streams};
 use super::times::Times;
 use super::{Moved, rate};
 use crate::tally::StepTally;
@@ -42,6 +43,9 @@ pub struct Step {
     pub grpc_status: BTreeMap<String, u64>,
     /// Failed exchanges by kind.
     pub errors: BTreeMap<String, u64>,
+    /// What was seen inside its answers; null where nobody looked into them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<Streams>,
 }
 
 /// What a record needs of a step besides its tally.
@@ -53,6 +57,8 @@ pub struct StepFacts {
     pub void: Vec<Moved>,
     /// Its gRPC calls by the name of their status.
     pub grpc_status: BTreeMap<String, u64>,
+    /// Of what was seen inside its answers.
+    pub streams: StreamFacts,
 }
 
 impl Step {
@@ -76,6 +82,8 @@ impl Step {
             errors: errors
                 .map(|(kind, n)| (kind.name().to_owned(), n))
                 .collect(),
+            streams: (tally.streams.as_ref())
+                .map(|streams| Streams::of(facts.streams, streams, duration_s)),
         }
     }
 }

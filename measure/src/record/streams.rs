@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::times::Times;
-use super::{Moved, rate};
-use crate::tally::{StreamTally, Tally};
+use super::{Moved, Record, rate};
+use crate::tally::StreamTally;
 
 /// Streams of events (server-sent events, or lines of JSON) as answers to exchanges. Events and
 /// gaps count where they come inside the window; the other figures are those of the window's
@@ -71,8 +71,7 @@ pub struct StreamFacts {
 }
 
 impl Streams {
-    pub(super) fn of(facts: StreamFacts, tally: &Tally, duration_s: f64) -> Streams {
-        let streams = &tally.streams;
+    pub(super) fn of(facts: StreamFacts, streams: &StreamTally, duration_s: f64) -> Streams {
         Streams {
             streams: streams.streams,
             empty: streams.empty,
@@ -90,6 +89,16 @@ impl Streams {
             void: facts.void,
             histograms: StreamHistograms::of(streams),
         }
+    }
+}
+
+impl<P> Record<P> {
+    /// Whether nothing was completed for no other reason than that all streams still went on when
+    /// the run ended: what came of them was measured.
+    pub fn only_streamed(&self) -> bool {
+        let events = self.streams.as_ref().map_or(0, |streams| streams.events);
+        let exchanges = &self.exchanges;
+        exchanges.completed + exchanges.failed == 0 && events > 0
     }
 }
 

@@ -243,6 +243,7 @@ fn facts(offered_rate: Option<f64>) -> Facts<Plan> {
             grpc_status: BTreeMap::from([("OK".to_owned(), 1)]),
             name: "GET /".to_owned(),
             void: Vec::new(),
+            streams: StreamFacts::default(),
         }],
         streams: Some(StreamFacts::default()),
         grpc_status: BTreeMap::from([("OK".to_owned(), 7)]),

@@ -14,6 +14,7 @@ fn completed(completed: u64) -> Counts {
         failed: completed / 10,
         answered: 2 * completed,
         good: completed / 2,
+        events: 3 * completed,
         bytes_received: completed * 100,
     }
 }

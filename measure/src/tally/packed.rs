@@ -88,6 +88,7 @@ struct PackedStep {
     statuses: BTreeMap<u16, u64>,
     grpc_statuses: [u64; GRPC_CODES],
     errors: BTreeMap<u8, u64>,
+    streams: Option<Box<PackedStreams>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -270,7 +271,8 @@ impl PackedStep {
             grpc_statuses],
         apart {
             statuses: step.statuses.iter().collect(),
-            errors: kinds(&step.errors)
+            errors: kinds(&step.errors),
+            streams: step.streams.as_ref().map(|streams| PackedStreams::of(streams).into())
         })
     }
 
@@ -281,7 +283,8 @@ impl PackedStep {
             grpc_statuses],
         apart {
             statuses: statuses(&self.statuses),
-            errors: errors(&self.errors)
+            errors: errors(&self.errors),
+            streams: self.streams.as_ref().map(|streams| streams.unpack().into())
         })
     }
 
@@ -289,6 +292,9 @@ impl PackedStep {
         self.response.check()?;
         self.service.check()?;
         self.own_lateness.check()?;
+        self.streams
+            .iter()
+            .try_for_each(|streams| streams.check())?;
         check_counts(&self.statuses, &self.errors)
     }
 
@@ -297,7 +303,10 @@ impl PackedStep {
             lengths [response, service, own_lateness],
             counts [intended, completed, completed_late, failed, unfinished, censored],
             maps [statuses, errors],
-            apart [grpc_statuses]);
+            apart [grpc_statuses, streams]);
+        if let Some(streams) = &other.streams {
+            self.streams.get_or_insert_default().merge(streams)?;
+        }
         add_each(&mut self.grpc_statuses, &other.grpc_statuses)
     }
 }

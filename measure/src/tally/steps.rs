@@ -1,6 +1,6 @@
 //! What became of the exchanges of one step, where a load has several.
 
-use super::{GRPC_CODES, grpc_code};
+use super::{GRPC_CODES, StreamTally, grpc_code};
 use crate::counters::{ErrorKind, Errors, Statuses};
 use crate::histogram::Histogram;
 use crate::time::Time;
@@ -33,6 +33,8 @@ pub struct StepTally {
     pub grpc_statuses: [u64; GRPC_CODES],
     /// Failed exchanges by kind.
     pub errors: Errors,
+    /// What was seen inside its answers; none where nobody looks into them.
+    pub streams: Option<Box<StreamTally>>,
 }
 
 impl StepTally {
@@ -94,14 +96,20 @@ impl StepTally {
             clear [response, service, own_lateness, statuses],
             zero [intended, completed, completed_late, failed, unfinished, censored, errors,
                 grpc_statuses],
-            apart []);
+            apart [streams]);
+        if let Some(streams) = &mut self.streams {
+            streams.clear();
+        }
     }
 
     fn merge(&mut self, other: &StepTally) {
         merge_fields!(StepTally, self, other,
             merge [response, service, own_lateness, statuses, errors],
             add [intended, completed, completed_late, failed, unfinished, censored],
-            apart [grpc_statuses]);
+            apart [grpc_statuses, streams]);
+        if let Some(streams) = &other.streams {
+            self.streams.get_or_insert_default().merge(streams);
+        }
         for (mine, theirs) in self.grpc_statuses.iter_mut().zip(other.grpc_statuses) {
             *mine += theirs;
         }

@@ -79,6 +79,20 @@ impl Plan {
         Ok(())
     }
 
+    /// Events are in answers of HTTP; a call's messages are some, and so are those of a WebSocket
+    /// that answer one of a flow.
+    pub(super) fn validate_events(&self) -> Result<(), Invalid> {
+        match &self.protocol {
+            Protocol::Http1 | Protocol::Http2 { .. } | Protocol::Grpc { .. } => Ok(()),
+            Protocol::WebSocket { .. } if self.has_flow() => Ok(()),
+            Protocol::WebSocket { .. } => Err(Invalid(
+                "--events times the messages of a WebSocket that answer one of a file, which says \
+                 how many do: add --targets, or drop --events"
+                    .into(),
+            )),
+        }
+    }
+
     /// Refuses a flag where something else than HTTP/1.1 or HTTP/2 is spoken. `done`: what happens
     /// to no call and no message.
     pub(super) fn only_of_http(&self, flag: &str, done: &str) -> Result<(), Invalid> {

@@ -165,7 +165,7 @@ fn ask(contact: &Contact, questions: Vec<Question>) -> Result<Option<Vec<Answer>
             deadline_s: None,
         };
     }
-    let answer = crate::exchange(&contact, contact.timeout())?;
+    let answer = crate::exchange(&contact, contact.timeout(), false)?;
     let failed = |why: &str| {
         LoadError::Probe(format!(
             "{}: reflection failed: {why}; give --proto FILE or --protoset FILE",

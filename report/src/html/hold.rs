@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use load::hold::Record;
 use maud::{Markup, html};
 use measure::hold::Row;
-use measure::record::{EndedBy, Met, Times};
+use measure::record::{EndedBy, Judged, Met, Times};
 use statistics::format::{bytes, count, digits, per_second, percent, time_us, whole};
 
 use super::page::{
@@ -45,7 +45,11 @@ pub fn hold(record: &Record) -> String {
         sections.push(Section::new("What went wrong", "", body));
     }
     if !record.thresholds.is_empty() {
-        sections.push(Section::new("Thresholds", "", thresholds(record)));
+        sections.push(Section::new(
+            "Thresholds",
+            "",
+            thresholds(&record.thresholds),
+        ));
     }
     if !record.warnings.is_empty() {
         let body = sentences(&record.warnings);
@@ -194,7 +198,7 @@ fn rows(record: &Record) -> impl Iterator<Item = &Row> {
     rows.filter(move |row| row.seconds > 0.0 && 2.0 * row.seconds >= whole)
 }
 
-fn has_points(series: &Series) -> bool {
+pub(super) fn has_points(series: &Series) -> bool {
     series.curves.iter().any(|curve| !curve.points.is_empty())
 }
 
@@ -214,7 +218,7 @@ fn losses(record: &Record) -> Vec<Series> {
 }
 
 /// A cause as it's said.
-fn words(cause: &str) -> String {
+pub(super) fn words(cause: &str) -> String {
     cause.replace('_', " ")
 }
 
@@ -266,7 +270,7 @@ fn times(record: &Record) -> Markup {
     }
 }
 
-fn dash() -> String {
+pub(super) fn dash() -> String {
     "–".to_owned()
 }
 
@@ -286,8 +290,9 @@ fn reasons(record: &Record) -> Vec<Vec<Cell>> {
     .concat()
 }
 
-fn thresholds(record: &Record) -> Markup {
-    let one = |judged: &measure::record::Judged| Checked {
+/// What became of each threshold.
+pub(super) fn thresholds(all: &[Judged]) -> Markup {
+    let one = |judged: &Judged| Checked {
         what: judged.rule.clone(),
         state: match judged.outcome {
             Met::Holds => State::Passed,
@@ -301,7 +306,7 @@ fn thresholds(record: &Record) -> Markup {
             .cloned()
             .collect(),
     };
-    let all: Vec<Checked> = record.thresholds.iter().map(one).collect();
+    let all: Vec<Checked> = all.iter().map(one).collect();
     checks(&all)
 }
 

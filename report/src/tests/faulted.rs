@@ -16,6 +16,7 @@ fn second(at_s: f64, completed: u64, failed: u64) -> Seconds {
         answered: Some(completed),
         offered: Some(1000),
         good: Some(completed),
+        events: None,
         bytes_received: 0,
         response_p50_us: Some(300.0),
         response_p99_us: Some(1000.0 + 50.0 * failed as f64),

@@ -292,7 +292,8 @@ pub struct Completes {
     pub of: String,
 }
 
-/// System calls for each exchange, in a round that is never timed: few are less than one.
+/// System calls for each exchange, in a round that is never timed: few are less than one, or a
+/// published multiple of many.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SystemCalls {
@@ -300,6 +301,10 @@ pub struct SystemCalls {
     pub few: String,
     /// The rows that are said to make several.
     pub many: Vec<String>,
+    /// The published multiple of few against the one row of many. A single figure was rounded, so
+    /// what is near it holds, too.
+    #[serde(default)]
+    pub published: Option<Multiple>,
 }
 
 /// A published figure, and what others of the post come to.
@@ -636,6 +641,9 @@ fn judge(written: WrittenJudge, run: &Run) -> Result<Judge, String> {
         }
         (Judge::SystemCalls(calls), _) if calls.many.is_empty() => {
             Err("expected the rows that make many".into())
+        }
+        (Judge::SystemCalls(calls), _) if calls.published.is_some() && calls.many.len() > 1 => {
+            Err("`published` is a multiple of one row: name one in `many`".into())
         }
         (Judge::Order(order), _) if order.rows.len() < 2 => {
             Err("an order needs at least two rows".into())

@@ -237,11 +237,11 @@ fn quoted(claim: &Claim) -> Vec<(&'static str, Vec<f64>)> {
         Judge::Printed(printed) => printed.published.figures.clone(),
         Judge::Errors(errors) => errors.published.figures.clone(),
         Judge::Arithmetic(sum) => [sum.from.figures(), sum.published.figures()].concat(),
-        Judge::Order(_)
-        | Judge::Pass(_)
-        | Judge::Completes(_)
-        | Judge::SystemCalls(_)
-        | Judge::Cannot(_) => Vec::new(),
+        Judge::SystemCalls(calls) => {
+            let published = calls.published.as_ref();
+            published.map_or_else(Vec::new, |published| published.figures.clone())
+        }
+        Judge::Order(_) | Judge::Pass(_) | Judge::Completes(_) | Judge::Cannot(_) => Vec::new(),
     });
     let mut all = vec![
         ("statement.en", text(&claim.statement.en)),

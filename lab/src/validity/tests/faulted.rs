@@ -24,6 +24,7 @@ fn faulted(round: &mut Round, failed: &[u64]) {
         answered: Some(100),
         offered: Some(100),
         good: None,
+        events: None,
         bytes_received: 0,
         response_p50_us: None,
         response_p99_us: None,

@@ -1,6 +1,6 @@
 //! System calls for each exchange, as they were counted in a round that is never timed.
 
-use super::{Evidence, Judgement, Word, words};
+use super::{Evidence, Judgement, Word, commands, words};
 use crate::claims::file::SystemCalls;
 
 pub(super) fn judge(asked: &SystemCalls, evidence: &Evidence<'_>) -> Result<Judgement, Judgement> {
@@ -9,6 +9,11 @@ pub(super) fn judge(asked: &SystemCalls, evidence: &Evidence<'_>) -> Result<Judg
     let many = many.map(|row| Ok((row.as_str(), counted(row, evidence)?)));
     let many = many.collect::<Result<Vec<_>, Judgement>>()?;
     let counts: Vec<(&str, f64)> = [few].into_iter().chain(many.iter().copied()).collect();
+    if let (Some(published), [(_, many)]) = (&asked.published, &many[..]) {
+        let ratio = few.1 / many;
+        let sentence = words::fewer_calls(&counts, ratio, published);
+        return Ok(Judgement::of(commands::word(ratio, published), sentence));
+    }
     let fewest = many.iter().map(|(_, count)| *count);
     let fewest = fewest.fold(f64::INFINITY, f64::min);
     Ok(Judgement::of(word(few.1, fewest), words::calls(&counts)))
@@ -68,6 +73,7 @@ mod tests {
         let asked = Judge::SystemCalls(SystemCalls {
             few: "a".into(),
             many: vec!["b".into(), "c".into()],
+            published: None,
         });
         for (a, b, c, expected) in [
             (0.1, 2.0, 3.1, Word::Holds),
@@ -85,5 +91,23 @@ mod tests {
         assert_eq!(uncounted.word, Word::CannotBeTested);
         let why = "the system calls of a weren't counted: perf isn't allowed";
         assert_eq!(uncounted.sentence.en, why);
+    }
+    #[test]
+    fn a_published_share_of_system_calls_is_held_against_the_counted_one() {
+        let asked: SystemCalls =
+            toml::from_str("few = \"a\"\nmany = [\"b\"]\npublished = \"-30%\"")
+                .expect("a judgement");
+        let asked = Judge::SystemCalls(asked);
+        for (a, b, expected) in [
+            (2.1, 3.0, Word::Holds),
+            (1.0, 3.0, Word::Stronger),
+            (2.7, 3.0, Word::Weaker),
+            (3.0, 3.0, Word::DoesNotHold),
+            (4.0, 3.0, Word::DoesNotHold),
+        ] {
+            let found = found(&asked, vec![row("a", Some(a)), row("b", Some(b))]);
+            assert_eq!(found.word, expected, "{found:?}");
+            assert!(found.sentence.en.contains("published: 0.70"), "{found:?}");
+        }
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn printed(asked: &Printed, evidence: &Evidence<'_>) -> Result<Judgem
 }
 
 /// What a ratio without noise says about a published one. A single figure was rounded.
-fn word(ratio: f64, published: &Multiple) -> Word {
+pub(super) fn word(ratio: f64, published: &Multiple) -> Word {
     if published.least < 1.0 {
         return word(ratio.recip(), &published.inverse());
     }

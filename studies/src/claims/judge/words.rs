@@ -320,6 +320,15 @@ pub(super) fn calls(counts: &[(&str, f64)]) -> Words {
         .with(&Words::joined(&each, [", ", "，"]))
 }
 
+/// The same of two rows, beside the multiple that was published.
+pub(super) fn fewer_calls(counts: &[(&str, f64)], ratio: f64, published: &Multiple) -> Words {
+    let (ratio, published) = (shown(ratio), range(published));
+    calls(counts).with(&Words::new(
+        format!(", a ratio of {ratio}; published: {}", published.en),
+        format!("，比值 {ratio}；原文：{}", published.zh),
+    ))
+}
+
 pub(super) fn no_command(row: &str) -> Words {
     Words::new(
         format!("{row} isn't a timed command"),

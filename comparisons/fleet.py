@@ -10,10 +10,12 @@ thousand simulated ones, over a real NATS server.
   agent kept, bucket by bucket.
 - Merging what 1,000 agents count in 60 s takes at most 0.3 of a core and 500 MB; nothing is lost.
 - 100,000 messages, 1 % of them twice, and a broker that is killed meanwhile: all of it is proven.
+- A search for a capacity and a gate over a fleet of three find what one process finds, within their
+  intervals.
 
 Writes OUTPUT (fleet.csv) and exits with 1 if one of that isn't so. CROWD is the program of simulated
-agents, which cargo builds as it does tests if none is given. Needs nats-server, ip (iproute2), and
-user namespaces."""
+agents, which cargo builds as it does tests if none is given; `ringside` stands beside RINGSIDE_FLEET.
+Needs nats-server, ip (iproute2), and user namespaces."""
 
 import csv
 import json
@@ -32,6 +34,31 @@ OUTPUT = os.path.abspath(sys.argv[2] if len(sys.argv) > 2 else "fleet.csv")
 CARGO = ["cargo", "test", "--quiet", "--workspace", "--locked", "--bench", "crowd", "--"]
 SIMULATED = [os.path.abspath(sys.argv[3])] if len(sys.argv) > 3 else CARGO
 INSIDE = "FLEET_COMPARISON_INSIDE"
+RINGSIDE = os.path.join(os.path.dirname(FLEET), "ringside")
+# What sends the loads of a search or a gate: one process, or three agents.
+SENDERS = [[], ["--agents", "local:3"]]
+# A server that waits before each answer.
+WAITS = """
+import http.server, sys, time
+class Answers(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        time.sleep(float(sys.argv[2]))
+        self.wfile.write(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok")
+    def log_message(*words): pass
+http.server.ThreadingHTTPServer.daemon_threads = True
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Answers).serve_forever()
+"""
+GATE = """
+[gate]
+figures = ["rate"]
+smallest = "10%"
+[workload]
+connections = 6
+window = "1s"
+settle = "100ms"
+warm_up = "200ms"
+"""
 AGENTS = 8
 # How much further one agent's clock is than that of the one before.
 APART_S = 100_000
@@ -305,6 +332,55 @@ def disturbed():
     check("intervals that were asked for again", sum(one["asked_again"] for one in agents), 1, 1e6)
 
 
+def both(what, intervals):
+    """Whether two intervals of the same have something in common."""
+    (one_from, one_to), (fleet_from, fleet_to) = intervals
+    print(f"     {what}: {one_from:g} to {one_to:g} by one process, {fleet_from:g} to {fleet_to:g} by three")
+    overlap = min(one_to, fleet_to) - max(one_from, fleet_from)
+    check(f"{what}: what both intervals have in common", overlap, 0, float("inf"))
+
+
+def searched():
+    """The capacity of a server that can answer 600 a second on six connections."""
+    server = subprocess.Popen([RINGSIDE, "serve", "--threads", "1", "--addr", "127.0.0.1:0"],
+                              stderr=subprocess.PIPE, text=True)
+    line = server.stderr.readline()
+    place = line.split("http://")[-1].split()[0].rstrip("/")
+    threading.Thread(target=server.stderr.read, daemon=True).start()
+    words = ["capacity", "-c", "6", "--slo", "p99<100ms", "--from", "200", "--precision", "5%"]
+    found = []
+    for sender in SENDERS:
+        with tempfile.TemporaryDirectory() as folder:
+            out = f"{folder}/found"
+            done(FLEET if sender else RINGSIDE, *words, *sender, "-o", out, f"http://{place}/delay/10ms")
+            with open(f"{out}/capacity.json", encoding="utf-8") as file:
+                edge = json.load(file)["rows"][0]["found"]
+        found.append((edge["held"]["rate"], edge["failed"]["rate"]))
+    server.kill()
+    server.wait()
+    both("capacity (requests/s)", found)
+
+
+def gated():
+    """A gate on a head that takes half as long again, and by how much it is slower."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in [("server.py", WAITS), ("gate.toml", GATE)]:
+            with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
+                file.write(text)
+        start = f"{sys.executable} {folder}/server.py {{port}}"
+        for sender in SENDERS:
+            program = FLEET if sender else RINGSIDE
+            words = ["gate", "--base-start", f"{start} 0.010", "--head-start", f"{start} 0.015"]
+            words += ["--host-network", "--budget", "10m", "--file", f"{folder}/gate.toml", *sender]
+            out = ["--format", "json", "-o", f"{folder}/{len(found)}"]
+            ended = subprocess.run([program, *words, *out], stdout=subprocess.PIPE, text=True)
+            check(f"exit code of a gate ({' '.join(sender) or 'one process'})", ended.returncode, 99, 99)
+            ratio = json.loads(ended.stdout)["figures"][0]["ratio"]
+            found.append((ratio["low"], ratio["high"]))
+    both("requests/s of the head ÷ those of the base", found)
+
+
 def main():
     if os.environ.get(INSIDE):
         with tempfile.TemporaryDirectory() as folder:
@@ -319,6 +395,8 @@ def main():
             failed.append("real agents")
         thousand()
         disturbed()
+        searched()
+        gated()
     with open(OUTPUT, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["what", "measured", "least", "most"])

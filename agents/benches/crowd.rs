@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use agents::nats::Broker;
-use measure::interval::Packed;
+use fleet::counted::{self, Interval};
 use measure::tally::Counted;
 use serde_json::json;
 use tokio::runtime::Builder;
@@ -82,8 +82,8 @@ fn sum(folder: &Path) -> Result<(), String> {
         for file in std::fs::read_dir(agent.path()).map_err(|why| failed(&why))? {
             let file = file.map_err(|why| failed(&why))?;
             let bytes = std::fs::read(file.path()).map_err(|why| failed(&why))?;
-            let interval: Packed = postcard::from_bytes(&bytes).map_err(|why| failed(&why))?;
-            counted.merge(&interval.unpack()?.counted);
+            let interval: Interval = postcard::from_bytes(&bytes).map_err(|why| failed(&why))?;
+            counted.merge(&counted::run(&interval)?.counted);
             files += 1;
         }
     }

@@ -13,7 +13,6 @@ use fleet::bus::Bus as _;
 use fleet::division::Place;
 use fleet::message::{Check, CheckOf, Ended};
 use fleet::{AgentName, RunId, Text};
-use load::Plan;
 use measure::time::Time;
 use output::terminal::say;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -25,6 +24,7 @@ use crate::orders::Guard;
 use crate::policy::Policy;
 use crate::store::Cellar;
 use crate::taken::Loads;
+use crate::task::Ready;
 use crate::work::{self, Order, Told, Work};
 use crate::{VERSION, epoch};
 
@@ -116,7 +116,7 @@ struct Owner {
     /// Something in this process can't be ended any more.
     is_stuck: bool,
     /// The agent's part of the load, between getting ready and beginning.
-    plan: Option<Box<Plan>>,
+    plan: Option<Box<Ready>>,
     work: Option<Work>,
     /// That one, and those of others that were lost.
     loads: Loads,
@@ -324,19 +324,20 @@ impl Owner {
     }
 
     fn load(&mut self, at: Time) {
-        let Some(plan) = self.plan.take() else {
+        let Some(ready) = self.plan.take() else {
             return self.failed("it has no plan");
         };
+        let load = &ready.load;
         let what = format!(
-            "{}, workers {:?} of {}, {} connections each",
-            plan.url(),
-            plan.workers(),
-            plan.threads,
-            plan.own_connections()
+            "{}, workers {:?} of {}, {} connections",
+            load.url(),
+            load.workers(),
+            load.threads(),
+            load.own_connections()
         );
         self.note("load", &what);
-        self.loads.begin(&plan, at);
-        match Work::begin(*plan, at, self.tell.clone()) {
+        self.loads.begin(load, at);
+        match Work::begin(*ready, at, self.tell.clone()) {
             Ok(work) => self.work = Some(work),
             Err(why) => self.failed(&why),
         }

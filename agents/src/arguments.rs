@@ -18,7 +18,7 @@ Load a server from many machines, as one
 
 Usage: ringside fleet agent --policy FILE [--nats URL] [--name NAME] [--threads N] [--cpus LIST]
                             [--nkey FILE] [--keep DIR] [--audit FILE]
-       ringside run --agents N|local:N [--nats URL] [what else ringside run takes]
+       ringside run|hold|capacity|compare|gate --agents N|local:N [--nats URL] [what else it takes]
        ringside fleet status [--nats URL] [--nkey FILE]
        ringside fleet stop [--nats URL] [--nkey FILE]
        ringside fleet keys FILE
@@ -47,6 +47,13 @@ A policy:
   [[allow]]
   networks = [\"10.0.0.0/8\"]
   ports = [80, \"8000-8999\"]
+
+  [[allow]]
+  unix = [\"/run/app.sock\"]   # sockets, or folders of sockets
+
+  [[proxy]]                 # through which what [[allow]] names may be loaded
+  networks = [\"10.0.0.7/32\"]
+  ports = [3128]
 
   [limits]
   rate = \"10k\"
@@ -79,6 +86,8 @@ pub(crate) enum Verb {
     Run {
         nkey: Option<PathBuf>,
     },
+    /// What `ringside` does by itself.
+    Serve,
     Agent(Box<Settings>),
     /// Who is there.
     Status(Broker),
@@ -103,9 +112,10 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Verb, String> {
     match verb.as_deref() {
         Some("--help" | "-h" | "help") => Ok(Verb::Help),
         Some("--version" | "-V" | "version") => Ok(Verb::Version),
-        Some("run" | "hold" | "capacity" | "--no-color") => Ok(Verb::Run {
+        Some("run" | "hold" | "capacity" | "compare" | "gate" | "--no-color") => Ok(Verb::Run {
             nkey: variable("NATS_NKEY").map(PathBuf::from),
         }),
+        Some("serve") => Ok(Verb::Serve),
         Some("agent") => agent(&words[2..]),
         Some("status") => everyone(&words[2..], Verb::Status),
         Some("stop") => everyone(&words[2..], Verb::Stop),

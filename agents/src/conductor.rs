@@ -6,22 +6,29 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cli::{Asked, Conductor, Seer};
-use engine::signal::Stop;
+use engine::signal::{Signal, Stop};
 use fleet::Name;
 use fleet::bus::Bus as _;
 use fleet::chain::{Digest, Hasher};
 use fleet::coordinator::{Action, Coordinator, End as Ending, Event, LEAD_NS, OnLoss, Settings};
+use fleet::counted::Interval;
 use fleet::message::DataFile;
-use load::Plan;
+use fleet::record::Outcome;
+use load::hold::{self, EACH};
+use load::{Plan, Progress};
+use measure::hold::Counted as Held;
 use measure::time::{Time, unix_seconds};
 
+use crate::held::OfHold;
 use crate::local::Here;
 use crate::nats::{Broker, End};
 use crate::orders::Notary;
-use crate::sight::Sight;
+use crate::result::{OfControl, OfRun};
+use crate::sight::{Onlooker, Sight, Span};
 use crate::signed::{self, Signer};
 use crate::store::{Content, Shelf};
-use crate::{VERSION, epoch, result, sent};
+use crate::task::Load;
+use crate::{VERSION, epoch, sent};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// How long agents have to answer the call.
@@ -32,9 +39,18 @@ const PREPARE_NS: u64 = 60 * SECOND_NS;
 const SPARE_NS: u64 = 60 * SECOND_NS;
 /// How long a load may take whose plan doesn't say.
 const LONGEST_NS: u64 = 7 * 86_400 * SECOND_NS;
+/// How much longer than at their rate connections may take to be opened.
+const OPENING_SPARE_NS: u64 = 3600 * SECOND_NS;
 /// How long agents have to hear of the beginning, from the second run of a search on: all are
 /// connected, and have shown that they hear.
 const LEAD_AGAIN_NS: u64 = SECOND_NS / 2;
+/// How long agents load a server of their own to find out what they reach, and before.
+const CALIBRATION_S: f64 = 1.0;
+const CALIBRATION_WARM_UP_S: f64 = 0.3;
+/// Connections of each worker then.
+const CONNECTIONS_EACH: u32 = 10;
+/// Weights are whole numbers.
+const WEIGHT_MAX: f64 = 1000.0;
 /// How often it looks whether it is to end.
 const LOOK_NS: u64 = 100_000_000;
 
@@ -47,6 +63,9 @@ pub struct Fleet {
     pub here: Option<Here>,
     /// How many runs there were.
     pub runs: u32,
+    /// What each agent reaches against a server of its own, once that was measured: exchanges per
+    /// second.
+    pub reached: Option<BTreeMap<Name, f64>>,
 }
 
 impl Conductor for Fleet {
@@ -57,24 +76,95 @@ impl Conductor for Fleet {
         stop: &Stop,
         seer: &mut dyn Seer,
     ) -> Result<(), String> {
+        let way = || (Load::Run(plan.clone()), Span::of_run(plan));
+        let mut of_run = OfRun::new(plan, seer);
+        if asked.control {
+            let what = "the control: the same load, against a server of each agent's own";
+            of_run.note(what);
+            let mut control = OfControl::new(plan);
+            let sent = self.carry_out(asked, way(), true, stop, &mut control);
+            sent.map_err(|why| format!("there's no control: {why}"))?;
+            of_run.control(control);
+        }
+        self.weighed(asked, way(), stop, &mut of_run)
+    }
+
+    fn hold(
+        &mut self,
+        asked: &Asked,
+        plan: &hold::Plan,
+        stop: &Stop,
+        seer: &mut dyn Seer<Held, hold::Record>,
+    ) -> Result<(), String> {
+        let mut divided = plan.clone();
+        let each = u64::from(plan.connections.div_ceil(asked.agents.max(1)));
+        let threads = plan.threads.unwrap_or(each.div_ceil(EACH) as u32);
+        divided.threads = Some(threads);
+        let way = (Load::Hold(divided), Span::of_hold(plan));
+        self.weighed(asked, way, stop, &mut OfHold::new(plan, seer))
+    }
+}
+
+impl Fleet {
+    /// Has a load carried out that is divided by what agents reach, if that is asked for, or
+    /// otherwise.
+    fn weighed(
+        &mut self,
+        asked: &Asked,
+        (load, span): (Load, Span),
+        stop: &Stop,
+        onlooker: &mut dyn Onlooker,
+    ) -> Result<(), String> {
+        if asked.weighs && asked.resume.is_none() && self.reached.is_none() {
+            onlooker.note("measuring what each agent reaches against a server of its own");
+            let plan = calibration(&load, asked.agents)?;
+            let mut reached = Reached::default();
+            let way = (Load::Run(plan.clone()), Span::of_run(&plan));
+            self.carry_out(asked, way, true, stop, &mut reached)?;
+            let rates = reached.rates()?;
+            onlooker.note(&told(&rates));
+            self.reached = Some(rates);
+        }
+        if stop.requested().is_some() {
+            return Err("it was stopped before the load began".to_owned());
+        }
+        if let Some(rates) = &self.reached {
+            onlooker.divided(rates);
+        }
+        self.carry_out(asked, (load, span), false, stop, onlooker)
+    }
+
+    /// Has a load carried out that is seen by an onlooker, against a server of each agent's own if
+    /// there's something of that kind to be measured.
+    fn carry_out(
+        &mut self,
+        asked: &Asked,
+        (load, span): (Load, Span),
+        own_server: bool,
+        stop: &Stop,
+        onlooker: &mut dyn Onlooker,
+    ) -> Result<(), String> {
         let broker = match (&asked.nats, &self.here) {
             (Some(url), _) => Broker::new(url, self.nkey.as_deref())?,
             (None, Some(here)) => here.broker().clone(),
             (None, None) => {
-                let here = self.here.insert(Here::start(asked.agents, &plan.cpus)?);
+                let here = self.here.insert(Here::start(asked.agents, load.cpus())?);
                 here.broker().clone()
             }
         };
         let signer = asked.sign.as_deref();
         let signer = signer.map(|seed| Signer::new(seed, asked.audience.as_deref()));
         let signer = signer.transpose()?;
-        let (settings, contents) = settings(asked, plan, signer.as_ref())?;
+        let (settings, contents) = settings(asked, (&load, own_server), signer.as_ref())?;
         let manner = Manner {
             lead_ns: match self.runs {
                 0 => LEAD_NS,
                 _ => LEAD_AGAIN_NS,
             },
-            weights: weights(&asked.weights)?,
+            weights: match &self.reached {
+                Some(rates) => by_rates(rates),
+                None => weights(&asked.weights)?,
+            },
         };
         self.runs += 1;
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -83,7 +173,7 @@ impl Conductor for Fleet {
             .map_err(|why| format!("can't wait for messages: {why}"))?;
         runtime.block_on(async {
             let end = End::connect(&broker, &settings.run.to_string()).await?;
-            seer.note(&format!(
+            onlooker.note(&format!(
                 "run {}: {} {} at {}",
                 settings.run,
                 match settings.returns {
@@ -102,7 +192,7 @@ impl Conductor for Fleet {
             };
             let bus = (end, Notary::new(signer));
             let done = match put(shelf.as_ref(), &contents, &settings.data).await {
-                Ok(()) => conduct((settings, manner), plan, bus, stop, seer).await,
+                Ok(()) => conduct((settings, manner, span), bus, stop, onlooker).await,
                 Err(why) => Err(why),
             };
             if let Some(shelf) = shelf {
@@ -117,6 +207,77 @@ impl Conductor for Fleet {
 struct Manner {
     lead_ns: u64,
     weights: BTreeMap<Name, u32>,
+}
+
+/// What is sent to find out what agents reach: as much as they can, for a moment.
+fn calibration(load: &Load, agents: u32) -> Result<Plan, String> {
+    let mut plan = Plan::new("http://127.0.0.1/").map_err(|why| why.to_string())?;
+    plan.threads = load.threads();
+    let workers = agents.saturating_mul(plan.threads);
+    plan.connections = workers.saturating_mul(CONNECTIONS_EACH);
+    plan.engine = load.engine().to_owned();
+    plan.cpus = load.cpus().to_vec();
+    (plan.warm_up_s, plan.duration_s) = (CALIBRATION_WARM_UP_S, Some(CALIBRATION_S));
+    Ok(plan)
+}
+
+/// Weights of agents that reach so much, of which the fastest has [`WEIGHT_MAX`].
+fn by_rates(rates: &BTreeMap<Name, f64>) -> BTreeMap<Name, u32> {
+    let most = rates.values().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let weight = |rate: f64| ((rate / most * WEIGHT_MAX).round() as u32).max(1);
+    let weights = rates
+        .iter()
+        .map(|(name, rate)| (name.clone(), weight(*rate)));
+    weights.collect()
+}
+
+fn told(rates: &BTreeMap<Name, f64>) -> String {
+    let each = rates
+        .iter()
+        .map(|(name, rate)| format!("{name} {rate:.0}/s"));
+    let each: Vec<String> = each.collect();
+    format!("shares are those of what agents reach: {}", each.join(", "))
+}
+
+/// What agents reached.
+#[derive(Debug, Default)]
+struct Reached(Option<BTreeMap<Name, f64>>);
+
+impl Reached {
+    fn rates(self) -> Result<BTreeMap<Name, f64>, String> {
+        let rates = self
+            .0
+            .filter(|rates| rates.values().all(|rate| *rate > 0.0));
+        rates.ok_or_else(|| {
+            "not all agents could load a server of their own: look at their logs, or give \
+             --weights NAME=N"
+                .to_owned()
+        })
+    }
+}
+
+impl Onlooker for Reached {
+    fn note(&mut self, _: &str) {}
+
+    fn progress(&mut self, _: &Progress) {}
+
+    fn interval(&mut self, _: &Interval) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn keep(&mut self, outcome: &Outcome, _: Option<Signal>) -> Result<(), String> {
+        let agents = outcome
+            .record
+            .agents
+            .iter()
+            .filter(|agent| !agent.ended_early);
+        let rates = agents.map(|agent| {
+            let completed = agent.figures.totals.completed as f64;
+            (agent.agent.clone(), completed / CALIBRATION_S)
+        });
+        self.0 = outcome.record.complete.then(|| rates.collect());
+        Ok(())
+    }
 }
 
 /// Weights by name. Of two for one agent the last counts.
@@ -142,18 +303,18 @@ async fn put(shelf: Option<&Shelf>, contents: &[Content], data: &[DataFile]) -> 
 /// What is to be done, and what agents need for it, in the order of its files.
 fn settings(
     asked: &Asked,
-    plan: &Plan,
+    (load, own_server): (&Load, bool),
     signer: Option<&Signer>,
 ) -> Result<(Settings, Vec<Content>), String> {
     let epoch = epoch();
     let name = match &asked.resume {
-        Some(run) => run.clone(),
-        None => format!("run-{}-{:04x}", unix_seconds(), epoch.nonce & 0xffff),
+        Some(run) if !own_server => run.clone(),
+        _ => format!("run-{}-{:04x}", unix_seconds(), epoch.nonce & 0xffff),
     };
-    let workers = asked.agents.checked_mul(plan.threads);
+    let workers = asked.agents.checked_mul(load.threads());
     let workers = workers.ok_or("that are more threads than a fleet can have: lower -t")?;
     let run = Name::new(&name).map_err(|why| why.to_string())?;
-    let packet = sent::pack(plan, &asked.secrets, &run.to_string())?;
+    let packet = sent::pack((load, own_server), &asked.secrets, &run.to_string())?;
     let at = (&run, unix_seconds());
     let settings = Settings {
         run: run.clone(),
@@ -171,8 +332,8 @@ fn settings(
         },
         gather_ns: GATHER_NS,
         prepare_ns: PREPARE_NS,
-        longest_ns: longest_ns(plan),
-        returns: asked.resume.is_some(),
+        longest_ns: longest_ns(load),
+        returns: asked.resume.is_some() && !own_server,
     };
     Ok((settings, packet.contents))
 }
@@ -188,23 +349,32 @@ fn same(plan: &[u8], data: &[DataFile]) -> Digest {
 }
 
 /// When a load is ended that should have ended by itself.
-fn longest_ns(plan: &Plan) -> u64 {
-    let length_s = plan.schedule.length_s().or(plan.duration_s);
-    length_s.map_or(LONGEST_NS, |length_s| {
-        let all = Duration::from_secs_f64(length_s + plan.warm_up_s + plan.timeout_s);
-        u64::try_from(all.as_nanos()).map_or(LONGEST_NS, |ns| ns.saturating_add(SPARE_NS))
-    })
+fn longest_ns(load: &Load) -> u64 {
+    let (length_s, spare_ns) = match load {
+        Load::Run(plan) => {
+            let length_s = plan.schedule.length_s().or(plan.duration_s);
+            let around_s = plan.warm_up_s + plan.timeout_s;
+            (length_s.map(|length_s| length_s + around_s), SPARE_NS)
+        }
+        Load::Hold(plan) => {
+            let opening_s = f64::from(plan.connections) / plan.open_rate;
+            let length_s = opening_s + plan.duration_s + plan.heartbeat_timeout_s;
+            (Some(length_s), OPENING_SPARE_NS)
+        }
+    };
+    let length = length_s.and_then(|length_s| Duration::try_from_secs_f64(length_s).ok());
+    let length_ns = length.and_then(|length| u64::try_from(length.as_nanos()).ok());
+    length_ns.map_or(LONGEST_NS, |ns| ns.saturating_add(spare_ns))
 }
 
 /// Has the machine do its work until it has nothing more to do.
 async fn conduct(
-    (settings, manner): (Settings, Manner),
-    plan: &Plan,
+    (settings, manner, span): (Settings, Manner, Span),
     (mut end, mut notary): (End, Notary),
     stop: &Stop,
-    seer: &mut dyn Seer,
+    onlooker: &mut dyn Onlooker,
 ) -> Result<(), String> {
-    let mut sight = Sight::new(plan);
+    let mut sight = Sight::new(span);
     let mut actions = Vec::new();
     let mut machine =
         Coordinator::new(settings, Time::now(), &mut actions).map_err(|why| why.to_string())?;
@@ -222,20 +392,19 @@ async fn conduct(
                     let _lost = end.publish(&subject, message);
                 }
                 Action::Record(outcome) => {
-                    let conducted = result::conducted(plan, &outcome, stop.requested())?;
-                    sight.finish(&mut machine, seer)?;
+                    sight.finish(&mut machine, onlooker)?;
                     // Without, agents keep what they counted for a while.
-                    seer.keep(conducted)?;
+                    onlooker.keep(&outcome, stop.requested())?;
                     machine.handle(Event::RecordKept, Time::now(), &mut actions);
                 }
                 Action::Begins(at) => {
                     sight.begins(at);
-                    seer.note(&format!(
+                    onlooker.note(&format!(
                         "all agents are ready: the load begins in {} s",
                         lead_ns as f64 / 1e9
                     ));
                 }
-                Action::Note(what) => seer.note(&what),
+                Action::Note(what) => onlooker.note(&what),
                 Action::Over(ending) => {
                     end.flush().await;
                     return over(ending);
@@ -244,7 +413,8 @@ async fn conduct(
             now.extend(actions.drain(..));
         }
         end.flush().await;
-        let message = next(&mut end, machine.next_due()).await;
+        let due = machine.next_due().min(sight.next_edge(Time::now()));
+        let message = next(&mut end, due).await;
         if stop.requested().is_some() && !has_stopped {
             has_stopped = true;
             machine.handle(Event::Stop, Time::now(), &mut actions);
@@ -253,7 +423,7 @@ async fn conduct(
             .as_ref()
             .map_or(Event::Tick, |message| Event::Heard(message));
         machine.handle(event, Time::now(), &mut actions);
-        sight.look(&mut machine, Time::now(), seer)?;
+        sight.look(&mut machine, Time::now(), onlooker)?;
     }
 }
 

@@ -32,6 +32,8 @@ fn main() -> ExitCode {
             };
             return cli::conduct(words, &mut fleet);
         }
+        // A server of an agent's own.
+        Ok(Verb::Serve) => return cli::main(words),
         Ok(Verb::Agent(settings)) => Stop::on_signals()
             .map_err(|why| format!("can't install signal handlers: {why}"))
             .and_then(|stop| agent::serve(*settings, &stop)),

@@ -7,8 +7,7 @@
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use fleet::RunId;
@@ -16,12 +15,14 @@ use fleet::division::Place;
 use fleet::message::DataFile;
 use ipnet::IpNet;
 use load::Plan;
-use load::plan::Permits;
+use load::hold;
+use load::plan::{Permit, Permits};
 use load::schedule::Schedule;
 use measure::units::{parse_duration, parse_rate};
 use serde::Deserialize;
 
 use crate::signed::{self, Wanted};
+use crate::task::Load;
 
 /// The policy of agents that are started by whoever asks for the load, on the machine that could
 /// send it alone, too.
@@ -31,12 +32,19 @@ scripts = true
 [[allow]]
 networks = [\"0.0.0.0/0\", \"::/0\"]
 ports = [\"0-65535\"]
+unix = [\"/\"]
+
+[[proxy]]
+networks = [\"0.0.0.0/0\", \"::/0\"]
+ports = [\"0-65535\"]
 ";
 
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Policy {
     allow: Vec<Allow>,
+    /// Proxies that may be used.
+    proxies: Vec<Allow>,
     limits: Limits,
     signed: Wanted,
     scripts: bool,
@@ -47,6 +55,39 @@ pub struct Policy {
 struct Allow {
     networks: Vec<IpNet>,
     ports: Vec<RangeInclusive<u16>>,
+    /// Sockets, and folders of sockets.
+    unix: Vec<PathBuf>,
+}
+
+impl Allow {
+    fn of(written: WrittenAllow) -> Result<Allow, String> {
+        if written.networks.is_empty() != written.ports.is_empty() {
+            return Err("networks and ports go together: write both, or neither".to_owned());
+        }
+        if let Some(path) = written.unix.iter().find(|path| !is_straight(path)) {
+            return Err(format!(
+                "unix: {} must be a path from / on, without ..",
+                path.display()
+            ));
+        }
+        let ports = written.ports.iter().map(ports);
+        Ok(Allow {
+            networks: written.networks,
+            ports: ports.collect::<Result<_, String>>()?,
+            unix: written.unix,
+        })
+    }
+
+    fn matches(&self, address: SocketAddr) -> bool {
+        let (ip, port) = (address.ip().to_canonical(), address.port());
+        let networks = self.networks.iter().any(|net| net.contains(&ip));
+        networks && self.ports.iter().any(|ports| ports.contains(&port))
+    }
+}
+
+/// Whether a path says by itself where it leads, links apart, which are their machine's own.
+fn is_straight(path: &Path) -> bool {
+    path.is_absolute() && path.components().all(|part| part != Component::ParentDir)
 }
 
 /// How much this agent may do at most.
@@ -64,6 +105,8 @@ struct Limits {
 struct Written {
     #[serde(default)]
     allow: Vec<WrittenAllow>,
+    #[serde(default)]
+    proxy: Vec<WrittenAllow>,
     #[serde(default)]
     limits: WrittenLimits,
     #[serde(default)]
@@ -83,8 +126,12 @@ struct WrittenSigned {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenAllow {
+    #[serde(default)]
     networks: Vec<IpNet>,
+    #[serde(default)]
     ports: Vec<WrittenPorts>,
+    #[serde(default)]
+    unix: Vec<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -126,13 +173,11 @@ impl Policy {
     /// As for [`Policy::read`].
     pub fn of(text: &str) -> Result<Policy, String> {
         let written: Written = toml::from_str(text).map_err(|why| why.to_string())?;
-        let allow = written.allow.into_iter().map(|allow| {
-            let ports = allow.ports.iter().map(ports);
-            Ok(Allow {
-                networks: allow.networks,
-                ports: ports.collect::<Result<_, String>>()?,
-            })
-        });
+        if written.proxy.iter().any(|proxy| !proxy.unix.is_empty()) {
+            return Err("[[proxy]]: proxies are spoken to over the network alone".to_owned());
+        }
+        let allow = written.allow.into_iter().map(Allow::of);
+        let proxies = written.proxy.into_iter().map(Allow::of);
         let limits = &written.limits;
         let rate = limits.rate.as_ref().map(|rate| match rate {
             WrittenRate::Number(rate) => Ok(*rate),
@@ -144,6 +189,7 @@ impl Policy {
             .map(|text| parse_duration(text).map_err(|why| format!("duration: {why}")));
         Ok(Policy {
             allow: allow.collect::<Result<_, String>>()?,
+            proxies: proxies.collect::<Result<_, String>>()?,
             limits: Limits {
                 rate: rate.transpose()?,
                 connections: limits.connections,
@@ -178,12 +224,7 @@ impl Policy {
     /// # Errors
     /// A sentence that names the rule.
     pub fn check_address(&self, address: SocketAddr) -> Result<(), String> {
-        let (ip, port) = (address.ip().to_canonical(), address.port());
-        let matches = |allow: &Allow| {
-            let networks = allow.networks.iter().any(|net| net.contains(&ip));
-            networks && allow.ports.iter().any(|ports| ports.contains(&port))
-        };
-        match self.allow.iter().any(matches) {
+        match self.allow.iter().any(|allow| allow.matches(address)) {
             true => Ok(()),
             false if self.allow.is_empty() => Err(format!(
                 "{address} may not be loaded: this agent's policy allows no address; add one under \
@@ -195,10 +236,88 @@ impl Policy {
         }
     }
 
+    /// Whether others may be loaded through the proxy at an address. They're asked about by
+    /// themselves.
+    ///
+    /// # Errors
+    /// A sentence that names the rule.
+    pub fn check_proxy(&self, address: SocketAddr) -> Result<(), String> {
+        match self.proxies.iter().any(|proxy| proxy.matches(address)) {
+            true => Ok(()),
+            false if self.proxies.is_empty() => Err(format!(
+                "{address} may not be used as a proxy: this agent's policy allows none; add one \
+                 under [[proxy]] on its machine"
+            )),
+            false => Err(format!(
+                "{address} may not be used as a proxy: it matches no [[proxy]] of this agent's \
+                 policy"
+            )),
+        }
+    }
+
+    /// Whether a socket in the file system may be loaded.
+    ///
+    /// # Errors
+    /// A sentence that names the rule.
+    pub fn check_unix(&self, path: &Path) -> Result<(), String> {
+        let mut allowed = self.allow.iter().flat_map(|allow| &allow.unix);
+        match is_straight(path) && allowed.any(|allowed| path.starts_with(allowed)) {
+            true => Ok(()),
+            false => Err(format!(
+                "{} may not be loaded: no [[allow]] of this agent's policy names it, or its \
+                 folder, under `unix`",
+                path.display()
+            )),
+        }
+    }
+
     /// The same, for whoever connects.
     pub fn permits(&self) -> Permits {
-        let policy = Arc::new(self.clone());
-        Permits::only(move |address| policy.check_address(address))
+        Permits::only(self.clone())
+    }
+
+    /// Whether an agent at this place may do its part of a load.
+    ///
+    /// # Errors
+    /// A sentence that names the rule.
+    pub(crate) fn check_load(&self, load: &Load, place: &Place) -> Result<(), String> {
+        match load {
+            Load::Run(plan) => {
+                self.check_amount(plan, place)?;
+                self.check_script(plan)
+            }
+            Load::Hold(plan) => self.check_held(plan, place),
+        }
+    }
+
+    /// Whether an agent at this place may load its own server, for a moment as fast as it can.
+    ///
+    /// # Errors
+    /// A sentence that names the limit.
+    pub(crate) fn check_own(&self, load: &Load, place: &Place) -> Result<(), String> {
+        let Load::Run(plan) = load else {
+            return Err("its own server is for runs".to_owned());
+        };
+        self.check_connections(place.part(plan.connections.into()))?;
+        let length_s = plan.schedule.length_s().or(plan.duration_s);
+        self.check_length(length_s.map(|length_s| length_s + plan.warm_up_s))
+    }
+
+    /// Whether it may hold so many connections. What counts as its requests are heartbeats, or
+    /// attempts to connect where those are more.
+    fn check_held(&self, plan: &hold::Plan, place: &Place) -> Result<(), String> {
+        let connections = place.part(plan.connections.into());
+        let beats = connections as f64 / plan.heartbeat_s;
+        let rate = beats.max(plan.open_rate * place.fraction());
+        if let Some(limit) = self.limits.rate.filter(|limit| rate > *limit) {
+            return Err(format!(
+                "its share of {rate:.1} heartbeats or new connections/s is above the {limit} of \
+                 its policy (rate): lower --open-rate, or lengthen --heartbeat"
+            ));
+        }
+        self.check_connections(connections)?;
+        let opening_s = f64::from(plan.connections) / plan.open_rate;
+        self.check_length(Some(opening_s + plan.duration_s))
     }
 
     /// Whether it may run the plan's script, if there is one.
@@ -229,9 +348,6 @@ impl Policy {
     /// # Errors
     /// As for [`Policy::check_amount`].
     pub(crate) fn check_amounts(&self, plan: &Plan, places: &[Place]) -> Result<(), String> {
-        if plan.proxy.is_some() {
-            return Err("a load through a proxy may go anywhere: agents refuse it".to_owned());
-        }
         if let Some(limit) = self.limits.rate {
             let Some(rate) = peak_rate(&plan.schedule) else {
                 return Err(format!(
@@ -246,37 +362,52 @@ impl Policy {
                 ));
             }
         }
-        if let Some(limit) = self.limits.connections {
-            let origins = plan.origins() as u64;
-            let parts = places.iter();
-            let parts: u64 = parts.map(|place| place.part(plan.connections.into())).sum();
-            let share = parts.saturating_mul(origins);
-            if share > u64::from(limit) {
-                return Err(format!(
-                    "its share of {share} connections is above the {limit} of its policy \
-                     (connections)"
-                ));
-            }
-        }
-        self.check_duration(plan)
+        let parts = places.iter();
+        let parts: u64 = parts.map(|place| place.part(plan.connections.into())).sum();
+        self.check_connections(parts.saturating_mul(plan.origins() as u64))?;
+        let length_s = plan.schedule.length_s().or(plan.duration_s);
+        self.check_length(length_s.map(|length_s| length_s + plan.warm_up_s))
     }
 
-    fn check_duration(&self, plan: &Plan) -> Result<(), String> {
+    fn check_connections(&self, share: u64) -> Result<(), String> {
+        match self.limits.connections {
+            Some(limit) if share > u64::from(limit) => Err(format!(
+                "its share of {share} connections is above the {limit} of its policy (connections)"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a load may last for so long; none where nobody knows.
+    fn check_length(&self, length_s: Option<f64>) -> Result<(), String> {
         let Some(limit) = self.limits.duration else {
             return Ok(());
         };
         let limit_s = limit.as_secs_f64();
-        match plan.schedule.length_s().or(plan.duration_s) {
+        match length_s {
             None => Err(format!(
                 "its policy limits a load to {limit_s} s, and nothing says how long this one is: \
                  give -d"
             )),
-            Some(length_s) if length_s + plan.warm_up_s > limit_s => Err(format!(
-                "{} s are longer than the {limit_s} s of its policy (duration)",
-                length_s + plan.warm_up_s
+            Some(length_s) if length_s > limit_s => Err(format!(
+                "{length_s} s are longer than the {limit_s} s of its policy (duration)"
             )),
             Some(_) => Ok(()),
         }
+    }
+}
+
+impl Permit for Policy {
+    fn address(&self, address: SocketAddr) -> Result<(), String> {
+        self.check_address(address)
+    }
+
+    fn proxy(&self, address: SocketAddr) -> Result<(), String> {
+        self.check_proxy(address)
+    }
+
+    fn unix(&self, path: &Path) -> Result<(), String> {
+        self.check_unix(path)
     }
 }
 
@@ -323,6 +454,11 @@ ports = [80, "8000-8999"]
 [[allow]]
 networks = ["127.0.0.1/32"]
 ports = ["1-65535"]
+unix = ["/run/app"]
+
+[[proxy]]
+networks = ["10.9.0.0/16"]
+ports = [3128]
 
 [limits]
 rate = "1k"
@@ -349,11 +485,28 @@ duration = "1m"
             let said = policy.check_address(address.parse().unwrap());
             assert_eq!(said.is_ok(), passes, "{address}: {said:?}");
         }
+        for (path, passes) in [
+            ("/run/app/a.sock", true),
+            ("/run/app", true),
+            ("/run/apple.sock", false),
+            ("/run/app/../b.sock", false),
+            ("run/app/a.sock", false),
+        ] {
+            let said = policy.check_unix(Path::new(path));
+            assert_eq!(said.is_ok(), passes, "{path}: {said:?}");
+        }
+        for (address, passes) in [("10.9.9.9:3128", true), ("10.1.2.3:80", false)] {
+            let said = policy.check_proxy(address.parse().unwrap());
+            assert_eq!(said.is_ok(), passes, "{address}: {said:?}");
+        }
+        let no_proxy = Policy::default().check_proxy("127.0.0.1:80".parse().unwrap());
+        assert!(no_proxy.unwrap_err().contains("allows none"));
         let nothing = Policy::default().check_address("127.0.0.1:80".parse().unwrap());
         assert!(nothing.unwrap_err().contains("allows no address"));
         let anything = Policy::of(ANYTHING).unwrap();
         for address in ["127.0.0.1:80", "[::1]:80", "192.0.2.1:65535"] {
             anything.check_address(address.parse().unwrap()).unwrap();
+            anything.check_proxy(address.parse().unwrap()).unwrap();
         }
     }
 
@@ -369,7 +522,7 @@ duration = "1m"
             policy.check_amount(&plan, &halves[0])
         };
         assert_eq!(plan(|_| {}), Ok(()));
-        let table: [(&str, Spoil); 6] = [
+        let table: [(&str, Spoil); 5] = [
             ("above the 1000 of its policy (rate)", |plan| {
                 plan.schedule = Schedule::Constant { rate: 2002.0 };
             }),
@@ -385,9 +538,39 @@ duration = "1m"
             ("nothing says how long", |plan| {
                 (plan.duration_s, plan.count) = (None, Some(5));
             }),
-            ("through a proxy", |plan| {
-                let proxy = load::plan::Proxy::parse("x:1", &plan.redaction);
-                plan.proxy = proxy.ok();
+        ];
+        for (part, spoil) in table {
+            let said = plan(spoil).unwrap_err();
+            assert!(said.contains(part), "{said}");
+        }
+    }
+
+    #[test]
+    fn connections_that_are_held_are_held_against_its_limits_too() {
+        let policy = Policy::of(TEXT).unwrap();
+        let halves = places(&[1, 1]).unwrap();
+        let plan = |spoil: fn(&mut hold::Plan)| {
+            let mut plan = hold::Plan::new("http://10.0.0.1/").unwrap();
+            (plan.connections, plan.open_rate, plan.duration_s) = (200, 2000.0, 59.0);
+            spoil(&mut plan);
+            policy.check_load(&Load::Hold(plan), &halves[1])
+        };
+        assert_eq!(plan(|_| {}), Ok(()));
+        let table: [(&str, fn(&mut hold::Plan)); 4] = [
+            (
+                "its share of 1001.0 heartbeats or new connections",
+                |plan| {
+                    plan.open_rate = 2002.0;
+                },
+            ),
+            ("above the 1000 of its policy (rate)", |plan| {
+                plan.heartbeat_s = 0.05;
+            }),
+            ("its share of 101 connections is above the 100", |plan| {
+                plan.connections = 202;
+            }),
+            ("61 s are longer than the 60 s", |plan| {
+                (plan.open_rate, plan.duration_s) = (200.0, 60.0);
             }),
         ];
         for (part, spoil) in table {
@@ -402,13 +585,16 @@ duration = "1m"
             ("allowed = []", "unknown field"),
             (
                 "[[allow]]\nnetworks = [\"10.0.0.0/8\"]",
-                "missing field `ports`",
+                "networks and ports go together",
             ),
             ("[[allow]]\nnetworks = [\"ten\"]\nports = [80]", "networks"),
             (
-                "[[allow]]\nnetworks = []\nports = [\"9-8\"]",
+                "[[allow]]\nnetworks = [\"10.0.0.0/8\"]\nports = [\"9-8\"]",
                 "no port and no range",
             ),
+            ("[[allow]]\nunix = [\"/run/../etc\"]", "without .."),
+            ("[[allow]]\nunix = [\"run/x\"]", "from / on"),
+            ("[[proxy]]\nunix = [\"/run/x\"]", "over the network alone"),
             ("[limits]\nrate = \"many\"", "rate: "),
             ("[limits]\nduration = \"long\"", "duration: "),
             ("[signed]\nby = [\"UX\"]", "is no public nkey"),

@@ -1,29 +1,124 @@
 //! What a fleet's run came to, as the record and the text of a run.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use cli::Conducted;
+use cli::{Conducted, Seer};
 use engine::signal::Signal;
+use fleet::Name;
+use fleet::counted::{self, Interval as Packed};
 use fleet::record::{AgentRecord, Outcome, Record as Of};
-use load::{Plan, Record, grpc_status};
+use load::{Plan, Progress, Record, grpc_status};
 use measure::host::Host;
-use measure::interval::{Interval, Packed, Phase};
-use measure::record::{EndedBy, Facts, Generator, StepFacts, StreamFacts};
+use measure::interval::{Interval, Phase};
+use measure::record::{Control, EndedBy, Facts, Generator, StepFacts, StreamFacts};
 use measure::series::Row;
 use measure::tally::{Counted, Loop, Tally};
 use measure::time::Time;
+use serde_json::{Map, Value};
 
 use crate::VERSION;
+use crate::sight::Onlooker;
+
+/// Whoever looks on while a run goes on.
+pub(crate) struct OfRun<'a> {
+    plan: &'a Plan,
+    seer: &'a mut dyn Seer,
+    control: Option<Control>,
+    reached: BTreeMap<Name, f64>,
+}
+
+impl<'a> OfRun<'a> {
+    pub(crate) fn new(plan: &'a Plan, seer: &'a mut dyn Seer) -> OfRun<'a> {
+        OfRun {
+            plan,
+            seer,
+            control: None,
+            reached: BTreeMap::new(),
+        }
+    }
+
+    /// What came of the same load against a server of each agent's own.
+    pub(crate) fn control(&mut self, of: OfControl<'_>) {
+        self.control = of.control;
+    }
+}
+
+impl Onlooker for OfRun<'_> {
+    fn note(&mut self, what: &str) {
+        self.seer.note(what);
+    }
+
+    fn progress(&mut self, now: &Progress) {
+        self.seer.progress(now);
+    }
+
+    fn interval(&mut self, interval: &Packed) -> Result<(), String> {
+        if self.seer.wants_intervals() {
+            self.seer.interval(counted::run(interval)?);
+        }
+        Ok(())
+    }
+
+    fn divided(&mut self, rates: &BTreeMap<Name, f64>) {
+        self.reached.clone_from(rates);
+    }
+
+    fn keep(&mut self, outcome: &Outcome, stopped: Option<Signal>) -> Result<(), String> {
+        let mut conducted = conducted(self.plan, outcome, stopped)?;
+        conducted.record.control = self.control.take();
+        put_reached(&mut conducted.fleet, &self.reached);
+        self.seer.keep(conducted)
+    }
+}
+
+/// Writes down what agents reached, if the load was divided by that.
+pub(crate) fn put_reached(fleet: &mut Value, rates: &BTreeMap<Name, f64>) {
+    let rates = rates
+        .iter()
+        .map(|(name, rate)| (name.to_string(), (*rate).into()));
+    let rates: Map<String, Value> = rates.collect();
+    if let (Some(fleet), false) = (fleet.as_object_mut(), rates.is_empty()) {
+        fleet.insert("reached_per_s".to_owned(), rates.into());
+    }
+}
+
+/// Whoever waits for a control.
+pub(crate) struct OfControl<'a> {
+    plan: &'a Plan,
+    control: Option<Control>,
+}
+
+impl<'a> OfControl<'a> {
+    pub(crate) fn new(plan: &'a Plan) -> OfControl<'a> {
+        OfControl {
+            plan,
+            control: None,
+        }
+    }
+}
+
+impl Onlooker for OfControl<'_> {
+    fn note(&mut self, _: &str) {}
+
+    fn progress(&mut self, _: &Progress) {}
+
+    fn interval(&mut self, _: &Packed) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn keep(&mut self, outcome: &Outcome, stopped: Option<Signal>) -> Result<(), String> {
+        let record = conducted(self.plan, outcome, stopped)?.record;
+        self.control = Some(record.as_control());
+        Ok(())
+    }
+}
 
 /// The record of a plan that a fleet carried out, until a signal ended it, if one did.
 ///
 /// # Errors
 /// A sentence: what was counted can't be put together.
-pub(crate) fn conducted(
-    plan: &Plan,
-    outcome: &Outcome,
-    stopped: Option<Signal>,
-) -> Result<Conducted, String> {
+fn conducted(plan: &Plan, outcome: &Outcome, stopped: Option<Signal>) -> Result<Conducted, String> {
     let of = &outcome.record;
     let Seen {
         tally,
@@ -76,7 +171,7 @@ fn seen(plan: &Plan, course: &[Packed]) -> Result<Seen, String> {
     let mut sums = [Counted::new(), Counted::new()];
     let (mut rows, mut length_ns) = (Vec::new(), 0);
     for packed in course {
-        let interval = packed.unpack()?;
+        let interval = counted::run(packed)?;
         let is_drain = interval.phase == Phase::Drain;
         sums[usize::from(is_drain)].merge(&interval.counted);
         if !is_drain {
@@ -97,13 +192,13 @@ fn seen(plan: &Plan, course: &[Packed]) -> Result<Seen, String> {
 }
 
 /// Whether the figures are those of the load that was asked for.
-fn is_valid(of: &Of) -> bool {
+pub(crate) fn is_valid(of: &Of) -> bool {
     let spoilt = |agent: &AgentRecord| agent.ended_early || agent.clock_jumped;
     let early = of.agents.iter().any(spoilt);
     of.complete && of.limited_by.is_empty() && !early
 }
 
-fn generator(of: &Of, threads: u32) -> Generator {
+pub(crate) fn generator(of: &Of, threads: u32) -> Generator {
     let limited = of.limited_by.iter().map(ToString::to_string);
     let limited: Vec<String> = limited.collect();
     Generator {
@@ -174,7 +269,7 @@ fn row(plan: &Plan, interval: &Interval) -> Row {
 }
 
 /// What each agent did, for people.
-fn text(of: &Of) -> String {
+pub(crate) fn text(of: &Of) -> String {
     let whole = match of.complete {
         true => "complete: the figures are the sum of all that they counted".to_owned(),
         false => format!(
@@ -189,11 +284,15 @@ fn text(of: &Of) -> String {
     let mut text = format!("\nFleet: {agents}, {whole}\n");
     let width = of.agents.iter().map(|agent| agent.agent.to_string().len());
     let width = width.max().unwrap_or(0).max("Agent".len());
+    let (standing, ended) = match of.figures.held {
+        Some(_) => (format!("  {:>10}", "Standing"), "Answered"),
+        None => (String::new(), "Completed"),
+    };
     // Nothing fails that writes into a text.
     let _ = writeln!(
         text,
-        "  {:width$}  {:>8}  {:>10}  {:>8}  {:>10}  {:>10}  {:>14}",
-        "Agent", "Threads", "Completed", "Failed", "p99", "Of tail", "Clock"
+        "  {:width$}  {:>8}{standing}  {ended:>10}  {:>8}  {:>10}  {:>10}  {:>14}",
+        "Agent", "Threads", "Failed", "p99", "Of tail", "Clock"
     );
     for agent in &of.agents {
         let _ = writeln!(text, "{}", line(agent, width));
@@ -210,10 +309,13 @@ fn line(agent: &AgentRecord, width: usize) -> String {
         format!("± {error_us:.0} µs")
     });
     let p99_ms = agent.figures.response_p99_ns as f64 / 1e6;
+    let standing = agent.figures.held;
+    let standing = standing.map(|held| format!("  {:>10}", held.standing));
     format!(
-        "  {:width$}  {:>8}  {:>10}  {:>8}  {:>10}  {:>10}  {:>14}{}",
+        "  {:width$}  {:>8}{}  {:>10}  {:>8}  {:>10}  {:>10}  {:>14}{}",
         agent.agent.to_string(),
         agent.workers,
+        standing.unwrap_or_default(),
         agent.figures.totals.completed,
         agent.figures.totals.failed,
         format!("{p99_ms:.2}ms"),
@@ -228,9 +330,7 @@ fn line(agent: &AgentRecord, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use fleet::Name;
     use fleet::record::Figures;
-    use measure::tally;
 
     use super::*;
 
@@ -242,7 +342,7 @@ mod tests {
             tally.completed(Time(0), Time(0), Time(1_000_000), 200);
         }
         tally.intended = completed;
-        Packed::of(&Interval {
+        counted::of_run(&Interval {
             seq: 0,
             joined: 1,
             phase,
@@ -260,7 +360,7 @@ mod tests {
             interval(Phase::Measure, (1, 2), 20),
             interval(Phase::Drain, (2, 2), 3),
         ];
-        let mut counted = tally::Packed::default();
+        let mut counted = counted::Counted::default();
         for one in &course {
             counted.merge(&one.counted).unwrap();
         }

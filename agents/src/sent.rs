@@ -15,11 +15,12 @@ use fleet::message::DataFile;
 use load::plan::Invalid;
 use load::plan::workload::Users;
 use load::schedule::Schedule;
-use load::{Plan, Redaction, grpc};
+use load::{Redaction, grpc};
 use serde::{Deserialize, Serialize};
 use workload::hurl::{self, Given};
 
 use crate::store::{BYTES_MAX, Content};
+use crate::task::Load;
 use crate::traced;
 
 /// A plan with more bytes goes by the store, too: with all else that stands in the message, it has
@@ -50,8 +51,9 @@ struct Envelope {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Sent {
-    #[serde(with = "Plan")]
-    plan: Plan,
+    load: Load,
+    /// Each agent loads a server of its own, on its own machine.
+    own_server: bool,
     hidden: Vec<String>,
     shows_bodies: bool,
     /// Variables of users whose values are secrets.
@@ -81,12 +83,18 @@ enum Role {
 ///
 /// # Errors
 /// A sentence: a file can't be read, or there are too many bytes in them.
-pub(crate) fn pack(plan: &Plan, secrets: &Secrets, bucket: &str) -> Result<Packet, String> {
-    let mut needs = needs(plan)?;
+pub(crate) fn pack(
+    (load, own_server): (&Load, bool),
+    secrets: &Secrets,
+    bucket: &str,
+) -> Result<Packet, String> {
+    let mut needs = needs(load)?;
+    let redaction = load.redaction();
     let sent = Sent {
-        plan: plan.clone(),
-        hidden: plan.redaction.names().map(str::to_owned).collect(),
-        shows_bodies: plan.redaction.shows_bodies(),
+        load: load.clone(),
+        own_server,
+        hidden: redaction.names().map(str::to_owned).collect(),
+        shows_bodies: redaction.shows_bodies(),
         secrets: secrets.0.clone(),
         roles: needs.iter().map(|(role, _)| role.clone()).collect(),
     };
@@ -140,10 +148,10 @@ fn known(role: &Role, content: &Content) -> Result<(Text, Digest, u64), String> 
 }
 
 /// What a plan needs where it is carried out. (Steps and bodies were read into it.)
-fn needs(plan: &Plan) -> Result<Vec<(Role, Content)>, String> {
+fn needs(load: &Load) -> Result<Vec<(Role, Content)>, String> {
     let mut needs = Vec::new();
     let mut file = |role, path: &Path| needs.push((role, Content::File(path.to_owned())));
-    if let Some(tls) = &plan.tls {
+    if let Some(tls) = load.tls() {
         for (role, path) in [
             (Role::CaFile, &tls.ca_file),
             (Role::Certificate, &tls.certificate_file),
@@ -152,6 +160,9 @@ fn needs(plan: &Plan) -> Result<Vec<(Role, Content)>, String> {
             path.iter().for_each(|path| file(role.clone(), path));
         }
     }
+    let Load::Run(plan) = load else {
+        return Ok(needs);
+    };
     if let Some(script) = &plan.script {
         file(Role::Script, &script.file);
     }
@@ -249,11 +260,16 @@ pub(crate) trait Files {
     fn names(&self) -> Result<PathBuf, String>;
 }
 
-/// Reads a plan, whose secrets are then known to its redaction, and has its files.
+/// Reads a plan, whose secrets are then known to its redaction, and has its files; and whether each
+/// agent is to load a server of its own.
 ///
 /// # Errors
 /// A sentence: it's no plan of this version, or what it needs can't be had.
-pub(crate) fn unpack(bytes: &[u8], data: &[DataFile], files: &dyn Files) -> Result<Plan, String> {
+pub(crate) fn unpack(
+    bytes: &[u8],
+    data: &[DataFile],
+    files: &dyn Files,
+) -> Result<(Load, bool), String> {
     let unread = |why| format!("the plan that came can't be read: {why}");
     let envelope: Envelope = serde_json::from_slice(bytes).map_err(unread)?;
     let mut paths = match data {
@@ -272,36 +288,36 @@ pub(crate) fn unpack(bytes: &[u8], data: &[DataFile], files: &dyn Files) -> Resu
     if sent.roles.len() != paths.len() || paths.len() > data.len() {
         return Err("the plan that came doesn't say what its files are".to_owned());
     }
-    let mut plan = sent.plan;
-    plan.redaction = Redaction::default()
+    let mut load = sent.load;
+    *load.redaction_mut() = Redaction::default()
         .naming(sent.hidden)
         .showing_bodies(sent.shows_bodies);
     if !paths.is_empty() {
         let names = files.names()?;
         let given = sent.roles.iter().zip(data).zip(&paths);
-        let mut place = Place::new(names, &mut plan);
+        let mut place = Place::new(names, &mut load);
         for (number, ((role, file), path)) in given.enumerate() {
             place.put(number, role, file, path)?;
         }
         place.finish(sent.secrets)?;
     }
-    plan.tell_secrets();
-    Ok(plan)
+    load.tell_secrets();
+    Ok((load, sent.own_server))
 }
 
 /// Puts files where a plan finds them.
 struct Place<'a> {
     names: PathBuf,
-    plan: &'a mut Plan,
+    load: &'a mut Load,
     flow: Option<PathBuf>,
     methods: Option<PathBuf>,
 }
 
 impl Place<'_> {
-    fn new(names: PathBuf, plan: &mut Plan) -> Place<'_> {
+    fn new(names: PathBuf, load: &mut Load) -> Place<'_> {
         Place {
             names,
-            plan,
+            load,
             flow: None,
             methods: None,
         }
@@ -335,12 +351,21 @@ impl Place<'_> {
             .and_then(|()| fs::hard_link(path, &to).or_else(|_| fs::copy(path, &to).map(drop)))
             .map_err(|why| format!("{name} can't be put into {}: {why}", to.display()))?;
         let no_place = || format!("the plan has no place for {name}");
-        let plan = &mut *self.plan;
-        match (role, &mut plan.tls, &mut plan.script, &mut plan.workload) {
-            (Role::CaFile, Some(tls), ..) => tls.ca_file = Some(to),
-            (Role::Certificate, Some(tls), ..) => tls.certificate_file = Some(to),
-            (Role::Key, Some(tls), ..) => tls.key_file = Some(to),
-            (Role::Script, _, Some(script), _) => script.file = to,
+        if matches!(role, Role::CaFile | Role::Certificate | Role::Key) {
+            let tls = self.load.tls_mut().ok_or_else(no_place)?;
+            let file = match role {
+                Role::CaFile => &mut tls.ca_file,
+                Role::Certificate => &mut tls.certificate_file,
+                _ => &mut tls.key_file,
+            };
+            *file = Some(to);
+            return Ok(());
+        }
+        let Load::Run(plan) = &mut *self.load else {
+            return Err(no_place());
+        };
+        match (role, &mut plan.script, &mut plan.workload) {
+            (Role::Script, Some(script), _) => script.file = to,
             (Role::Rows, .., Some(workload)) => {
                 let rows = workload.data.as_mut().ok_or_else(no_place)?;
                 rows.file = to;
@@ -360,7 +385,9 @@ impl Place<'_> {
     /// All are there: what is made of several is made.
     fn finish(self, secrets: Vec<(String, String)>) -> Result<(), String> {
         let root = self.root();
-        let plan = self.plan;
+        let Load::Run(plan) = self.load else {
+            return Ok(());
+        };
         if let Some(file) = &self.flow {
             for (_, value) in &secrets {
                 plan.redaction.learn_secret(value);
@@ -394,6 +421,7 @@ impl Place<'_> {
 mod tests {
     use std::cell::Cell;
 
+    use load::Plan;
     use load::plan::Script;
     use load::plan::workload::{Data, Order, Workload};
 
@@ -429,13 +457,20 @@ mod tests {
 
     /// The plan, how many files came with it, and where they are.
     fn sent(plan: &Plan) -> (Plan, usize, tempfile::TempDir) {
-        let packet = pack(plan, &Secrets::default(), "a-bucket").unwrap();
+        let packet = pack(
+            (&Load::Run(plan.clone()), false),
+            &Secrets::default(),
+            "a-bucket",
+        )
+        .unwrap();
         let has = Has {
             folder: tempfile::tempdir().unwrap(),
             contents: packet.contents,
             fetched: Cell::new(0),
         };
-        let plan = unpack(&packet.plan, &packet.data, &has).unwrap();
+        let (Load::Run(plan), false) = unpack(&packet.plan, &packet.data, &has).unwrap() else {
+            panic!("it's a run");
+        };
         (plan, has.fetched.get(), has.folder)
     }
 
@@ -495,10 +530,14 @@ mod tests {
             ("id\n1\n".into(), Some("csv".as_ref()))
         );
         fs::remove_file(folder.path().join("ca.pem")).unwrap();
-        let said = pack(&plan, &Secrets::default(), "a").unwrap_err();
+        let refused = |plan: &Plan| {
+            let load = Load::Run(plan.clone());
+            pack((&load, false), &Secrets::default(), "a").unwrap_err()
+        };
+        let said = refused(&plan);
         assert!(said.contains("can't read"), "{said}");
         plan.tls.as_mut().unwrap().ca_file = Some("/dev/zero".into());
-        let said = pack(&plan, &Secrets::default(), "a").unwrap_err();
+        let said = refused(&plan);
         assert!(said.contains("isn't a file"), "{said}");
     }
 

@@ -1,21 +1,80 @@
-//! How far a fleet's run is, for whoever watches it: what a run of one process says of itself.
+//! How far a fleet's load is, for whoever watches it: what a load of one process says of itself.
 
+use std::collections::BTreeMap;
+
+use engine::signal::Signal;
+use fleet::Name;
 use fleet::coordinator::Coordinator;
-use load::{Phase, Plan, Progress, Watcher};
-use measure::interval::{Packed, Phase as Of};
+use fleet::counted::Interval;
+use fleet::record::Outcome;
+use load::{Phase, Plan, Progress, hold};
+use measure::interval::Phase as Of;
 use measure::time::Time;
 
 /// How often it is said.
 const EVERY_NS: u64 = 500_000_000;
+
+/// Whoever looks on while a load of either kind goes on, and keeps what came of it.
+pub(crate) trait Onlooker {
+    /// Something that a user should know now.
+    fn note(&mut self, what: &str);
+
+    /// How far it is.
+    fn progress(&mut self, now: &Progress);
+
+    /// A second is over for all agents.
+    ///
+    /// # Errors
+    /// A sentence: it can't be read.
+    fn interval(&mut self, interval: &Interval) -> Result<(), String>;
+
+    /// The load is divided by what agents reach: exchanges per second.
+    fn divided(&mut self, _rates: &BTreeMap<Name, f64>) {}
+
+    /// Keeps what came of it, which a signal has ended, if one has.
+    ///
+    /// # Errors
+    /// A sentence: it can't be kept.
+    fn keep(&mut self, outcome: &Outcome, stopped: Option<Signal>) -> Result<(), String>;
+}
+
+/// The parts of a load over time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    warm_up_s: f64,
+    total_s: Option<f64>,
+    /// It begins by opening connections, and its time is counted from then on.
+    opens: bool,
+}
+
+impl Span {
+    pub(crate) fn of_run(plan: &Plan) -> Span {
+        let length_s = plan.duration_s.or(plan.schedule.length_s());
+        Span {
+            warm_up_s: plan.warm_up_s,
+            total_s: length_s.map(|length_s| plan.warm_up_s + length_s),
+            opens: false,
+        }
+    }
+
+    pub(crate) fn of_hold(plan: &hold::Plan) -> Span {
+        Span {
+            warm_up_s: 0.0,
+            total_s: Some(plan.duration_s),
+            opens: true,
+        }
+    }
+}
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Sight {
     /// When the load begins, once that is known.
     begins: Option<Time>,
-    said: Option<Time>,
-    warm_up_s: f64,
-    total_s: Option<f64>,
+    said: Option<(Phase, Time)>,
+    span: Span,
+    /// When connections were open that were to be opened first, in seconds from the beginning.
+    opened_s: Option<f64>,
     is_over: bool,
     connected: u64,
     completed: u64,
@@ -23,13 +82,12 @@ pub(crate) struct Sight {
 }
 
 impl Sight {
-    pub(crate) fn new(plan: &Plan) -> Sight {
-        let length_s = plan.duration_s.or(plan.schedule.length_s());
+    pub(crate) fn new(span: Span) -> Sight {
         Sight {
             begins: None,
             said: None,
-            warm_up_s: plan.warm_up_s,
-            total_s: length_s.map(|length_s| plan.warm_up_s + length_s),
+            span,
+            opened_s: (!span.opens).then_some(0.0),
             is_over: false,
             connected: 0,
             completed: 0,
@@ -42,30 +100,49 @@ impl Sight {
         self.begins = Some(at);
     }
 
+    /// When the measured window opens or closes next, of which whoever watches is told at once: it
+    /// may account for what others do in it.
+    pub(crate) fn next_edge(&self, now: Time) -> Time {
+        let Some(begins) = self.begins.filter(|_| !self.span.opens) else {
+            return Time::NEVER;
+        };
+        let after = |seconds: f64| begins.plus((seconds * 1e9) as u64);
+        let edges = [Some(self.span.warm_up_s), self.span.total_s];
+        let edges = edges.into_iter().flatten().map(after);
+        edges
+            .filter(|edge| *edge > now)
+            .min()
+            .unwrap_or(Time::NEVER)
+    }
+
     /// Tells whoever watches what is new.
     pub(crate) fn look(
         &mut self,
         machine: &mut Coordinator,
         now: Time,
-        watcher: &mut dyn Watcher,
+        onlooker: &mut dyn Onlooker,
     ) -> Result<(), String> {
-        self.tell(machine.seconds(), watcher)?;
+        self.tell(machine.seconds(), onlooker)?;
         let Some(begins) = self.begins.filter(|begins| now >= *begins) else {
             return Ok(());
         };
-        if self.said.is_some_and(|said| now.since(said) < EVERY_NS) {
+        let since_s = now.since(begins) as f64 / 1e9;
+        let elapsed_s = self.opened_s.map_or(0.0, |opened_s| since_s - opened_s);
+        let total_s = self.span.total_s;
+        let phase = match total_s.is_some_and(|total_s| elapsed_s >= total_s) {
+            _ if self.is_over => Phase::Drain,
+            true => Phase::Drain,
+            false if self.opened_s.is_none() => Phase::WarmUp,
+            false if elapsed_s < self.span.warm_up_s => Phase::WarmUp,
+            false => Phase::Measure,
+        };
+        let is_told = |(said, at): (Phase, Time)| said == phase && now.since(at) < EVERY_NS;
+        if self.said.is_some_and(is_told) {
             return Ok(());
         }
-        self.said = Some(now);
-        let elapsed_s = now.since(begins) as f64 / 1e9;
-        let total_s = self.total_s;
-        watcher.progress(&Progress {
-            phase: match total_s.is_some_and(|total_s| elapsed_s >= total_s) {
-                _ if self.is_over => Phase::Drain,
-                true => Phase::Drain,
-                false if elapsed_s < self.warm_up_s => Phase::WarmUp,
-                false => Phase::Measure,
-            },
+        self.said = Some((phase, now));
+        onlooker.progress(&Progress {
+            phase,
             elapsed_s: total_s.map_or(elapsed_s, |total_s| elapsed_s.min(total_s)),
             total_s,
             connected: self.connected,
@@ -79,22 +156,25 @@ impl Sight {
     pub(crate) fn finish(
         &mut self,
         machine: &mut Coordinator,
-        watcher: &mut dyn Watcher,
+        onlooker: &mut dyn Onlooker,
     ) -> Result<(), String> {
         self.is_over = true;
-        self.tell(machine.last_seconds(), watcher)
+        self.tell(machine.last_seconds(), onlooker)
     }
 
-    fn tell(&mut self, seconds: Vec<Packed>, watcher: &mut dyn Watcher) -> Result<(), String> {
+    fn tell(&mut self, seconds: Vec<Interval>, onlooker: &mut dyn Onlooker) -> Result<(), String> {
         for second in seconds {
-            self.completed += second.counted.completed;
-            self.failed += second.counted.failed;
+            let (completed, failed) = second.counted.ended();
+            self.completed += completed;
+            self.failed += failed;
             if second.phase == Of::Measure {
                 self.connected = second.connected;
             }
-            if watcher.wants_intervals() {
-                watcher.interval(second.unpack()?);
+            if second.counted.held().is_some_and(|held| held.stood > 0) {
+                let until_s = second.until_ns as f64 / 1e9;
+                self.opened_s.get_or_insert(until_s);
             }
+            onlooker.interval(&second)?;
         }
         Ok(())
     }

@@ -22,7 +22,7 @@ const VALID_S: u64 = 300;
 const AHEAD_MAX_S: u64 = 3600;
 
 /// Who signs plans, and for whom.
-pub(crate) struct Signer {
+pub struct Signer {
     key: KeyPair,
     audience: Option<Name>,
 }
@@ -67,7 +67,7 @@ impl Signer {
     ///
     /// # Errors
     /// A sentence: it doesn't.
-    pub(crate) fn new(seed: &Path, audience: Option<&str>) -> Result<Signer, String> {
+    pub fn new(seed: &Path, audience: Option<&str>) -> Result<Signer, String> {
         let text = nats::seed(seed)?;
         let key = KeyPair::from_seed(&text);
         let key = key.map_err(|_| format!("{} has no seed of an nkey", seed.display()))?;
@@ -106,7 +106,7 @@ impl Signer {
 ///
 /// # Errors
 /// A sentence: it can't be signed.
-pub(crate) fn seal(
+pub fn seal(
     plan: &[u8],
     data: &[DataFile],
     (run, now_s): (&RunId, u64),

@@ -13,6 +13,7 @@ use measure::time::Time;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::policy::Policy;
+use crate::task::{Load, Ready};
 use crate::work::{Told, Work};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -43,8 +44,11 @@ impl Loads {
     }
 
     /// Its own load begins.
-    pub(crate) fn begin(&mut self, plan: &Plan, at: Time) {
-        self.own = Some((Box::new(plan.clone()), at));
+    pub(crate) fn begin(&mut self, load: &Load, at: Time) {
+        // Connections that were held went with whoever held them.
+        if let Load::Run(plan) = load {
+            self.own = Some((Box::new(plan.clone()), at));
+        }
         self.going += 1;
     }
 
@@ -78,7 +82,7 @@ impl Loads {
         tell: &UnboundedSender<Told>,
     ) -> Result<(), String> {
         let Some((own, begun)) = self.own.as_ref() else {
-            return Err("it has no load".to_owned());
+            return Err("it has no load of which a part can be taken over".to_owned());
         };
         let all: Vec<Place> = self.places.iter().chain(places).copied().collect();
         policy.check_amounts(own, &all)?;
@@ -88,10 +92,17 @@ impl Loads {
         self.places = all;
         for (plan, shift_ns) in plans {
             self.taken
-                .push(Work::begin_later(plan, at, shift_ns, tell.clone())?);
+                .push(Work::begin_later(ready(plan), at, shift_ns, tell.clone())?);
             self.going += 1;
         }
         Ok(())
+    }
+}
+
+fn ready(plan: Plan) -> Ready {
+    Ready {
+        load: Load::Run(plan),
+        own: None,
     }
 }
 
@@ -205,7 +216,7 @@ mod tests {
     #[test]
     fn the_last_load_that_ends_says_what_became_of_all() {
         let mut loads = Loads::at(places(&[1]).unwrap()[0]);
-        loads.begin(&plan(|_| {}), Time(0));
+        loads.begin(&Load::Run(plan(|_| {})), Time(0));
         loads.going += 1;
         let limited = Verdict {
             limited: true,

@@ -469,6 +469,7 @@ fn of_rows(
         start: 0,
         ringside: &options.ringside,
         stop,
+        loads: supervisor::loads::Loads::HERE,
     };
     let cache = Cache::new(options.cache.as_deref());
     let seekers: Vec<Seeker> = comparison

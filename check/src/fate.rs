@@ -151,7 +151,10 @@ mod tests {
             ..Fate::default()
         };
         let told = few_users.too_few(true).unwrap();
-        assert!(told.starts_with("the users (-c) were too few for the"), "{told}");
+        assert!(
+            told.starts_with("the users (-c) were too few for the"),
+            "{told}"
+        );
         let gone = Fate {
             events: 0,
             due: 1_000,

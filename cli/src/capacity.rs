@@ -9,6 +9,7 @@ use lab::Event;
 use load::plan::workload::Order;
 use load::{Plan, Redaction};
 use netns::wants_host;
+use supervisor::loads::Loader as _;
 use workload::hurl;
 
 use crate::args::capacity::Capacity;
@@ -16,6 +17,7 @@ use crate::compare::{Talk, keep, look};
 use crate::export::Spans;
 use crate::page;
 use crate::run::fleet::{self, Conductor};
+use crate::run::sender::Sender;
 use crate::run::{flows, plan, replayed, targets};
 use crate::this_program;
 use exit::{Exit, Failure};
@@ -41,13 +43,9 @@ pub(crate) fn on_fleet(
             whose(arguments)
         )));
     }
-    let asked = fleet::asked(&arguments.fleet).map_err(Failure::usage)?;
-    if asked.resume.is_some() {
-        return Err(Failure::usage(
-            "--resume goes on with one load, and a search is many: search again".to_owned(),
-        ));
-    }
-    let mut load = |plan: &Plan, stop: &Stop| fleet::record(conductor, &asked, plan, stop);
+    let asked = fleet::asked_for_many(&arguments.fleet, false).map_err(Failure::usage)?;
+    let sender = Sender::new(conductor, asked);
+    let mut load = |plan: &Plan, stop: &Stop| sender.load(plan, stop, &mut |_| {});
     let elsewhere = Elsewhere {
         load: &mut load,
         around: AROUND,

@@ -1,6 +1,7 @@
 //! `ringside compare`: the lab's options out of the arguments, what it tells while it runs, and
 //! its report.
 
+mod addresses;
 mod requests;
 
 use std::io::{self, IsTerminal};
@@ -19,13 +20,17 @@ use report::Look;
 use scaffold::Refused;
 use scaffold::given::{self, Given, Server};
 use studies::{Swept, trials};
+use supervisor::loads::Loads;
 
 use crate::args::compare::Compare;
 use crate::args::servers::{Servers, Typed};
 use crate::args::values::Live;
 use crate::export::Spans;
+use crate::gate::FLEET;
 use crate::page;
+use crate::run::fleet::{self, Conductor};
 use crate::run::route::secure;
+use crate::run::sender::Sender;
 use crate::this_program;
 use exit::{Exit, Failure};
 use output::progress::Line;
@@ -44,8 +49,31 @@ const UNWRITTEN_NAMED_MAX: usize = 4;
 /// Columns of the report where nobody says how many there are.
 const WIDTH: usize = 100;
 
+/// The same with loads that agents send: wherever they are if all servers run already, on this
+/// machine if some are started here.
+pub(crate) fn on_fleet(
+    arguments: &Compare,
+    no_color: bool,
+    conductor: &mut dyn Conductor,
+) -> Result<Exit, Failure> {
+    if wanted(arguments).is_some() {
+        return Err(Failure::usage(
+            "--trials doesn't work with --agents: compare once, or with one process",
+        ));
+    }
+    let servers = &arguments.servers;
+    let starts_servers = servers.all.is_empty() || servers.running() < servers.all.len();
+    let asked = fleet::asked_for_many(&arguments.fleet, starts_servers);
+    let sender = Sender::new(conductor, asked.map_err(Failure::usage)?);
+    run_from(arguments, no_color, Loads::by(&sender))
+}
+
 /// Compares, and reports.
 pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> {
+    run_from(arguments, no_color, Loads::HERE)
+}
+
+fn run_from(arguments: &Compare, no_color: bool, loads: Loads<'_>) -> Result<Exit, Failure> {
     let file = arguments
         .file
         .as_deref()
@@ -59,7 +87,7 @@ pub(crate) fn run(arguments: &Compare, no_color: bool) -> Result<Exit, Failure> 
     options.made = made(arguments, &options, &stop, no_color)?;
     let what = title(arguments);
     let mut talk = Talk::live(no_color, arguments.live, ("comparison", &what), &stop)?;
-    let outcome = run_with(arguments, &options, &stop, &mut talk, &mut spans);
+    let outcome = run_with(arguments, &options, (&stop, loads), &mut talk, &mut spans);
     talk.leave(&outcome, &stop);
     spans.send(&outcome);
     if outcome
@@ -77,6 +105,7 @@ fn in_host(arguments: &Compare) -> Option<&'static str> {
     match arguments.network.host_network {
         true => Some(network::ASKED),
         false if arguments.servers.running() > 0 => Some(network::RUNNING),
+        false if arguments.fleet.agents.is_some() => Some(FLEET),
         false if arguments.file.as_deref().is_some_and(wants_host) => Some(network::WRITTEN),
         false => begun().then_some(network::BEGUN),
     }
@@ -102,7 +131,7 @@ fn forget_unpacked(arguments: &Compare, options: &Options) {
 fn run_with(
     arguments: &Compare,
     options: &Options,
-    stop: &Stop,
+    (stop, loads): (&Stop, Loads<'_>),
     talk: &mut Talk,
     spans: &mut Spans,
 ) -> Result<Exit, Failure> {
@@ -114,15 +143,19 @@ fn run_with(
         spans.hear(event);
         talk.tell(event);
     };
-    let swept = studies::sweep(options, stop, &mut tell);
-    if let Some(swept) = swept? {
+    let swept = match arguments.fleet.agents {
+        None => studies::sweep(options, stop, &mut tell)?,
+        // A file with several is refused there.
+        Some(_) => None,
+    };
+    if let Some(swept) = swept {
         talk.rest();
         let found = studies::sweep::concluded(&swept.sweep);
         spans.found(&found);
         talk.found(&found);
         return tell_sweep(&swept, no_color);
     }
-    let outcome = studies::compare(options, stop, &mut tell);
+    let outcome = studies::compare_from(options, (stop, loads), &mut tell);
     talk.rest();
     let outcome = outcome?;
     spans.found(&outcome.report.ranking);
@@ -185,7 +218,11 @@ fn options(arguments: &Compare, stop: &Stop) -> Result<Options, Failure> {
 
 /// The servers that were given, each URL with its process and with how it's secured.
 fn servers(arguments: &Compare) -> Result<Vec<Server>, Failure> {
-    let Servers { all, pids } = &arguments.servers;
+    let Servers {
+        all,
+        pids,
+        each_address,
+    } = &arguments.servers;
     let running = arguments.servers.running();
     if !pids.is_empty() && pids.len() != running {
         return Err(Failure::usage(format!(
@@ -199,15 +236,28 @@ fn servers(arguments: &Compare) -> Result<Vec<Server>, Failure> {
     let secured = all.iter().any(is_secure).then_some(&mut tls);
     secure(&arguments.tls, secured, "http").map_err(Failure::usage)?;
     let mut pids = pids.iter();
-    let server = |typed: &Typed| match typed {
-        Typed::Start(command) => Server::Start(command.clone()),
-        Typed::Url(url) => Server::Url {
+    let mut servers = Vec::new();
+    for typed in all {
+        let url = match typed {
+            Typed::Start(command) => {
+                servers.push(Server::Start(command.clone()));
+                continue;
+            }
+            Typed::Url(url) => url,
+        };
+        let pid = pids.next().copied();
+        let addresses = match each_address {
+            true => addresses::of_url(url).map_err(Failure::usage)?,
+            false => vec![None],
+        };
+        servers.extend(addresses.into_iter().map(|address| Server::Url {
             url: url.clone(),
-            pid: pids.next().copied(),
+            address,
+            pid,
             tls: tls.clone(),
-        },
-    };
-    Ok(all.iter().map(server).collect())
+        }));
+    }
+    Ok(servers)
 }
 
 fn is_https(url: &str) -> bool {
@@ -270,8 +320,13 @@ fn made(
     }
     let servers = servers(arguments)?;
     if servers.len() == 1 {
-        let what = "one server isn't a comparison: give --start or --url once for each, the \
-                    baseline first";
+        let what = match arguments.servers.each_address {
+            true => "the name in --url has one address, so there's nothing to measure apart",
+            false => {
+                "one server isn't a comparison: give --start or --url once for each, the baseline \
+                 first"
+            }
+        };
         return Err(Failure::usage(what));
     }
     let path = arguments.path.clone().unwrap_or_else(|| "/".to_owned());

@@ -13,7 +13,7 @@ use crate::this_program;
 use exit::{Exit, Failure};
 
 /// Its name.
-const PROGRAM: &str = "ringside-fleet";
+pub(crate) const PROGRAM: &str = "ringside-fleet";
 
 /// Becomes it, to do what was asked for behind `ringside fleet`.
 pub(crate) fn run(arguments: &Fleet, no_color: bool) -> Result<Exit, Failure> {

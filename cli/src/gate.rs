@@ -10,17 +10,38 @@ use lab::Event;
 use load::Redaction;
 use netns::wants_host;
 use scaffold::Refused;
+use supervisor::loads::Loads;
 
 use crate::args::gate::{Format, Gate};
 use crate::compare::{Talk, look, say_unwritten};
+use crate::run::fleet::{self, Conductor};
+use crate::run::sender::Sender;
 use crate::this_program;
 use exit::{Exit, Failure};
 use output::terminal::{self, Paint};
 use output::width;
 use report::benchmark::{self, Measure};
 
+/// Why agents keep everything in the host's network.
+pub(crate) const FLEET: &str = "--agents: they are in it";
+
+/// The same with loads that agents on this machine send.
+pub(crate) fn on_fleet(
+    arguments: &Gate,
+    no_color: bool,
+    conductor: &mut dyn Conductor,
+) -> Result<Exit, Failure> {
+    let asked = fleet::asked_for_many(&arguments.fleet, true).map_err(Failure::usage)?;
+    let sender = Sender::new(conductor, asked);
+    run_from(arguments, no_color, Loads::by(&sender))
+}
+
 /// Measures both sides, and says whether the second is slower.
 pub(crate) fn run(arguments: &Gate, no_color: bool) -> Result<Exit, Failure> {
+    run_from(arguments, no_color, Loads::HERE)
+}
+
+fn run_from(arguments: &Gate, no_color: bool, loads: Loads<'_>) -> Result<Exit, Failure> {
     let asked = asked(arguments);
     let subject = subject(arguments, &asked)?;
     let beside = match &asked {
@@ -54,7 +75,8 @@ pub(crate) fn run(arguments: &Gate, no_color: bool) -> Result<Exit, Failure> {
         redaction,
     };
     let mut talk = Talk::new(no_color);
-    let gated = gate::gate(&wanted, &stop, &mut |event: &Event<'_>| talk.tell(event));
+    let mut observer = |event: &Event<'_>| talk.tell(event);
+    let gated = gate::gate_from(&wanted, (&stop, loads), &mut observer);
     drop(talk);
     let gated = match gated {
         Ok(gated) => gated,
@@ -107,6 +129,7 @@ fn subject(arguments: &Gate, asked: &Asked) -> Result<Option<PathBuf>, Failure> 
 fn in_host(arguments: &Gate, file: Option<&Path>) -> Option<&'static str> {
     match arguments.network.host_network {
         true => Some(network::ASKED),
+        false if arguments.fleet.agents.is_some() => Some(FLEET),
         false => file.is_some_and(wants_host).then_some(network::WRITTEN),
     }
 }

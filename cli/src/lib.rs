@@ -63,9 +63,13 @@ pub fn conduct(
 ) -> ExitCode {
     finish(args::parse(arguments), |arguments| match arguments.verb {
         Verb::Run(run) => run::fleet::run(&run, arguments.no_color, conductor),
+        Verb::Hold(asked) => hold::fleet::run(&asked, arguments.no_color, conductor),
         Verb::Capacity(search) => capacity::on_fleet(&search, arguments.no_color, conductor),
+        Verb::Compare(asked) => compare::on_fleet(&asked, arguments.no_color, conductor),
+        Verb::Gate(asked) => gate::on_fleet(&asked, arguments.no_color, conductor),
         _ => Err(Failure::usage(
-            "a fleet does what `ringside run` and `ringside capacity` do: use one of them",
+            "a fleet does what `ringside run`, `hold`, `capacity`, `compare` and `gate` do: use one \
+             of them",
         )),
     })
 }
@@ -117,7 +121,10 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
     let no_color = arguments.no_color;
     match arguments.verb {
         Verb::Run(run) if run.fleet.agents.is_some() => fleet::hand_over(),
+        Verb::Hold(hold) if hold.fleet.agents.is_some() => fleet::hand_over(),
         Verb::Capacity(search) if search.fleet.agents.is_some() => fleet::hand_over(),
+        Verb::Compare(compare) if compare.fleet.agents.is_some() => fleet::hand_over(),
+        Verb::Gate(gate) if gate.fleet.agents.is_some() => fleet::hand_over(),
         Verb::Run(run) => run::run(&run, no_color),
         Verb::Hold(hold) => hold::run(&hold, no_color),
         Verb::Serve(serve) => serve::run(&serve),
@@ -139,11 +146,16 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
     }
 }
 
-/// The path of this program, which is what `{ringside}` stands for in the description of a subject.
+/// The path of this program, which is what `{ringside}` stands for in the description of a subject:
+/// the one beside it where another has taken its place.
 fn this_program() -> Result<PathBuf, Failure> {
-    std::env::current_exe().map_err(|error| {
+    let own = std::env::current_exe().map_err(|error| {
         Failure::running(format!(
             "can't find the path of the running ringside binary: {error}"
         ))
+    })?;
+    Ok(match own.ends_with(fleet::PROGRAM) {
+        true => own.with_file_name("ringside"),
+        false => own,
     })
 }

@@ -24,6 +24,15 @@ use output::terminal::{self, Paint};
 pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     for file in &arguments.folders {
+        if file.join(soak::RECORD).is_file() {
+            if arguments.folders.len() > 1 {
+                return Err(Failure::usage(format!(
+                    "{} is a soak, which isn't part of an index: give it alone",
+                    file.display()
+                )));
+            }
+            return crate::soak::again(file, arguments.format, no_color);
+        }
         if let Some(record) = held(file).map_err(Failure::usage)? {
             if arguments.folders.len() > 1 {
                 return Err(Failure::usage(format!(

@@ -1,5 +1,6 @@
 //! `ringside soak`: whom out of the arguments, what it tells while it goes on, and its report.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use engine::signal::Stop;
@@ -7,10 +8,12 @@ use lab::Event;
 use load::plan::workload::Order;
 use load::protocol::Tls;
 use load::{Plan, Redaction};
+use measure::foreign::document;
 use netns::wants_host;
 use soak::found::Verdict;
 use soak::{Options, Outcome, Told, Whom};
 
+use crate::args::report;
 use crate::args::soak::{Format, Soak};
 use crate::compare::{Talk, keep, look};
 use crate::run::route::secure;
@@ -174,10 +177,7 @@ fn report(outcome: &Outcome, format: Format, no_color: bool) -> Result<(), Failu
     let soak = &outcome.soak;
     let text = match format {
         Format::Json => soak.json(),
-        Format::Text => {
-            let text = soak::words::terminal(soak, look(paint).unicode);
-            width::wrapped(&text, paint.columns())
-        }
+        Format::Text => in_words(soak, paint),
     };
     if let Some(why) = &outcome.failed {
         terminal::say(&Paint::for_stderr(no_color).error(why));
@@ -191,6 +191,43 @@ fn report(outcome: &Outcome, format: Format, no_color: bool) -> Result<(), Failu
         soak.json()
     });
     printed.and(kept)
+}
+
+/// Makes the report of a soak again from what is in its directory, and prints it.
+pub(crate) fn again(
+    folder: &Path,
+    format: report::Format,
+    no_color: bool,
+) -> Result<Exit, Failure> {
+    let (soak, samples) = soak::read(folder).map_err(Failure::usage)?;
+    let text = match format {
+        report::Format::Text => in_words(&soak, Paint::for_stdout(no_color)),
+        report::Format::Json => soak.json(),
+        _ => {
+            let what = "the report of a soak is text or json: give --format text or json";
+            return Err(Failure::usage(what));
+        }
+    };
+    terminal::print(&text).map_err(Failure::printing)?;
+    let page = folder.join(soak::PAGE);
+    match fs::write(
+        &page,
+        document(&soak::page::page(&soak, &samples)).as_bytes(),
+    ) {
+        Ok(()) => {
+            terminal::say(&format!("report: {}", page.display()));
+            Ok(Exit::Ok)
+        }
+        Err(error) => {
+            terminal::say(&format!("couldn't write {}: {error}", page.display()));
+            Ok(Exit::SubjectFailed)
+        }
+    }
+}
+
+fn in_words(soak: &soak::found::Soak, paint: Paint) -> String {
+    let text = soak::words::terminal(soak, look(paint).unicode);
+    width::wrapped(&text, paint.columns())
 }
 
 /// A leak says more than what ended the soak early, unless somebody asked for that.

@@ -3,8 +3,10 @@
 //! next to nothing.
 #![forbid(unsafe_code)]
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
 use engine::signal::Stop;
@@ -54,10 +56,32 @@ pub fn run(
     stop: &Stop,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Control, String> {
-    let server = OwnServer::start(plan)?;
-    let plan = redirected(plan, &server.url)?;
+    let own = this_program()?;
+    let (_server, plan) = against_own(plan, &[own.into()])?;
     let record = load::run(&plan, stop, progress).map_err(|error| error.to_string())?;
     Ok(record.as_control())
+}
+
+/// Our own server, and the same load for it. `program`: the words that begin this program, behind
+/// which `serve` is put.
+///
+/// # Errors
+///
+/// A sentence if that server doesn't start.
+pub fn against_own(plan: &Plan, program: &[OsString]) -> Result<(OwnServer, Plan), String> {
+    let server = OwnServer::start(plan, program)?;
+    let plan = redirected(plan, &server.url)?;
+    Ok((server, plan))
+}
+
+/// Where this program is.
+///
+/// # Errors
+///
+/// A sentence: nobody knows.
+pub fn this_program() -> Result<PathBuf, String> {
+    std::env::current_exe()
+        .map_err(|error| format!("can't find the path of the running ringside binary: {error}"))
 }
 
 /// The same load for the server at `url`, on the route that is most like what was asked for.
@@ -140,7 +164,8 @@ fn longest_body(plan: &Plan) -> usize {
 }
 
 /// `ringside serve` on loopback; killed when it is dropped.
-struct OwnServer {
+#[derive(Debug)]
+pub struct OwnServer {
     child: Child,
     url: String,
     /// Open as long as the server may write to it.
@@ -148,12 +173,13 @@ struct OwnServer {
 }
 
 impl OwnServer {
-    fn start(plan: &Plan) -> Result<OwnServer, String> {
-        let own = std::env::current_exe().map_err(|error| {
-            format!("can't find the path of the running ringside binary: {error}")
-        })?;
-        let mut command = Command::new(own);
+    fn start(plan: &Plan, program: &[OsString]) -> Result<OwnServer, String> {
+        let Some((first, others)) = program.split_first() else {
+            return Err("our own server has no program".to_owned());
+        };
+        let mut command = Command::new(first);
         command
+            .args(others)
             .args(["serve", "--addr", "127.0.0.1:0", "--cpus"])
             .arg(list(&cpus_for_server(plan, &cpu::allowed())));
         if plan.tls.is_some() {
@@ -205,7 +231,7 @@ fn cpus_for_server(plan: &Plan, allowed: &[usize]) -> Vec<usize> {
         true => allowed.iter().rev().copied().collect(),
         false => plan.cpus.clone(),
     };
-    let taken = &generator[..generator.len().min(plan.threads as usize)];
+    let taken = &generator[..generator.len().min(plan.workers().len())];
     let free: Vec<usize> = allowed
         .iter()
         .copied()

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use measure::interval::{Packed, Phase};
+use measure::interval::Phase;
+
+use crate::counted::Interval;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -10,18 +12,18 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// last of them does.
 #[derive(Debug, Default)]
 pub(crate) struct Course {
-    measured: BTreeMap<u64, Packed>,
-    drain: Option<Packed>,
+    measured: BTreeMap<u64, Interval>,
+    drain: Option<Interval>,
     /// The seconds up to this one, and what came for them later.
     shown: u64,
-    late: Option<Packed>,
+    late: Option<Interval>,
     /// How many intervals were shown, and where the last one ended.
     count: u64,
     ended_ns: u64,
 }
 
 /// The second that an interval ends in, counted from 1.
-pub(crate) fn second(interval: &Packed) -> u64 {
+pub(crate) fn second(interval: &Interval) -> u64 {
     interval.until_ns.div_ceil(SECOND_NS)
 }
 
@@ -30,7 +32,7 @@ impl Course {
     ///
     /// # Errors
     /// A sum would be above 2^64; what it was added to is then of no use.
-    pub(crate) fn add(&mut self, interval: Packed) -> Result<(), String> {
+    pub(crate) fn add(&mut self, interval: Interval) -> Result<(), String> {
         let sum = match interval.phase {
             Phase::Drain => &mut self.drain,
             Phase::Measure => {
@@ -52,12 +54,12 @@ impl Course {
 
     /// Shows the seconds up to this one to whoever looks on, each once. What has come for those
     /// that were shown is in the next.
-    pub(crate) fn show(&mut self, second: u64) -> Vec<Packed> {
+    pub(crate) fn show(&mut self, second: u64) -> Vec<Interval> {
         let mut shown = Vec::new();
         if second <= self.shown {
             return shown;
         }
-        let seconds: Vec<(u64, Packed)> = self
+        let seconds: Vec<(u64, Interval)> = self
             .measured
             .range(self.shown + 1..=second)
             .map(|(second, interval)| (*second, interval.clone()))
@@ -74,31 +76,31 @@ impl Course {
     }
 
     /// Shows what is left, the drain among it.
-    pub(crate) fn show_rest(&mut self) -> Vec<Packed> {
+    pub(crate) fn show_rest(&mut self) -> Vec<Interval> {
         if self.shown == u64::MAX {
             return Vec::new();
         }
         let mut shown = self.show(u64::MAX);
-        let late = self.late.take().map(|late| Packed {
+        let late = self.late.take().map(|late| Interval {
             until_ns: late.until_ns.max(self.ended_ns),
             ..late
         });
         let drain = self.drain.clone();
-        let rest: Vec<Packed> = late.into_iter().chain(drain).collect();
+        let rest: Vec<Interval> = late.into_iter().chain(drain).collect();
         shown.extend(rest.into_iter().map(|interval| self.numbered(interval)));
         self.shown = u64::MAX;
         shown
     }
 
     /// One after the other, without gaps or overlaps in the window.
-    fn numbered(&mut self, interval: Packed) -> Packed {
+    fn numbered(&mut self, interval: Interval) -> Interval {
         let seq = self.count;
         self.count += 1;
         let from_ns = match interval.phase {
             Phase::Measure => std::mem::replace(&mut self.ended_ns, interval.until_ns),
             Phase::Drain => interval.from_ns,
         };
-        Packed {
+        Interval {
             seq,
             joined: 1,
             from_ns,
@@ -107,9 +109,9 @@ impl Course {
     }
 
     /// All of them in their order, numbered anew.
-    pub(crate) fn intervals(&self) -> Vec<Packed> {
+    pub(crate) fn intervals(&self) -> Vec<Interval> {
         let all = self.measured.values().chain(&self.drain);
-        let numbered = (0..).zip(all).map(|(seq, interval)| Packed {
+        let numbered = (0..).zip(all).map(|(seq, interval)| Interval {
             seq,
             joined: 1,
             ..interval.clone()
@@ -118,7 +120,7 @@ impl Course {
     }
 }
 
-fn add(sum: &mut Option<Packed>, interval: Packed) -> Result<(), String> {
+fn add(sum: &mut Option<Interval>, interval: Interval) -> Result<(), String> {
     match sum {
         Some(sum) => join(sum, &interval),
         None => {
@@ -129,7 +131,7 @@ fn add(sum: &mut Option<Packed>, interval: Packed) -> Result<(), String> {
 }
 
 /// Adds what another agent did in the same time.
-fn join(sum: &mut Packed, other: &Packed) -> Result<(), String> {
+fn join(sum: &mut Interval, other: &Interval) -> Result<(), String> {
     let add = |mine: u64, theirs: u64| {
         let sum = mine.checked_add(theirs);
         sum.ok_or_else(|| "the sum of what was counted is above 2^64".to_owned())
@@ -147,10 +149,13 @@ fn join(sum: &mut Packed, other: &Packed) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counted::Counted;
 
     /// What an agent completed until the end of a second.
-    fn interval(second: u64, completed: u64) -> Packed {
-        let mut interval = Packed {
+    fn interval(second: u64, completed: u64) -> Interval {
+        let mut counted = measure::tally::Packed::default();
+        counted.completed = completed;
+        Interval {
             seq: 0,
             joined: 1,
             phase: Phase::Measure,
@@ -158,10 +163,8 @@ mod tests {
             until_ns: second * SECOND_NS,
             offered: None,
             connected: 1,
-            counted: measure::tally::Packed::default(),
-        };
-        interval.counted.completed = completed;
-        interval
+            counted: Counted::Run(Box::new(counted)),
+        }
     }
 
     #[test]
@@ -171,7 +174,7 @@ mod tests {
         course.add(interval(2, 10)).unwrap();
         let seen = course.show(1);
         assert_eq!(seen.len(), 1);
-        assert_eq!((seen[0].seq, seen[0].counted.completed), (0, 1));
+        assert_eq!((seen[0].seq, seen[0].counted.ended().0), (0, 1));
         assert!(course.show(1).is_empty());
         // An agent whose interval comes later than anybody waited.
         course.add(interval(1, 100)).unwrap();
@@ -179,7 +182,7 @@ mod tests {
         let seen = course.show(3);
         let seen: Vec<_> = seen
             .iter()
-            .map(|one| (one.seq, one.from_ns / SECOND_NS, one.counted.completed))
+            .map(|one| (one.seq, one.from_ns / SECOND_NS, one.counted.ended().0))
             .collect();
         assert_eq!(seen, [(1, 1, 110), (2, 2, 1000)]);
         course.add(interval(3, 5)).unwrap();
@@ -189,7 +192,7 @@ mod tests {
         let rest = course.show_rest();
         let rest: Vec<_> = rest
             .iter()
-            .map(|one| (one.seq, one.phase, one.counted.completed))
+            .map(|one| (one.seq, one.phase, one.counted.ended().0))
             .collect();
         assert_eq!(rest, [(3, Phase::Measure, 5), (4, Phase::Drain, 7)]);
         assert!(course.show_rest().is_empty());

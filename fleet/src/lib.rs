@@ -27,6 +27,7 @@ pub mod chain;
 pub mod clock;
 pub mod conformance;
 pub mod coordinator;
+pub mod counted;
 mod course;
 pub mod division;
 pub mod memory;

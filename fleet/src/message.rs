@@ -21,7 +21,7 @@ use crate::words::{Epoch, Member, RunId, Text, Verdict};
 /// What every message begins with.
 pub const MAGIC: [u8; 4] = *b"RSFL";
 /// The version of what follows the header.
-pub const WIRE: u16 = 2;
+pub const WIRE: u16 = 3;
 /// The longest message in bytes, which is what a NATS server takes if nobody says otherwise.
 pub const MESSAGE_MAX: usize = 1 << 20;
 /// The longest plan in bytes.
@@ -190,7 +190,7 @@ pub enum Report {
         chain: Digest,
         /// All that it has counted, this one included.
         totals: Totals,
-        /// A [`measure::interval::Packed`].
+        /// A [`crate::counted::Interval`].
         payload: Bytes,
     },
     /// It has taken workers over, or says at its end why not.

@@ -2,10 +2,8 @@
 
 use serde::Serialize;
 
-use measure::interval::Packed as Interval;
-use measure::tally::Packed;
-
 use crate::clock::Offset;
+use crate::counted::{Counted, Interval};
 use crate::totals::Totals;
 use crate::words::{AgentName, RunId, Verdict};
 
@@ -98,12 +96,27 @@ pub struct AgentRecord {
 pub struct Figures {
     /// Sums.
     pub totals: Totals,
-    /// The median of response times, lower bounds among them, in nanoseconds.
+    /// The median of response times, or of those of a hold's heartbeats, lower bounds among them,
+    /// in nanoseconds.
     pub response_p50_ns: u64,
     /// The 99th percentile.
     pub response_p99_ns: u64,
     /// The longest.
     pub response_max_ns: u64,
+    /// What became of connections that were held; none of a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<Connections>,
+}
+
+/// What became of an agent's connections that were held, or of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Connections {
+    /// How often one was opened.
+    pub opened: u64,
+    /// Those that stood when the hold began, and were never lost; 0 until it is over.
+    pub survived: u64,
+    /// Those that stood at the end; 0 until then.
+    pub standing: u64,
 }
 
 /// What a run came to, with everything that was counted.
@@ -112,19 +125,28 @@ pub struct Outcome {
     /// The record.
     pub record: Record,
     /// What all agents counted.
-    pub counted: Packed,
+    pub counted: Counted,
     /// The same second by second, and in the drain.
     pub course: Vec<Interval>,
 }
 
 impl Figures {
     /// Those of what was counted.
-    pub fn of(counted: &Packed) -> Figures {
+    pub fn of(counted: &Counted) -> Figures {
+        let times = counted.times();
         Figures {
             totals: Totals::of(counted),
-            response_p50_ns: counted.response.quantile(0.5),
-            response_p99_ns: counted.response.quantile(0.99),
-            response_max_ns: counted.response.max(),
+            response_p50_ns: times.quantile(0.5),
+            response_p99_ns: times.quantile(0.99),
+            response_max_ns: times.max(),
+            held: counted.held().map(|held| {
+                let ends = held.ends.unwrap_or_default();
+                Connections {
+                    opened: held.opened,
+                    survived: ends.survived,
+                    standing: ends.standing,
+                }
+            }),
         }
     }
 }

@@ -3,18 +3,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use measure::tally::Packed;
+use crate::counted::Counted;
 
-/// What was counted so far.
+/// What was counted so far; of a hold its heartbeats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Exchanges that were completed.
+    /// Exchanges that were completed, or heartbeats that were answered.
     pub completed: u64,
-    /// Exchanges that failed.
+    /// Exchanges or heartbeats that failed.
     pub failed: u64,
-    /// Exchanges that had neither succeeded nor failed when the load ended.
+    /// Exchanges or heartbeats that had neither succeeded nor failed when the load ended.
     pub unfinished: u64,
-    /// Response times, lower bounds among them.
+    /// Response times, or those of heartbeats, lower bounds among them.
     pub responses: u64,
     /// Bytes that came in.
     pub bytes_received: u64,
@@ -24,14 +24,16 @@ pub struct Totals {
 
 impl Totals {
     /// Those of what was counted.
-    pub fn of(counted: &Packed) -> Totals {
+    pub fn of(counted: &Counted) -> Totals {
+        let (completed, failed) = counted.ended();
+        let (bytes_received, bytes_sent) = counted.bytes();
         Totals {
-            completed: counted.completed,
-            failed: counted.failed,
-            unfinished: counted.unfinished,
-            responses: counted.response.count(),
-            bytes_received: counted.bytes_received,
-            bytes_sent: counted.bytes_sent,
+            completed,
+            failed,
+            unfinished: counted.unfinished(),
+            responses: counted.times().count(),
+            bytes_received,
+            bytes_sent,
         }
     }
 

@@ -5,10 +5,10 @@
 use fleet::agent::{self, Agent};
 use fleet::chain::Digest;
 use fleet::coordinator::{self, Coordinator, OnLoss};
+use fleet::counted::{Counted, Interval};
 use fleet::message::{Report, Said, decode, encode};
 use fleet::{Epoch, Name};
 use libfuzzer_sys::fuzz_target;
-use measure::interval::Packed;
 use measure::time::Time;
 
 fuzz_target!(|data: &[u8]| {
@@ -71,12 +71,16 @@ fn heard(data: &[u8]) {
 
 /// What an agent says that it has counted.
 fn counted(payload: &[u8]) {
-    let Ok((interval, _)) = postcard::take_from_bytes::<Packed>(payload) else {
+    let Ok((interval, _)) = postcard::take_from_bytes::<Interval>(payload) else {
         return;
     };
     let mut counted = interval.counted;
     let is_sound = counted.check().is_ok();
-    assert_eq!(counted.unpack().is_ok(), is_sound);
+    let is_unpacked = match &counted {
+        Counted::Run(counted) => counted.unpack().is_ok(),
+        Counted::Hold(held) => held.unpack().is_ok(),
+    };
+    assert_eq!(is_unpacked, is_sound);
     if is_sound {
         let same = counted.clone();
         let _ = counted.merge(&same);

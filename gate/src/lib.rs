@@ -41,6 +41,7 @@ pub use sides::{Asked, Revision, is_directory, subject_folder};
 use course::{Ended, Watcher};
 use made::{Besides, Planned};
 use sides::Sides;
+use supervisor::loads::Loads;
 
 /// What is to be compared, and how.
 #[derive(Clone, Debug)]
@@ -90,6 +91,18 @@ pub struct Gated {
 /// # Errors
 /// Before anything is measured: with a sentence that says what to do.
 pub fn gate(wanted: &Wanted, stop: &Stop, observer: &mut dyn Observer) -> Result<Gated, Refused> {
+    gate_from(wanted, (stop, Loads::HERE), observer)
+}
+
+/// The same with loads that are sent by whom `loads` says.
+///
+/// # Errors
+/// Those of [`gate`].
+pub fn gate_from(
+    wanted: &Wanted,
+    (stop, loads): (&Stop, Loads<'_>),
+    observer: &mut dyn Observer,
+) -> Result<Gated, Refused> {
     let mut file = wanted.file.clone();
     if let Some(smallest) = wanted.smallest {
         file.gate
@@ -134,7 +147,7 @@ pub fn gate(wanted: &Wanted, stop: &Stop, observer: &mut dyn Observer) -> Result
         ..lab::Options::default()
     };
     let mut watcher = Watcher::new(observer, &file.gate, &planned.looks, stop);
-    let compared = lab::compare(&options, stop, &mut watcher);
+    let compared = lab::compare_from(&options, (stop, loads), &mut watcher);
     let (ended, looked) = (watcher.ended, watcher.looked);
     let compared = compared.map_err(|why| cannot_begin(&why, stop))?;
     Ok(conclude(

@@ -271,6 +271,7 @@ fn of_tables(heading: &str, row: &Row) -> Option<Value> {
         ("[[rows]]", "workload") => "rows.workload",
         ("[[rows]]", "generator") => "generator",
         ("[[rows]]", "start") => "start",
+        ("[[rows]]", "limits") => "limits",
         ("[[phase]]", "faults") => "faults",
         ("[[companion]]", "ready") => "companion.ready",
         _ => return None,

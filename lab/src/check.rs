@@ -15,6 +15,7 @@ use supervisor::cache::Cache;
 use supervisor::command::TimedCommand;
 use supervisor::cores::{Choice, Placement};
 use supervisor::live::{Serving, ask_running};
+use supervisor::loads::Loads;
 use supervisor::process::{GRACE, Process};
 use supervisor::setting::{Setting, Trouble};
 use supervisor::subject::{Kind, Subject, Values};
@@ -248,6 +249,7 @@ fn examine(
             seed: 1,
             ringside: &options.ringside,
             stop,
+            loads: Loads::HERE,
         };
         let dir = run_directory(name).map_err(broken)?;
         let mut values = setting.values(subject);

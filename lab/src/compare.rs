@@ -13,6 +13,7 @@ use supervisor::build::{self, Unbuilt};
 use supervisor::cache::Cache;
 use supervisor::companion;
 use supervisor::cores::{Moved, Placement};
+use supervisor::loads::Loads;
 use supervisor::row::Row;
 use supervisor::running::Running;
 use supervisor::setting::{Setting, find_program};
@@ -61,6 +62,18 @@ pub fn compare(
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<Compared, CannotBegin> {
+    compare_from(options, (stop, Loads::HERE), observer)
+}
+
+/// The same with loads that are sent by whom `loads` says.
+///
+/// # Errors
+/// Those of [`compare`].
+pub fn compare_from(
+    options: &Options,
+    (stop, loads): (&Stop, Loads<'_>),
+    observer: &mut dyn Observer,
+) -> Result<Compared, CannotBegin> {
     let (comparison, file) = read(options)?;
     if !comparison.points.is_empty() {
         let what = format!(
@@ -73,7 +86,7 @@ pub fn compare(
         Some(folder) => Place::Begun(folder),
         None => Place::New(options.out.as_deref()),
     };
-    one(&comparison, &file, place, options, stop, observer)
+    one(&comparison, &file, place, options, (stop, loads), observer)
 }
 
 /// Where a comparison writes.
@@ -91,7 +104,7 @@ pub fn one(
     file: &[u8],
     place: Place<'_>,
     options: &Options,
-    stop: &Stop,
+    (stop, loads): (&Stop, Loads<'_>),
     observer: &mut dyn Observer,
 ) -> Result<Compared, CannotBegin> {
     let placement = placement(comparison).map_err(CannotBegin::Impossible)?;
@@ -115,6 +128,7 @@ pub fn one(
         start: 0,
         ringside: &options.ringside,
         stop,
+        loads,
     };
     let cache = Cache::new(options.cache.as_deref());
     let mut entries = Vec::new();

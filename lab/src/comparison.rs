@@ -29,7 +29,7 @@ use crate::places::{Places, meant};
 use crate::points::{self, Key, Point};
 use crate::verdict::Metric;
 pub use supervisor::row::Row;
-use supervisor::subject::{Kind, Subject, is_plain_name};
+use supervisor::subject::{Kind, Limits, Subject, is_plain_name};
 use supervisor::varied::Varied;
 use supervisor::workload::{Difference, Protocol, Question, Workload};
 
@@ -210,6 +210,8 @@ struct WrittenRow {
     generator: Option<Spanned<Generator>>,
     #[serde(default)]
     start: Varied,
+    #[serde(default)]
+    limits: Limits,
 }
 
 fn rounds() -> Spanned<u32> {
@@ -364,6 +366,7 @@ impl Reader<'_> {
             let subject = self.places.read(&wanted.subject, self.document)?;
             let mut subject = subject.suited(&workload);
             wanted.start.vary(&mut subject, &self.redaction);
+            subject.limit(wanted.limits);
             self.proxy(&mut subject);
             let mut question = workload
                 .question(self.beside)
@@ -628,6 +631,7 @@ struct Wanted {
     difference: Difference,
     generator: Option<Spanned<Generator>>,
     start: Varied,
+    limits: Limits,
 }
 
 fn wanted(written: &mut Written, document: &Document) -> Result<Vec<Wanted>, BadFile> {
@@ -646,6 +650,7 @@ fn wanted(written: &mut Written, document: &Document) -> Result<Vec<Wanted>, Bad
                 difference: Difference::default(),
                 generator: None,
                 start: Varied::default(),
+                limits: Limits::default(),
             })
             .collect()),
         None => {
@@ -659,6 +664,7 @@ fn wanted(written: &mut Written, document: &Document) -> Result<Vec<Wanted>, Bad
                 difference: row.workload,
                 generator: row.generator,
                 start: row.start,
+                limits: row.limits,
             });
             Ok(wanted.collect())
         }

@@ -46,7 +46,7 @@ use std::time::Duration;
 
 use load::Redaction;
 
-pub use compare::compare;
+pub use compare::{compare, compare_from};
 pub use faults::phase;
 
 pub use end::{CannotBegin, End};

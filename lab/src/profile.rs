@@ -15,7 +15,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use load::{Progress, Record};
+use load::{LoadError, Plan, Progress, Record};
 use measure::process::tree;
 use profiles::calls::{self, Calls};
 use profiles::flame::{self, Folded};
@@ -213,7 +213,7 @@ impl Look<'_> {
         let mut plan = self.live.plan.clone();
         plan.duration_s = Some(load_s);
         let (mut perf, mut counting) = (None, Counting::new(load_s * LOOKED_SHARE));
-        let record = load::run(&plan, self.setting.stop, &mut |progress: &Progress| {
+        let record = self.send(&plan, &mut |progress: &Progress| {
             if progress.phase != load::Phase::WarmUp && perf.is_none() {
                 perf = Some(Process::start(&launch));
             }
@@ -227,6 +227,11 @@ impl Look<'_> {
         let exchanges = counting.exchanges()?;
         calls::read(&text?, exchanges as f64)
             .ok_or_else(|| "the kernel didn't count them".to_owned())
+    }
+
+    fn send(&self, plan: &Plan, progress: &mut dyn FnMut(&Progress)) -> Result<Record, LoadError> {
+        let Setting { loads, stop, .. } = self.setting;
+        loads.send(plan, stop, progress)
     }
 
     /// The subject's processes, as `perf -p` takes them.
@@ -267,7 +272,7 @@ impl Look<'_> {
         let mut plan = self.live.plan.clone();
         plan.duration_s = Some(load_s);
         let (mut begin, mut begun) = (Some(begin), None);
-        let record = load::run(&plan, self.setting.stop, &mut |progress: &Progress| {
+        let record = self.send(&plan, &mut |progress: &Progress| {
             if progress.phase == load::Phase::Measure
                 && let Some(begin) = begin.take()
             {

@@ -299,7 +299,7 @@ impl Errors {
     }
 
     /// Counts several of one kind.
-    pub(crate) fn add_n(&mut self, kind: ErrorKind, n: u64) {
+    pub fn add_n(&mut self, kind: ErrorKind, n: u64) {
         self.counts[kind as usize] += n;
     }
 
@@ -367,7 +367,7 @@ impl Statuses {
     }
 
     /// Counts several answers with one status.
-    pub(crate) fn add_n(&mut self, status: u16, n: u64) {
+    pub fn add_n(&mut self, status: u16, n: u64) {
         if let Some(count) = self.counts.get_mut(usize::from(status).min(CODES - 1)) {
             *count += n;
         }
@@ -428,12 +428,12 @@ impl Closes {
     }
 
     /// The counts by code.
-    pub(crate) fn counts(&self) -> &BTreeMap<u16, u64> {
+    pub fn counts(&self) -> &BTreeMap<u16, u64> {
         &self.counts
     }
 
     /// Those with these counts.
-    pub(crate) fn of(counts: BTreeMap<u16, u64>) -> Closes {
+    pub fn of(counts: BTreeMap<u16, u64>) -> Closes {
         Closes { counts }
     }
 

@@ -220,6 +220,13 @@ impl Groups {
         self
     }
 
+    /// The same but for the one in this folder.
+    #[must_use]
+    pub fn without(mut self, folder: &Path) -> Groups {
+        self.levels.retain(|level| level != folder);
+        self
+    }
+
     /// The smallest of their quotas now.
     pub fn quota(&self) -> Quota {
         let mut smallest = None;

@@ -49,6 +49,43 @@ pub(super) fn table(record: &Record, paint: Paint) -> String {
     text
 }
 
+/// What was seen inside the answers of each step whose answers are streams.
+fn streams(record: &Record, paint: Paint) -> String {
+    let heads = [
+        "streams of",
+        "streams",
+        "events",
+        "first event p50",
+        "p99",
+        "gap p50",
+        "p99",
+    ];
+    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    for step in &record.steps {
+        let Some(streams) = step.streams.as_ref().filter(|seen| seen.streams > 0) else {
+            continue;
+        };
+        let time = |times: &Times, share: f64, value: Option<f64>| {
+            let value = percentile(times, share, value);
+            value.map_or_else(|| "-".to_owned(), wrk_time_us)
+        };
+        let (first, gap) = (&streams.first_event_us, &streams.event_gap_us);
+        rows.push(vec![
+            shown(&step.name),
+            streams.streams.to_string(),
+            streams.events.to_string(),
+            time(first, 0.5, first.p50),
+            time(first, 0.99, first.p99),
+            time(gap, 0.5, gap.p50),
+            time(gap, 0.99, gap.p99),
+        ]);
+    }
+    match rows.len() {
+        1 => String::new(),
+        _ => times::in_parts(&rows, paint),
+    }
+}
+
 /// Of users, what became of their flows; nothing of other loads.
 pub(super) fn flows(record: &Record, paint: Paint) -> String {
     let Some(whole) = record.steps.iter().find(|step| is_whole(record, step)) else {
@@ -88,43 +125,6 @@ pub(super) fn flows(record: &Record, paint: Paint) -> String {
 /// A name as a table has it.
 fn shown(name: &str) -> String {
     shortened(&Foreign::new(name).to_string())
-}
-
-/// What was seen inside the answers of each step whose answers are streams.
-fn streams(record: &Record, paint: Paint) -> String {
-    let heads = [
-        "streams of",
-        "streams",
-        "events",
-        "first event p50",
-        "p99",
-        "gap p50",
-        "p99",
-    ];
-    let mut rows = vec![heads.map(str::to_owned).to_vec()];
-    for step in &record.steps {
-        let Some(streams) = step.streams.as_ref().filter(|seen| seen.streams > 0) else {
-            continue;
-        };
-        let time = |times: &Times, share: f64, value: Option<f64>| {
-            let value = percentile(times, share, value);
-            value.map_or_else(|| "-".to_owned(), wrk_time_us)
-        };
-        let (first, gap) = (&streams.first_event_us, &streams.event_gap_us);
-        rows.push(vec![
-            shown(&step.name),
-            streams.streams.to_string(),
-            streams.events.to_string(),
-            time(first, 0.5, first.p50),
-            time(first, 0.99, first.p99),
-            time(gap, 0.5, gap.p50),
-            time(gap, 0.99, gap.p99),
-        ]);
-    }
-    match rows.len() {
-        1 => String::new(),
-        _ => times::in_parts(&rows, paint),
-    }
 }
 
 /// How many flows weren't through when the run ended, if some weren't.

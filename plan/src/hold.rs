@@ -1,6 +1,7 @@
 //! The plan of a hold: what is held, for how long, and how we find out that it's still open.
 
 use std::net::IpAddr;
+use std::ops::Range;
 
 use measure::units::wrk_time_us;
 use schemars::JsonSchema;
@@ -9,12 +10,13 @@ use serde::{Deserialize, Serialize};
 use crate::contact::Contact;
 use crate::family::Family;
 use crate::invalid::{Invalid, positive, spread, within};
-use crate::part::Permits;
+use crate::part::{self, Part, Permits};
 use crate::protocol::{Protocol, Tls};
 use crate::proxy::{self, Proxy};
 use crate::redaction::Redaction;
 use crate::request::Request;
 use crate::run::{self, CONNECTIONS_MAX, THREADS_MAX};
+use crate::share::share;
 use crate::target::Target;
 
 /// The most attempts in a row that a plan may ask for.
@@ -89,6 +91,9 @@ pub struct Plan {
     /// What is hidden when it is written or printed.
     #[serde(skip)]
     pub redaction: Redaction,
+    /// What of it this process carries out, whose `threads` are then given; none: all.
+    #[serde(skip)]
+    pub part: Option<Part>,
 }
 
 /// A plan as a record holds it: without its secrets.
@@ -166,6 +171,7 @@ impl Plan {
             engine,
             seed,
             redaction,
+            part: None,
         })
     }
 
@@ -196,6 +202,7 @@ impl Plan {
             engine,
             seed,
             redaction,
+            part: _,
         } = self;
         Recorded(Plan {
             target: target.shown(redaction),
@@ -222,7 +229,24 @@ impl Plan {
             engine: engine.clone(),
             seed: *seed,
             redaction: redaction.clone(),
+            part: None,
         })
+    }
+
+    /// The numbers of this process's workers among so many threads: all of them, unless it has a
+    /// part.
+    pub fn workers(&self, threads: u32) -> Range<u32> {
+        part::workers(self.part.as_ref(), threads)
+    }
+
+    /// The connections of this process.
+    pub fn own_connections(&self) -> u32 {
+        let (Some(_), Some(threads)) = (&self.part, self.threads) else {
+            return self.connections;
+        };
+        let own = self.workers(threads);
+        let own = own.map(|worker| share(self.connections.into(), worker, threads));
+        own.sum::<u64>() as u32
     }
 
     /// The whole URL, as it may be shown.
@@ -284,7 +308,9 @@ impl Plan {
     pub fn validate(&self) -> Result<(), Invalid> {
         within("-c/--connections", self.connections, CONNECTIONS_MAX)?;
         if let Some(threads) = self.threads {
-            within("-t/--threads", threads, THREADS_MAX)?;
+            let own = self.workers(threads);
+            within("-t/--threads", own.len() as u32, THREADS_MAX)?;
+            part::validate(&own, threads)?;
             spread(self.connections, threads)?;
         }
         positive("-d/--duration", self.duration_s)?;
@@ -339,7 +365,7 @@ impl Plan {
             engine: self.engine.clone(),
             seed: self.seed,
             redaction: self.redaction.clone(),
-            permits: Permits::default(),
+            permits: (self.part.as_ref()).map_or(Permits::default(), |part| part.permits.clone()),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use measure::time::Time;
@@ -25,39 +26,53 @@ pub struct Part {
 #[derive(Clone, Default)]
 pub struct Permits(Option<Arc<dyn Permit>>);
 
-/// Says what is wrong with an address, if anything is.
-trait Permit: Fn(SocketAddr) -> Result<(), String> + Send + Sync {}
+/// Says what is wrong with a place, if anything is: which rule refuses it, and whose.
+pub trait Permit: Send + Sync {
+    /// An address that is loaded.
+    ///
+    /// # Errors
+    /// It may not be.
+    fn address(&self, address: SocketAddr) -> Result<(), String>;
 
-impl<F: Fn(SocketAddr) -> Result<(), String> + Send + Sync> Permit for F {}
+    /// The address of a proxy, through which others are loaded.
+    ///
+    /// # Errors
+    /// It may not be used.
+    fn proxy(&self, address: SocketAddr) -> Result<(), String>;
+
+    /// A socket in the file system.
+    ///
+    /// # Errors
+    /// It may not be loaded.
+    fn unix(&self, path: &Path) -> Result<(), String>;
+}
 
 impl Permits {
-    /// Only what `check` lets pass. Its error says which rule refuses an address, and whose.
-    pub fn only(
-        check: impl Fn(SocketAddr) -> Result<(), String> + Send + Sync + 'static,
-    ) -> Permits {
-        Permits(Some(Arc::new(check)))
+    /// Only what `permit` lets pass.
+    pub fn only(permit: impl Permit + 'static) -> Permits {
+        Permits(Some(Arc::new(permit)))
     }
 
-    /// Checks an address.
+    /// Checks an address, which may be that of a proxy.
     ///
     /// # Errors
     /// It may not be contacted.
-    pub fn check(&self, address: SocketAddr) -> Result<(), Invalid> {
-        match &self.0 {
-            Some(check) => check(address).map_err(Invalid),
+    pub fn check(&self, address: SocketAddr, is_proxy: bool) -> Result<(), Invalid> {
+        let checked = match &self.0 {
+            Some(permit) if is_proxy => permit.proxy(address),
+            Some(permit) => permit.address(address),
             None => Ok(()),
-        }
+        };
+        checked.map_err(Invalid)
     }
 
-    /// Checks a socket in the file system, which no rule about addresses lets pass.
+    /// Checks a socket in the file system.
     ///
     /// # Errors
     /// It may not be contacted.
-    pub fn check_unix(&self) -> Result<(), Invalid> {
-        match &self.0 {
-            Some(_) => Err(Invalid("Unix sockets may not be loaded from here".into())),
-            None => Ok(()),
-        }
+    pub fn check_unix(&self, path: &Path) -> Result<(), Invalid> {
+        let checked = self.0.as_ref().map(|permit| permit.unix(path));
+        checked.unwrap_or(Ok(())).map_err(Invalid)
     }
 }
 
@@ -135,19 +150,39 @@ mod tests {
 
     #[test]
     fn a_permit_is_asked_about_addresses_and_is_no_part_of_a_record() {
-        let allowed: SocketAddr = "10.0.0.1:80".parse().unwrap();
-        let permits = Permits::only(move |address| match address == allowed {
-            true => Ok(()),
-            false => Err(format!("{address} isn't ours")),
-        });
-        permits.check(allowed).unwrap();
-        let Invalid(text) = permits.check("10.0.0.2:80".parse().unwrap()).unwrap_err();
+        struct Ours(SocketAddr);
+
+        impl Permit for Ours {
+            fn address(&self, address: SocketAddr) -> Result<(), String> {
+                match address == self.0 {
+                    true => Ok(()),
+                    false => Err(format!("{address} isn't ours")),
+                }
+            }
+
+            fn proxy(&self, address: SocketAddr) -> Result<(), String> {
+                Err(format!("{address} is no proxy"))
+            }
+
+            fn unix(&self, path: &Path) -> Result<(), String> {
+                Err(format!("{} isn't ours", path.display()))
+            }
+        }
+
+        let [allowed, other] = ["10.0.0.1:80", "10.0.0.2:80"].map(|text| text.parse().unwrap());
+        let permits = Permits::only(Ours(allowed));
+        permits.check(allowed, false).unwrap();
+        let Invalid(text) = permits.check(other, false).unwrap_err();
         assert_eq!(text, "10.0.0.2:80 isn't ours");
-        assert!(permits.check_unix().is_err());
-        assert!(Permits::default().check_unix().is_ok());
+        let Invalid(text) = permits.check(allowed, true).unwrap_err();
+        assert_eq!(text, "10.0.0.1:80 is no proxy");
+        let socket = Path::new("/run/x");
+        assert!(permits.check_unix(socket).is_err());
+        assert!(Permits::default().check_unix(socket).is_ok());
+        assert!(Permits::default().check(other, true).is_ok());
         let mut plan = plan(2, 10, 0..1);
         plan.part.as_mut().unwrap().permits = permits;
-        assert!(plan.contact().permits.check_unix().is_err());
+        assert!(plan.contact().permits.check_unix(socket).is_err());
         assert_eq!(plan.recorded().part, None);
     }
 }

@@ -19,7 +19,7 @@ use plan::Contact;
 pub fn resolve(contact: &Contact, deadline: Time) -> Result<Vec<Address>, LoadError> {
     let target = &contact.target;
     if let Some(path) = &target.unix_socket {
-        contact.permits.check_unix()?;
+        contact.permits.check_unix(path)?;
         return Ok(vec![Address::Unix(path.clone())]);
     }
     let (host, port) = contact.peer();
@@ -45,7 +45,8 @@ pub fn resolve(contact: &Contact, deadline: Time) -> Result<Vec<Address>, LoadEr
         .filter(|address| family.is_none_or(|v4| address.is_ipv4() == v4))
         .collect();
     let mut all = found.iter();
-    all.try_for_each(|address| contact.permits.check(*address))?;
+    let is_proxy = contact.proxy.is_some();
+    all.try_for_each(|address| contact.permits.check(*address, is_proxy))?;
     let first = found.first().copied().ok_or_else(|| {
         LoadError::Unresolved(format!(
             "{host:?} has no address of the same family as --source-ip"

@@ -11,6 +11,7 @@
 
 pub mod benchmark;
 mod checks;
+mod clue;
 mod course;
 pub mod csv;
 mod distribution;
@@ -47,6 +48,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use clues::Clue;
 use measure::host::Host;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -143,6 +145,9 @@ pub struct Row {
     /// What a reader of its figures must know.
     #[schemars(with = "Vec<String>")]
     pub notes: Vec<Note>,
+    /// What its state and its host's suggest to look at next; left out where that is nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clues: Vec<Clue>,
     /// What its processes used; null where none was measured.
     pub resources: Option<Resources>,
     /// How the subject's own metrics moved in the last round, by name, if it was asked for them.
@@ -277,6 +282,7 @@ fn row(row: &Measured<'_>, judged: Judged, rounds: &[Round], setup: &Setup) -> R
     Row {
         facts: row.facts.clone(),
         notes: notes(row, figures.as_ref(), resources.as_ref()),
+        clues: clue::of(&all, setup.server_cores.len()),
         figures,
         at_equal_rate: Figures::of(&row.at_equal_rate),
         ratio: judged.ratio,

@@ -10,6 +10,7 @@ use statistics::format::{count, time_us};
 use statistics::{Ratio, Spread};
 
 use super::checks::{State, count_in_words, summaries};
+use super::clue;
 use super::environment::{machine, procedure};
 use super::faulted;
 use super::figures::{Column, columns, judged_by, of_two_loads, written};
@@ -65,6 +66,11 @@ pub fn markdown(report: &Report) -> String {
     text.push_str(&failures(&report.subjects));
     text.push_str(&phases(&report.subjects));
     text.push_str(&resources(&report.subjects));
+    list(
+        &mut text,
+        "Where to look next",
+        &clue::told(&report.subjects),
+    );
     text.push_str(&checks(&report.checks));
     text.push_str(&environment(report));
     text

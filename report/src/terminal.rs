@@ -13,6 +13,7 @@ use statistics::format::{ascii, digits, give_or_take};
 use supervisor::cores::List;
 
 use super::checks::{State, Summary, count_in_words, summaries};
+use super::clue;
 use super::faulted;
 use super::figures::{Column, columns, judged_by, of_two_loads, written};
 use super::plot::{confidence, plot};
@@ -110,6 +111,7 @@ fn lists(report: &Report, look: Look) -> Vec<String> {
         ("What can be concluded", &report.conclusions),
         ("What cannot be concluded", &report.limits),
         ("What they used", &used(report)),
+        ("Where to look next", &clue::in_short(&report.subjects)),
         ("Checks", &checks(report)),
     ];
     let under = |(heading, sentences): (&str, &Vec<String>)| under(heading, sentences, look);

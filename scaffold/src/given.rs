@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fmt::Write as _;
+use std::net::IpAddr;
 
 use lab::check::{self, Found, Options};
 use lab::{Made, Observer};
@@ -36,6 +37,8 @@ pub enum Server {
     Url {
         /// Where it is asked.
         url: String,
+        /// The one of its name's addresses that is asked; none: as the name is resolved.
+        address: Option<IpAddr>,
         /// Its process; none looks for it.
         pid: Option<u32>,
         /// How it is secured, if its URL says that it is.
@@ -161,10 +164,20 @@ impl Wanted {
     fn of(server: &Server, given: &Given) -> Result<Wanted, Refused> {
         let (typed, command, running, path) = match server {
             Server::Start(typed) => (typed.clone(), words("--start", typed)?, None, "/".into()),
-            Server::Url { url, pid, tls } => {
-                let (running, path) = Running::find(url, *pid, tls).map_err(Refused::Wrong)?;
+            Server::Url {
+                url,
+                address,
+                pid,
+                tls,
+            } => {
+                let found = Running::find_at(url, *address, *pid, tls);
+                let (running, path) = found.map_err(Refused::Wrong)?;
                 let origin = running.origin();
-                (origin.clone(), vec![origin], Some(running), path)
+                let typed = match address {
+                    Some(address) => format!("{origin} at {address}"),
+                    None => origin.clone(),
+                };
+                (typed, vec![origin], Some(running), path)
             }
         };
         Ok(Wanted {
@@ -398,6 +411,7 @@ mod tests {
     fn a_row_of_a_url_is_called_by_its_port_and_by_what_else_tells_it_apart() {
         let named = |urls: &[&str]| {
             let server = |url: &&str| Server::Url {
+                address: None,
                 url: (*url).to_owned(),
                 pid: None,
                 tls: Tls::default(),

@@ -252,6 +252,22 @@ impl Begun {
     }
 }
 
+/// What was found in a folder that a soak wrote, and its samples. One that was killed is judged to
+/// its last sample.
+///
+/// # Errors
+/// What can't be read there, and why.
+pub fn read(folder: &Path) -> Result<(Soak, Vec<Sample>), String> {
+    let source = Source::of(folder);
+    let mut soak = read_with(&source.join(RECORD), Soak::from_json)?;
+    let samples = journal::read(&source)?;
+    let last = soak.looks.last().map(|look| look.measured_s);
+    if let Some(sample) = samples.last().filter(|_| last != Some(seconds(&samples))) {
+        judge::look(&mut soak, &samples, sample.unix_s);
+    }
+    Ok((soak, samples))
+}
+
 /// What was measured in a folder, for whoever goes on there with what is asked for now.
 fn resumed(folder: &Path, asked: Asked) -> Result<(Soak, Vec<Sample>), String> {
     let source = Source::of(folder);

@@ -16,6 +16,7 @@ use scaffold::Refused;
 use supervisor::cache::Cache;
 use supervisor::cores::{Moved, Placement};
 use supervisor::live::Served;
+use supervisor::loads::Loads;
 use supervisor::row::Row;
 use supervisor::running::Running;
 use supervisor::setting::Setting;
@@ -224,6 +225,7 @@ impl Ground {
                     start: 1,
                     ringside: &options.ringside,
                     stop,
+                    loads: Loads::HERE,
                 };
                 let entry = Entry::new(Role::Subject, (**row).clone(), 0, None);
                 let entry = prepare(entry, &Cache::new(None), &setting, store, observer);

@@ -7,6 +7,7 @@ use lab::{CannotBegin, End, Observer, Options};
 use load::{Signal, Stop};
 
 use report::{Enclosed, Report, files};
+use supervisor::loads::Loads;
 
 use crate::cases::{cases_of_a_gate, written};
 
@@ -59,5 +60,17 @@ pub fn compare(
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, CannotBegin> {
-    lab::compare(options, stop, observer).map(Outcome::of)
+    compare_from(options, (stop, Loads::HERE), observer)
+}
+
+/// The same with loads that are sent by whom `loads` says.
+///
+/// # Errors
+/// As [`lab::compare()`].
+pub fn compare_from(
+    options: &Options,
+    from: (&Stop, Loads<'_>),
+    observer: &mut dyn Observer,
+) -> Result<Outcome, CannotBegin> {
+    lab::compare_from(options, from, observer).map(Outcome::of)
 }

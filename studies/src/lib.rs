@@ -28,5 +28,5 @@ mod snapshot;
 pub mod sweep;
 pub mod trials;
 
-pub use compare::{Outcome, compare};
+pub use compare::{Outcome, compare, compare_from};
 pub use sweep::{Swept, sweep};

@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use statistics::{Ratio, Spread};
 use supervisor::document;
 use supervisor::document::indented;
+use supervisor::loads::Loads;
 
 pub use pipelines::{junit, measures};
 pub use text::{csv, html, markdown, terminal};
@@ -199,7 +200,14 @@ pub fn trials(
                 observer.event(event);
             }
         };
-        let compared = compare::one(&comparison, &file, place, options, stop, &mut told)?;
+        let compared = compare::one(
+            &comparison,
+            &file,
+            place,
+            options,
+            (stop, Loads::HERE),
+            &mut told,
+        )?;
         let outcome = crate::Outcome::of(compared);
         if outcome.stopped.is_some() {
             break;

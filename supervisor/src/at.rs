@@ -1,5 +1,7 @@
 //! Where a subject is asked.
 
+use std::net::IpAddr;
+
 use load::protocol::Tls;
 
 /// Where a subject is asked.
@@ -7,6 +9,8 @@ use load::protocol::Tls;
 pub struct At<'a> {
     /// Name or address, without brackets; none is this host.
     pub host: Option<&'a str>,
+    /// The one of the name's addresses that is asked; none: as the name is resolved.
+    pub address: Option<IpAddr>,
     /// Its port.
     pub port: u16,
     /// Whether over TLS.

@@ -222,9 +222,9 @@ fn hash(subject: &Subject, build: &Build) -> io::Result<u64> {
     Ok(hash.0)
 }
 
-/// A hash of what a subject is made of: its folder, with the description in it, and all that it is
-/// built from. Unlike the name of its build it does not know the programs that build it, of which
-/// the binaries tell. None where something cannot be read.
+/// A hash of what a subject is made of: its folder, with the description in it, all that it is
+/// built from, and what it may use of the machine. Unlike the name of its build it does not know
+/// the programs that build it, of which the binaries tell. None where something cannot be read.
 pub fn source(subject: &Subject) -> Option<String> {
     let mut hash = Fnv::new();
     let mut next = Some(subject);
@@ -235,6 +235,9 @@ pub fn source(subject: &Subject) -> Option<String> {
         next = build.and_then(|build| build.maker.as_deref());
     }
     hash.part(format!("{:?}", subject.workers).as_bytes());
+    if !subject.limits.is_none() {
+        hash.part(subject.limits.in_words().as_bytes());
+    }
     Some(format!("{:016x}", hash.0))
 }
 

@@ -81,7 +81,8 @@ impl TimedCommand {
             .extend(process.left_behind().iter().cloned());
         let (run, status) = ran?;
         if !status.success() {
-            return Err(hinted(ending(status), lines));
+            let how = process.ended_in_words();
+            return Err(hinted(how.unwrap_or_else(|| ending(status)), lines));
         }
         let wrong = |what: String| Trouble::Failed(what, Vec::new());
         let output = output.map_err(|error| wrong(format!("its output can't be read: {error}")))?;

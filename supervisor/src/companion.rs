@@ -4,6 +4,7 @@
 //!
 //! Knows nothing of what a companion does: that it is ready is all that is asked of it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -19,6 +20,7 @@ use crate::setting::{
 };
 use crate::subject::companion::{Companion, Place, Side};
 use crate::subject::{Command, Subject, Values};
+use crate::watch::slow::SlowQueries;
 use crate::workload::Protocol;
 
 /// Starts a subject's companions, each when the one before can be used, then the proxies in front
@@ -119,6 +121,28 @@ pub fn start_again(
     Starter::new(companion, values, port, setting).begin(setting)
 }
 
+/// What counts the slow queries of all companions that say how they are counted.
+pub(crate) fn slow_queries(
+    subject: &Subject,
+    values: &Values,
+    setting: &Setting<'_>,
+) -> Vec<SlowQueries> {
+    let counted = |companion: &Companion| {
+        let place = values.companions.get(&companion.name)?;
+        let starter = Starter::new(companion, values, place.own_port, setting);
+        let (program, arguments) = companion.slow.as_ref()?.fill(&starter.values);
+        Some(SlowQueries {
+            of: companion.name.clone(),
+            program,
+            arguments,
+            environment: starter.environment(),
+            folder: starter.values.dir.clone(),
+            cores: starter.cores.to_vec(),
+        })
+    };
+    subject.companions.iter().filter_map(counted).collect()
+}
+
 /// Where a companion of a subject with these values runs.
 fn folder(companion: &Companion, values: &Values) -> PathBuf {
     values.dir.join("companions").join(&companion.name)
@@ -191,14 +215,10 @@ impl<'a> Starter<'a> {
 
     fn start(&self, command: &Command, log: &str) -> Result<Process, Trouble> {
         let (program, arguments) = command.fill(&self.values);
-        let mut environment = surroundings();
-        for (name, value) in &self.companion.environment {
-            environment.insert(name.clone(), value.fill(&self.values));
-        }
         let launch = Launch {
             program,
             arguments,
-            environment,
+            environment: self.environment(),
             folder: &self.values.dir,
             log: &self.values.dir.join(log),
             cores: self.cores,
@@ -207,6 +227,14 @@ impl<'a> Starter<'a> {
             let what = format!("can't be started with `{}`: {error}", launch.program);
             Trouble::Failed(what, Vec::new())
         })
+    }
+
+    fn environment(&self) -> BTreeMap<String, String> {
+        let mut environment = surroundings();
+        for (name, value) in &self.companion.environment {
+            environment.insert(name.clone(), value.fill(&self.values));
+        }
+        environment
     }
 
     /// Runs a command to its end, which has to be a success.

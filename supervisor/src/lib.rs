@@ -24,6 +24,7 @@ pub mod generator;
 mod listening;
 pub mod live;
 pub mod loading;
+pub mod loads;
 mod log;
 mod mix;
 pub mod outside;

@@ -292,7 +292,8 @@ impl Live {
             // What is measured may send another message than what is declared: its answer is kept,
             // so that rows that are asked the same can be compared by it.
             let answer = answer(row, port).map_err(|what| wrong(what, process.last_lines()))?;
-            let watch = watch(&row.subject, &process, port).map_err(broken)?;
+            let mut watch = watch(&row.subject, &process, port).map_err(broken)?;
+            watch.count_slow(companion::slow_queries(&row.subject, &values, setting));
             Ok((plan, answer, watch))
         });
         match raised {
@@ -327,7 +328,7 @@ impl Joined {
 
     /// It leads the subject from now on, which has left its place to it.
     pub fn successor(process: &Process, pid: u32) -> Joined {
-        Joined(Who::Subject(pid, process.group()))
+        Joined(Who::Subject(pid, process.group(), process.held()))
     }
 
     /// It is a companion of the subject.
@@ -350,6 +351,11 @@ fn watch(subject: &Subject, served: &Served, port: u16) -> Result<Watch, String>
         }
         Served::Running(running) => Watch::of_running(running.pid()),
     };
+    if let Served::Started(process) = served
+        && let Some(held) = process.held()
+    {
+        watch.limited(held);
+    }
     if let (Some(runtime), Served::Started(process)) = (subject.watch.garbage, served) {
         watch.read_log(runtime, process.log().clone());
     }
@@ -400,7 +406,16 @@ pub fn start(subject: &Subject, values: &Values, cores: &[usize]) -> Result<Proc
         cores,
         program,
     };
-    Process::start(&launch).map_err(|error| {
+    let limits = subject.limits;
+    let started = match limits.is_none() {
+        true => Process::start(&launch),
+        false => {
+            let held = limits.hold();
+            let held = held.map_err(|why| Trouble::Failed(why, Vec::new()))?;
+            Process::start_held(&launch, held)
+        }
+    };
+    started.map_err(|error| {
         Trouble::Failed(
             format!("can't run `{}`: {error}", launch.program),
             Vec::new(),

@@ -18,6 +18,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use groups::{Group, Held};
 use measure::process::Listing;
 use measure::time::{Time, sleep_until, unix_nanoseconds};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -29,7 +30,6 @@ use rustix::process::{
 use crate::cores::Moved;
 use crate::listening;
 use crate::log::Log;
-use crate::watch::cgroup::Group;
 
 /// The variable that marks everything a process starts.
 const MARK: &str = "RINGSIDE_SUBJECT";
@@ -78,26 +78,41 @@ pub struct Process {
     left_behind: BTreeSet<String>,
     /// The kernel's account of it, where one can be had. Removed when the process has ended.
     group: Option<Arc<Group>>,
+    /// What it may use at most, and how that is kept.
+    held: Option<Arc<Held>>,
     _guard: Option<Guard>,
 }
 
 impl Process {
     /// Starts it. An error says why it could not be started, not what it did then.
     pub fn start(launch: &Launch<'_>) -> io::Result<Process> {
-        Process::start_with(launch, Stdio::null())
+        Process::start_with(launch, Stdio::null(), None)
+    }
+
+    /// Starts it under limits.
+    pub(crate) fn start_held(launch: &Launch<'_>, held: Held) -> io::Result<Process> {
+        Process::start_with(launch, Stdio::null(), Some(Arc::new(held)))
     }
 
     /// Starts one that can be told something: see [`Process::tell`].
     pub(crate) fn start_to_be_told(launch: &Launch<'_>) -> io::Result<Process> {
-        Process::start_with(launch, Stdio::piped())
+        Process::start_with(launch, Stdio::piped(), None)
     }
 
-    fn start_with(launch: &Launch<'_>, input: Stdio) -> io::Result<Process> {
+    fn start_with(
+        launch: &Launch<'_>,
+        input: Stdio,
+        held: Option<Arc<Held>>,
+    ) -> io::Result<Process> {
         let (log, file) = Log::open(launch.log)?;
         let mark = format!("{}-{}", std::process::id(), unix_nanoseconds());
-        let mut command = Command::new(&launch.program);
+        let (program, arguments) = match &held {
+            Some(held) => held.behind(&launch.program, &launch.arguments),
+            None => (launch.program.clone(), launch.arguments.clone()),
+        };
+        let mut command = Command::new(program);
         command
-            .args(&launch.arguments)
+            .args(arguments)
             .env_clear()
             .envs(&launch.environment)
             .env(MARK, &mark)
@@ -114,9 +129,13 @@ impl Process {
             command.spawn()?
         };
         let pid = Pid::from_child(&child);
-        // What it does before it is in the group is not on the group's account: microseconds.
-        let group = Group::make().map(Arc::new);
-        if let Some(group) = &group {
+        // What it does before it is in the group is not on the group's account: microseconds. One
+        // that is limited enters by itself before it does anything.
+        let group = match &held {
+            Some(held) => held.group.clone(),
+            None => Group::make().map(Arc::new),
+        };
+        if let Some(group) = group.as_ref().filter(|_| held.is_none()) {
             group.take(child.id());
         }
         let _guard = Guard::new(pid, &mark, group.as_deref()).ok();
@@ -131,6 +150,7 @@ impl Process {
             companions: Vec::new(),
             left_behind: BTreeSet::new(),
             group,
+            held,
             _guard,
         })
     }
@@ -181,6 +201,19 @@ impl Process {
         self.group.clone()
     }
 
+    /// What it may use at most, if it is limited.
+    pub(crate) fn held(&self) -> Option<Arc<Held>> {
+        self.held.clone()
+    }
+
+    /// How its limits keep it from serving, if they do.
+    pub(crate) fn kept_by_limits(&self) -> Option<String> {
+        let held = self.held.as_ref()?;
+        let out = held.out_of_memory();
+        out.or_else(|| held.short_of_addresses())
+            .or_else(|| held.held_back())
+    }
+
     /// The processes that it needs beside it. What they use is not on its account.
     pub(crate) fn companions(&self) -> &[Process] {
         &self.companions
@@ -227,7 +260,7 @@ impl Process {
             return None;
         }
         if left.is_empty() || !status.success() {
-            return Some(ending(status));
+            return Some(self.explained(status));
         }
         let left: Vec<String> = left.into_iter().collect();
         Some(format!(
@@ -235,6 +268,16 @@ impl Process {
              so that it stays in the foreground, as with `daemon off` or --no-daemon",
             left.join(" and ")
         ))
+    }
+
+    /// How it ended, or what its limits had to do with that.
+    fn explained(&self, status: ExitStatus) -> String {
+        let how = ending(status);
+        let Some(held) = self.held.as_ref().filter(|_| !status.success()) else {
+            return how;
+        };
+        let short = || Some(format!("{how}; {}", held.short_of_addresses()?));
+        held.out_of_memory().or_else(short).unwrap_or(how)
     }
 
     /// The ports that it and what it started listen on.

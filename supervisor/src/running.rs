@@ -26,6 +26,8 @@ const PROXY: &str = "docker-proxy";
 pub struct Running {
     /// Name or address, without brackets.
     pub host: String,
+    /// The one of its addresses that is asked; none: as its name is resolved.
+    pub address: Option<IpAddr>,
     /// Where it listens.
     pub port: u16,
     /// Whether it is on this host for certain.
@@ -55,6 +57,19 @@ impl Running {
     /// # Errors
     /// A sentence: what is wrong with the URL or the process.
     pub fn find(url: &str, pid: Option<u32>, tls: &Tls) -> Result<(Running, String), String> {
+        Running::find_at(url, None, pid, tls)
+    }
+
+    /// The same at one `address` of the host that the URL names.
+    ///
+    /// # Errors
+    /// As [`Running::find`].
+    pub fn find_at(
+        url: &str,
+        address: Option<IpAddr>,
+        pid: Option<u32>,
+        tls: &Tls,
+    ) -> Result<(Running, String), String> {
         let target = Target::parse(url).map_err(|invalid| invalid.to_string())?;
         if !["http", "https"].contains(&target.scheme.as_str()) {
             return Err(format!(
@@ -64,12 +79,17 @@ impl Running {
             ));
         }
         let listing = Listing::take();
+        let mut asked = target.clone();
+        if let Some(address) = address {
+            asked.host = address.to_string();
+        }
         let root = match pid {
-            Some(pid) => Ok(named(pid, &target, &listing)?),
-            None => found(&target, &listing),
+            Some(pid) => Ok(named(pid, &asked, &listing)?),
+            None => found(&asked, &listing),
         };
         let running = Running {
-            is_here: pid.is_some() || !addresses(&target.host).is_empty(),
+            is_here: pid.is_some() || !addresses(&asked.host).is_empty(),
+            address,
             tls: target.is_secure().then(|| tls.clone()),
             host: target.host,
             port: target.port,
@@ -88,9 +108,18 @@ impl Running {
         format!("{scheme}://{host}:{}", self.port)
     }
 
-    /// A short name for it: its port where it is on this host, else its host and port.
+    /// A short name for it: its address if it's one of several of a name, else its port where it is
+    /// on this host, else its host and port.
     pub fn short_name(&self) -> String {
-        match self.is_here {
+        match (self.address, self.is_here) {
+            (Some(IpAddr::V4(address)), _) => address.to_string(),
+            (Some(IpAddr::V6(address)), _) => format!("ipv6-{address}").replace(':', "-"),
+            (None, is_here) => self.name_by_port(is_here),
+        }
+    }
+
+    fn name_by_port(&self, is_here: bool) -> String {
+        match is_here {
             true => format!("port-{}", self.port),
             false => format!("{}-{}", self.host, self.port),
         }
@@ -375,6 +404,7 @@ mod tests {
             let root = Root::of(pid, &Listing::take());
             Running {
                 host: "localhost".to_owned(),
+                address: None,
                 port: 80,
                 is_here: true,
                 tls: None,
@@ -415,6 +445,19 @@ mod tests {
                 .root
                 .is_err_and(|why| why.contains("isn't this machine"))
         );
+        let one = Some("192.0.2.7".parse().expect("an address"));
+        let at = Running::find_at("http://example.invalid:81/a", one, None, &Tls::default());
+        let (running, path) = at.expect("a URL");
+        assert_eq!(
+            (running.short_name(), path),
+            ("192.0.2.7".into(), "/a".into())
+        );
+        assert_eq!(running.origin(), "http://example.invalid:81");
+        let six = Running {
+            address: Some("2001:db8::5".parse().expect("an address")),
+            ..running
+        };
+        assert_eq!(six.short_name(), "ipv6-2001-db8--5");
         let why = find("ws://localhost/", None).expect_err("not HTTP");
         assert!(why.contains("not ws://"), "{why}");
     }

@@ -19,6 +19,7 @@ use measure::time::{Time, sleep_until};
 use statistics::Random;
 
 use crate::cores::{List, Placement};
+use crate::loads::Loads;
 use crate::process::{LOOK_AGAIN, Process};
 use crate::subject::{Subject, Values};
 use crate::ways::Ways;
@@ -56,6 +57,8 @@ pub struct Setting<'a> {
     pub ringside: &'a Path,
     /// Tells when somebody asks to stop.
     pub stop: &'a Stop,
+    /// Who sends loads.
+    pub loads: Loads<'a>,
 }
 
 impl Setting<'_> {
@@ -181,6 +184,7 @@ pub(crate) fn wait_until_answered(
     let plan = question
         .plan(At {
             host: None,
+            address: None,
             port,
             tls,
             trust: None,
@@ -217,6 +221,9 @@ pub(crate) fn wait_until_answered(
                 format!("wasn't ready within {seconds} s: "),
                 process.last_lines(),
             );
+            if let Some(why) = process.kept_by_limits() {
+                return Err(Trouble::Failed(what + &why, log));
+            }
             return Err(match elsewhere(&process.listening(), port) {
                 Some(where_else) => Trouble::Failed(what + &where_else, log),
                 None => hinted(format!("{what}{refused}"), log),

@@ -5,6 +5,7 @@
 //! This file knows the description and what its placeholders mean. It starts nothing.
 
 pub mod companion;
+mod file_name;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,12 +14,14 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use groups::Limits;
 use load::Redaction;
 use measure::words::nearest;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 
 use self::companion::{Companion, Place};
+pub use self::file_name::FileName;
 use crate::difference::{difference, difference_but_for};
 use crate::document::{self, BadFile, Document};
 use crate::running::Running;
@@ -88,6 +91,9 @@ pub struct Subject {
     /// What else can be seen of it.
     #[serde(default)]
     pub watch: Wanted,
+    /// What its processes may use at most.
+    #[serde(default)]
+    pub limits: Limits,
 }
 
 /// What is compared of a subject.
@@ -400,16 +406,28 @@ impl Subject {
         match &self.running {
             Some(running) => At {
                 host: Some(&running.host),
+                address: running.address,
                 port: running.port,
                 tls: running.tls.is_some(),
                 trust: running.tls.as_ref(),
             },
             None => At {
                 host: None,
+                address: None,
                 port,
                 tls: self.tls,
                 trust: None,
             },
+        }
+    }
+
+    /// It may use at most what `limits` say, and where they don't, what its file says; it's
+    /// described so.
+    pub fn limit(&mut self, limits: Limits) {
+        self.limits = limits.or(self.limits);
+        if !self.limits.is_none() {
+            let limits = self.limits.in_words();
+            self.description = format!("{}; limited to {limits}", self.description);
         }
     }
 
@@ -671,30 +689,6 @@ impl<'de> Visitor<'de> for Words {
             _ => Err(A::Error::custom(
                 "the command is empty; expected a list such as [\"program\", \"argument\"]",
             )),
-        }
-    }
-}
-
-/// The name of a file, without folders: it cannot point outside the place it belongs to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileName(String);
-
-impl FileName {
-    /// The name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl<'de> Deserialize<'de> for FileName {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<FileName, D::Error> {
-        let text = String::deserialize(from)?;
-        match is_plain_name(&text) {
-            true => Ok(FileName(text)),
-            false => Err(D::Error::custom(format!(
-                "`{text}` isn't a plain file name; expected one without folders, such as \
-                 \"app.conf\""
-            ))),
         }
     }
 }

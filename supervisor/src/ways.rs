@@ -1,6 +1,7 @@
 //! What else a workload says of each exchange, and what is done with its answer: the keys of a
 //! comparison that mean what the flags of `ringside run` of the same names mean.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use load::plan::{FOLLOW_MAX, Proxy, accept_compressed};
@@ -22,6 +23,8 @@ pub struct Ways {
     pub events: bool,
     /// The proxy that the connections go through.
     pub proxy: Option<Proxy>,
+    /// Local addresses that the load's connections take in turn; empty: the kernel chooses.
+    pub sources: Vec<IpAddr>,
     /// How long a gRPC call may take, as `grpc-timeout` tells it.
     pub deadline: Option<Duration>,
     /// WebSocket messages are binary.
@@ -124,6 +127,7 @@ impl Ways {
     /// What the load asks for besides. Answers are verified as they are without it, since servers
     /// that compress one text differently still answer the same.
     pub(crate) fn load(&self, plan: &mut Plan) {
+        plan.source_addresses.clone_from(&self.sources);
         if !self.compressed {
             return;
         }
@@ -167,6 +171,11 @@ impl Ways {
         if let Some(proxy) = &self.proxy {
             say(&format!("through the proxy {}", proxy.place()));
         }
+        match &self.sources[..] {
+            [] => {}
+            [one] => say(&format!("from {one}")),
+            several => say(&format!("from {} addresses", several.len())),
+        }
         if let Some(deadline) = self.deadline {
             say(&format!("with a deadline of {} s", deadline.as_secs_f64()));
         }
@@ -191,6 +200,7 @@ mod tests {
 
     const AT: At<'_> = At {
         host: None,
+        address: None,
         port: 1,
         tls: false,
         trust: None,
@@ -228,6 +238,13 @@ mod tests {
         let told = asked.words();
         assert!(told.ends_with(", through the proxy 127.0.0.1:9"), "{told}");
 
+        let asked = question("source_ip = \"127.0.0.2, 127.0.1.4/31\"").unwrap();
+        let mut plan = asked.plan(AT).unwrap();
+        assert_eq!(plan.source_addresses.len(), 0, "verified from anywhere");
+        asked.ways.load(&mut plan);
+        assert_eq!(plan.source_addresses.len(), 3);
+        assert!(asked.words().ends_with(", from 3 addresses"));
+
         let grpc = question("protocol = \"grpc\"\npath = \"/a.B/C\"\ndeadline = \"500ms\"");
         assert_eq!(
             grpc.unwrap().plan(AT).unwrap().protocol.deadline_s(),
@@ -260,6 +277,8 @@ mod tests {
             ),
             ("proxy = 'x:1'\nscript = 'Cargo.toml'", "not for a `proxy`"),
             ("proxy = 'x'", "`proxy`: the port is missing"),
+            ("source_ip = 'here'", "`source_ip` \"here\": give addresses"),
+            ("source_ip = '10.0.0.0/8'", "the limit is 65536"),
             ("user = 'canary'", "`user`: there's no colon"),
             (
                 "user = 'a:b'\nprotocol = 'websocket'\nbinary = true\nfollow = 1",

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use load::grpc::{Method, Source};
 use load::plan::workload::{Order, Pick};
-use load::plan::{Expect, Proxy, Script, authenticate, digest};
+use load::plan::{Expect, HostPort, Proxy, Script, authenticate, digest, sources};
 use load::protocol::{Http2, Protocol as Spoken};
 use load::{Plan, Redaction};
 use serde::Deserialize;
@@ -189,6 +189,10 @@ impl Question {
         let url = format!("{scheme}://{}{}", at.authority(), self.first_path());
         let mut plan = Plan::new(&url).map_err(|invalid| invalid.to_string())?;
         plan.redaction = self.redaction.clone();
+        plan.target.connect_to = at.address.map(|address| HostPort {
+            host: address.to_string(),
+            port: at.port,
+        });
         if let Some(tls) = &mut plan.tls {
             match at.trust {
                 Some(trust) => tls.clone_from(trust),
@@ -360,6 +364,9 @@ pub struct Workload {
     /// The HTTP proxy that the load goes through: `http://[USER:PASSWORD@]HOST:PORT`.
     #[serde(default)]
     pub proxy: Option<String>,
+    /// Local addresses that the load's connections take in turn.
+    #[serde(default)]
+    pub source_ip: Option<String>,
     /// `NAME:PASSWORD` of basic authentication.
     #[serde(default)]
     pub user: Option<String>,
@@ -442,6 +449,7 @@ pub struct Difference {
     /// Whether events in answers are timed.
     pub events: Option<bool>,
     proxy: Option<String>,
+    source_ip: Option<String>,
     user: Option<String>,
     #[serde(default, deserialize_with = "deadline")]
     deadline: Option<Duration>,
@@ -497,6 +505,7 @@ impl Workload {
             compressed: false,
             events: false,
             proxy: None,
+            source_ip: None,
             user: None,
             deadline: None,
             binary: false,
@@ -545,6 +554,7 @@ impl Workload {
             compressed: difference.compressed.unwrap_or(base.compressed),
             events: difference.events.unwrap_or(base.events),
             proxy: difference.proxy.or(base.proxy),
+            source_ip: difference.source_ip.or(base.source_ip),
             user: difference.user.or(base.user),
             deadline: difference.deadline.or(base.deadline),
             binary: difference.binary.unwrap_or(base.binary),
@@ -653,7 +663,12 @@ impl Workload {
     fn ways(&self, redaction: &Redaction) -> Result<Ways, String> {
         let proxy = self.proxy.as_ref();
         let proxy = proxy.map(|text| Proxy::parse(text, redaction).map_err(as_key));
+        let sources = self.source_ip.as_deref().map(sources);
+        let sources = sources.transpose();
         let ways = Ways {
+            sources: sources
+                .map_err(|what| format!("`source_ip` {what}"))?
+                .unwrap_or_default(),
             follow: self.follow,
             cookies: self.cookies,
             compressed: self.compressed,

@@ -228,6 +228,18 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &[],
     },
     Crate {
+        name: "groups",
+        holds: "control groups of our own: accounts, limits, and when limits struck",
+        imports: &["measure", "statistics"],
+        test_imports: &[],
+    },
+    Crate {
+        name: "clues",
+        holds: "where to look next: what a subject's state suggests; pure functions of figures",
+        imports: &["groups", "statistics"],
+        test_imports: &[],
+    },
+    Crate {
         name: "chart",
         holds: "what pages are made of: the frame, tables, plots, one style; knows no figures",
         imports: &["measure"],
@@ -262,6 +274,7 @@ pub(crate) const CRATES: &[Crate] = &[
         holds: "subjects by themselves: folders, builds, processes, companions; watching them",
         imports: &[
             "garbage",
+            "groups",
             "load",
             "measure",
             "netns",
@@ -301,6 +314,7 @@ pub(crate) const CRATES: &[Crate] = &[
         holds: "what a comparison found: one model, and each format that writes it down",
         imports: &[
             "chart",
+            "clues",
             "faults",
             "lab",
             "load",
@@ -454,6 +468,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "load",
             "master",
             "measure",
+            "names",
             "netns",
             "network",
             "otlp",
@@ -474,9 +489,9 @@ pub(crate) const CRATES: &[Crate] = &[
         name: "agents",
         holds: "agents and coordinators of a fleet, over NATS: the program `ringside-fleet`",
         imports: &[
-            "cli", "engine", "fleet", "load", "measure", "output", "replay", "workload",
+            "cli", "control", "engine", "fleet", "load", "measure", "output", "replay", "workload",
         ],
-        test_imports: &["testserver"],
+        test_imports: &["testserver", "tls"],
     },
     Crate {
         name: "xtask",

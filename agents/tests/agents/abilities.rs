@@ -5,15 +5,19 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use agents::nats::{Broker, End};
 use agents::store::{Content, Shelf};
 use fleet::chain::Digest;
 use serde_json::Value;
+use testserver::Tls;
+use tls::Certificate;
 
 use crate::heard::Server;
 use crate::programs::{Ended, LOOPBACK, Nats, Program, Target, agents, until};
 use crate::runs::has_nats;
+use crate::skip::skip;
 
 /// Runs a fleet of three on this machine. Words are parted by spaces.
 fn together(words: &str, more: &[&str]) -> Program {
@@ -389,4 +393,156 @@ fn unlike_machines_have_shares_by_weight_and_nothing_is_left_over() {
     let each: Vec<_> = agents(&record).iter().map(of).collect();
     assert_eq!(each, [(Some(3), Some(78)), (Some(1), Some(25))], "{record}");
     assert_eq!(target.finish(), 103);
+}
+
+/// Calls of two methods, of which the second is answered with NOT_FOUND.
+fn calls(authority: &str) -> String {
+    format!(
+        "### echo\nGRPC grpc://{authority}/ringside.Echo/Echo\n\n{{\"text\": \"{{{{seq}}}}\"}}\n\
+         ### gone\nGRPC grpc://{authority}/grpc.testing.TestService/UnaryCall\n\n\
+         {{\"response_status\": {{\"code\": 5, \"message\": \"no\"}}}}\n"
+    )
+}
+
+#[test]
+fn mixed_calls_of_all_agents_are_on_a_page_and_sent_to_a_receiver() {
+    if !has_nats() {
+        return;
+    }
+    let (target, folder) = (Target::start(), tempfile::tempdir().unwrap());
+    let receiver = Server::start();
+    let mix = write(folder.path(), "mix.http", &calls(&target.authority()));
+    let words = format!(
+        "-R 100 --arrivals constant -d 2s -c 3 --live=127.0.0.1:0 --otlp {} --targets",
+        receiver.url
+    );
+    let run = together(&words, &[&mix]);
+    let at = |said: &str| {
+        let (_, rest) = said.split_once("the live page is at http://")?;
+        let (place, token) = rest.split_whitespace().next()?.split_once("/?token=")?;
+        Some((place.to_owned(), token.to_owned()))
+    };
+    until("there is a page", || at(&run.said()).is_some());
+    let (place, token) = at(&run.said()).unwrap();
+    let mut updates = String::new();
+    until("the page shows what agents counted", || {
+        updates = ask(&place, &format!("/updates?token={token}"));
+        updates.contains("\"stage\":\"running\"")
+    });
+    let (_, record) = measured(run);
+    let step = |name: &str| {
+        let steps = record["steps"].as_array().unwrap();
+        steps.iter().find(|step| step["name"] == name).unwrap()
+    };
+    assert_eq!(step("echo")["grpc_status"]["OK"], 100, "{record}");
+    assert_eq!(step("gone")["grpc_status"]["NOT_FOUND"], 100, "{record}");
+    let heard = receiver.lines();
+    for signal in ["POST /v1/metrics", "POST /v1/traces"] {
+        assert!(heard.iter().any(|line| line == signal), "{heard:?}");
+    }
+}
+
+/// An answer of a page, as far as it has come when there's something in it.
+fn ask(place: &str, target: &str) -> String {
+    let Ok(mut stream) = TcpStream::connect(place) else {
+        return String::new();
+    };
+    let head = format!("GET {target} HTTP/1.1\r\nHost: {place}\r\nConnection: close\r\n\r\n");
+    let _sent = stream.write_all(head.as_bytes());
+    let mut text = String::new();
+    let _read = stream.read_to_string(&mut text);
+    text
+}
+
+/// An authority, and a server and a client that it has signed: `ca.pem`, `NAME.pem`, `NAME.key`.
+fn certificates(folder: &Path) -> bool {
+    let openssl = |words: &str| {
+        let mut command = Command::new("openssl");
+        command.args(words.split_whitespace()).current_dir(folder);
+        command.stderr(Stdio::null()).stdout(Stdio::null()).status()
+    };
+    if openssl("version").is_err() {
+        skip("openssl isn't installed");
+        return false;
+    }
+    let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+    let mut all = vec![format!(
+        "req -x509 {key} -keyout ca.key -out ca.pem -days 30 -subj /CN=authority"
+    )];
+    for name in ["server", "client"] {
+        all.push(format!(
+            "req {key} -keyout {name}.key -out {name}.csr -subj /CN={name} -addext \
+             subjectAltName=IP:127.0.0.1"
+        ));
+        all.push(format!(
+            "x509 -req -in {name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -copy_extensions \
+             copy -days 30 -out {name}.pem"
+        ));
+    }
+    for words in all {
+        assert!(openssl(&words).unwrap().success(), "openssl {words}");
+    }
+    true
+}
+
+#[test]
+fn certificates_and_keys_reach_the_agents_and_open_a_server_that_asks_for_them() {
+    let folder = tempfile::tempdir().unwrap();
+    if !has_nats() || !certificates(folder.path()) {
+        return;
+    }
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let target = Target::start_with("127.0.0.1", |config| {
+        config.tls = Some(Tls {
+            certificate: Certificate::Files {
+                chain: file("server.pem").into(),
+                key: file("server.key").into(),
+            },
+            client_authorities: Some(file("ca.pem").into()),
+        });
+    });
+    let url = format!("https://{}/", target.authority());
+    let [ca, certificate, key] = ["ca.pem", "client.pem", "client.key"].map(file);
+    let words = ["--cacert", &ca, "--cert", &certificate, "--key", &key, &url];
+    let (_, record) = measured(together("-n 30 -c 3", &words));
+    assert_eq!(record["exchanges"]["completed"], 30, "{record}");
+    assert!(record["tls"].is_object(), "{record}");
+    assert_eq!(target.finish(), 30);
+}
+
+#[test]
+fn agents_have_shares_by_what_they_reach_and_a_control_of_servers_of_their_own() {
+    if !has_nats() {
+        return;
+    }
+    let target = Target::start();
+    let url = target.url("/");
+    let words = "-t 4 -c 24 -n 120 --control --weights measured";
+    let (ended, record) = measured(together(words, &[&url]));
+    assert!(
+        ended.said.contains("shares are those of what agents reach"),
+        "{ended:?}"
+    );
+    let reached = record["fleet"]["reached_per_s"].as_object().unwrap();
+    assert_eq!(reached.len(), 3, "{record}");
+    assert!(reached.values().all(|rate| rate.as_f64() > Some(0.0)));
+    let workers = agents(&record).iter();
+    let workers: Vec<_> = workers
+        .filter_map(|agent| agent["workers"].as_u64())
+        .collect();
+    assert_eq!(workers.iter().sum::<u64>(), 12, "{record}");
+    // Whoever reaches more has no fewer threads.
+    let mut all: Vec<(f64, u64)> = reached
+        .values()
+        .filter_map(serde_json::Value::as_f64)
+        .zip(workers)
+        .collect();
+    all.sort_by(|one, other| one.0.total_cmp(&other.0));
+    assert!(all.windows(2).all(|two| two[0].1 <= two[1].1), "{all:?}");
+    assert!(
+        record["control"]["achieved_rate"].as_f64() > Some(0.0),
+        "{record}"
+    );
+    // The target has seen nothing of either.
+    assert_eq!(target.finish(), 120);
 }

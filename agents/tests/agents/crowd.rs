@@ -8,10 +8,11 @@ use bytes::Bytes;
 use fleet::agent::{Action, Agent, Event, Settings};
 use fleet::bus::{Bus as _, Subject};
 use fleet::chain::Digest;
+use fleet::counted::{self, Interval};
 use fleet::message::{Report, Said, decode};
 use fleet::{Epoch, Name, Verdict};
 use futures_util::future::join_all;
-use measure::interval::{Interval, Packed, Phase};
+use measure::interval::{self, Phase};
 use measure::random::Random;
 use measure::tally::{Counted, Loop, Tally};
 use measure::time::Time;
@@ -51,7 +52,7 @@ pub(crate) async fn take_part<R>(
     course: Course,
     start: impl FnOnce() -> R,
 ) -> (R, TookPart) {
-    let kinds: Vec<Packed> = (0..KINDS).map(|kind| interval(kind, course)).collect();
+    let kinds: Vec<Interval> = (0..KINDS).map(|kind| interval(kind, course)).collect();
     let all = (0..agents).map(|number| Simulated::start(number, broker, (course, &kinds[..])));
     let mut all = join_all(all).await;
     let run = start();
@@ -60,7 +61,7 @@ pub(crate) async fn take_part<R>(
     let mut counted = Counted::new();
     for agent in &all {
         for number in 0..agent.counted {
-            counted.merge(&agent.interval(number).unpack().unwrap().counted);
+            counted.merge(&counted::run(&agent.interval(number)).unwrap().counted);
         }
     }
     let took_part = TookPart {
@@ -73,7 +74,7 @@ pub(crate) async fn take_part<R>(
 }
 
 /// What an agent counts in an interval: no two kinds the same.
-fn interval(kind: u64, course: Course) -> Packed {
+fn interval(kind: u64, course: Course) -> Interval {
     let mut random = Random::seeded(kind);
     let mut tally = Tally::new(Loop::Open);
     tally.start(Time(0));
@@ -82,7 +83,7 @@ fn interval(kind: u64, course: Course) -> Packed {
         let took_ns = 1_000 * (1 + exchange % 7) + (-2e6 * (1.0 - random.unit()).ln()) as u64;
         tally.completed(Time(0), Time(0), Time(took_ns), 200);
     }
-    Packed::of(&Interval {
+    counted::of_run(&interval::Interval {
         seq: 0,
         joined: 1,
         phase: Phase::Measure,
@@ -98,7 +99,7 @@ fn interval(kind: u64, course: Course) -> Packed {
 struct Simulated<'a> {
     number: u64,
     course: Course,
-    kinds: &'a [Packed],
+    kinds: &'a [Interval],
     end: End,
     agent: Agent,
     actions: Vec<Action>,
@@ -114,7 +115,7 @@ impl<'a> Simulated<'a> {
     async fn start(
         number: u64,
         broker: &Broker,
-        (course, kinds): (Course, &'a [Packed]),
+        (course, kinds): (Course, &'a [Interval]),
     ) -> Simulated<'a> {
         let mut actions = Vec::new();
         let name = format!("simulated-{number:04}");
@@ -165,10 +166,10 @@ impl<'a> Simulated<'a> {
     }
 
     /// What it counts in one of its intervals.
-    fn interval(&self, number: u64) -> Packed {
+    fn interval(&self, number: u64) -> Interval {
         let kind = &self.kinds[((self.number * 7 + number) % KINDS) as usize];
         let from_ns = number * self.course.every_ns;
-        Packed {
+        Interval {
             seq: number,
             from_ns,
             until_ns: from_ns + self.course.every_ns,

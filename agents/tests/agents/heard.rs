@@ -23,6 +23,12 @@ pub(crate) struct Server {
 impl Server {
     /// One that answers every request with a number of its own.
     pub(crate) fn start() -> Server {
+        Server::answering("HTTP/1.1 200 OK")
+    }
+
+    /// One whose answers have this head.
+    pub(crate) fn answering(head: &str) -> Server {
+        let head = head.to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let heard = Arc::new(Mutex::new(Vec::new()));
@@ -30,7 +36,8 @@ impl Server {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (stream, all) = (stream.unwrap(), Arc::clone(&all));
-                thread::spawn(move || answer(stream, &all));
+                let head = head.clone();
+                thread::spawn(move || answer(stream, &all, &head));
             }
         });
         Server { url, heard }
@@ -48,7 +55,7 @@ impl Server {
     }
 }
 
-fn answer(mut stream: TcpStream, all: &Mutex<Vec<Heard>>) {
+fn answer(mut stream: TcpStream, all: &Mutex<Vec<Heard>>, head: &str) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     while let Some(heard) = request(&mut reader) {
         let number = {
@@ -57,10 +64,7 @@ fn answer(mut stream: TcpStream, all: &Mutex<Vec<Heard>>) {
             all.len()
         };
         let body = format!("{{\"number\": {number}}}");
-        let answer = format!(
-            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
+        let answer = format!("{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
         if stream.write_all(answer.as_bytes()).is_err() {
             return;
         }

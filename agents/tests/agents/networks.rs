@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use fleet::counted::{self, Interval};
 use measure::histogram::Histogram;
-use measure::interval::Packed;
 use serde_json::Value;
 
 use crate::programs::{Nats, Program, Target, agents, exchanges, until};
@@ -159,8 +159,8 @@ fn compare_files(record: &Value, kept: &Path) {
     for agent in fs::read_dir(kept).unwrap() {
         for file in fs::read_dir(agent.unwrap().path()).unwrap() {
             let bytes = fs::read(file.unwrap().path()).unwrap();
-            let interval: Packed = postcard::from_bytes(&bytes).unwrap();
-            let counted = interval.unpack().unwrap().counted;
+            let interval: Interval = postcard::from_bytes(&bytes).unwrap();
+            let counted = counted::run(&interval).unwrap().counted;
             response.merge(&counted.response);
             service.merge(&counted.service);
             completed += counted.completed;

@@ -1,5 +1,18 @@
 //! An agent does what its owner allows, whoever asks.
 
+use std::path::Path;
+
+use agents::VERSION;
+use agents::nats::{Broker, End};
+use agents::signed::{Signer, seal};
+use fleet::bus::Bus as _;
+use fleet::chain::Digest;
+use fleet::coordinator::{Action, Coordinator, End as Ending, Event, OnLoss, Settings};
+use fleet::{Epoch, Name};
+use measure::time::{Time, unix_seconds};
+use tokio::runtime::Builder;
+
+use crate::heard::Server;
 use crate::programs::{LOOPBACK, Nats, Program, Target};
 
 /// A run over one agent with a policy: how it ended, and how many requests came.
@@ -132,4 +145,124 @@ fn a_key_lets_agents_and_coordinators_in_where_the_broker_asks_for_one() {
     let ended = Program::start_with(&key, &words).end();
     assert!(ended.has_measured(), "{ended:?}");
     assert_eq!(target.finish(), 10);
+}
+
+#[test]
+fn a_redirect_leads_no_agent_where_its_policy_does_not() {
+    let Some(nats) = Nats::start() else {
+        return;
+    };
+    let elsewhere = Server::start();
+    let target = Server::answering(&format!(
+        "HTTP/1.1 302 Found\r\nLocation: {}/",
+        elsewhere.url
+    ));
+    let port = target.url.rsplit_once(':').unwrap().1;
+    let policy = format!("[[allow]]\nnetworks = [\"127.0.0.0/8\"]\nports = [{port}]\n");
+    let _agent = Program::agent("only", &nats, Some(&policy));
+    let broker = nats.url();
+    let words = format!(
+        "run --agents 1 --nats {broker} -c 2 -n 10 -T 60s --follow 3 --format json {}",
+        target.url
+    );
+    let ended = Program::start(&words.split(' ').collect::<Vec<_>>()).end();
+    let record = ended.record();
+    assert_eq!(record["errors"]["redirect_elsewhere"], 10, "{record}");
+    assert_eq!(target.heard().len(), 10);
+    assert!(elsewhere.heard().is_empty(), "{:?}", elsewhere.heard());
+}
+
+#[test]
+fn an_agent_without_the_file_descriptors_for_its_share_says_so_before_anything_is_sent() {
+    let Some(nats) = Nats::start() else {
+        return;
+    };
+    let target = Target::start();
+    let (broker, url) = (nats.url(), target.url("/"));
+    let _few = Program::agent_through(&["prlimit", "--nofile=150:150"], "few", &nats, &[]);
+    let _many = Program::agent("many", &nats, Some(LOOPBACK));
+    for verb in ["run -n 400 -T 60s", "hold -d 1s"] {
+        let words = format!("{verb} --agents 2 --nats {broker} -c 200 --engine epoll {url}");
+        let ended = Program::start(&words.split(' ').collect::<Vec<_>>()).end();
+        assert_eq!((ended.code, target.requests()), (Some(1), 0), "{ended:?}");
+        let part = "agent few can't take part: its connections need 164 file descriptors";
+        assert!(ended.said.contains(part), "{ended:?}");
+    }
+}
+
+#[test]
+fn an_old_signature_is_refused_by_those_who_want_one() {
+    let Some(nats) = Nats::start() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("key");
+    let made = Program::start(&["keys", file.to_str().unwrap()]).end();
+    let policy = format!("{LOOPBACK}\n[signed]\nby = [\"{}\"]\n", made.out.trim());
+    let agent = Program::agent("only", &nats, Some(&policy));
+    let asked = |signed_s: u64| {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        runtime.unwrap().block_on(asked_at(signed_s, &file, &nats))
+    };
+    let now_s = unix_seconds();
+    let why = asked(now_s - 3600);
+    assert!(
+        why.contains("agent only can't take part: the signature ended"),
+        "{why}"
+    );
+    let why = asked(now_s + 3600);
+    assert!(why.contains("and agents take"), "{why}");
+    // What it says of one that is good is that this is no plan.
+    let why = asked(now_s);
+    assert!(why.contains("the plan that came can't be read"), "{why}");
+    assert!(
+        agent.audit().contains("the signature ended"),
+        "{}",
+        agent.audit()
+    );
+}
+
+/// Why an agent takes no part in a run whose plan was signed then.
+async fn asked_at(signed_s: u64, key: &Path, nats: &Nats) -> String {
+    let run = Name::new(&format!("run-{signed_s}")).unwrap();
+    let signer = Signer::new(key, None).unwrap();
+    let plan = b"{}";
+    let settings = Settings {
+        run: run.clone(),
+        epoch: Epoch::default(),
+        program: VERSION.to_owned(),
+        agents: 1,
+        workers: None,
+        plan: seal(plan, &[], (&run, signed_s), Some(&signer)).unwrap(),
+        same: Digest::of(plan),
+        data: Vec::new(),
+        on_loss: OnLoss::Continue,
+        gather_ns: 60_000_000_000,
+        prepare_ns: 60_000_000_000,
+        longest_ns: 60_000_000_000,
+        returns: false,
+    };
+    let broker = Broker::new(&nats.url(), None).unwrap();
+    let mut end = End::connect(&broker, "a-test").await.unwrap();
+    let mut actions = Vec::new();
+    let mut coordinator = Coordinator::new(settings, Time::now(), &mut actions).unwrap();
+    loop {
+        for action in std::mem::take(&mut actions) {
+            match action {
+                Action::Subscribe(subject) => end.subscribe(&subject),
+                Action::Send(subject, message) => {
+                    let _lost = end.publish(&subject, message);
+                }
+                Action::Over(Ending::Failed(why)) => return why,
+                other => panic!("nothing comes of it: {other:?}"),
+            }
+        }
+        end.flush().await;
+        let wait = std::time::Duration::from_nanos(coordinator.next_due().since(Time::now()));
+        let message = tokio::time::timeout(wait, end.heard()).await;
+        let event = message
+            .as_ref()
+            .map_or(Event::Tick, |message| Event::Heard(message));
+        coordinator.handle(event, Time::now(), &mut actions);
+    }
 }

@@ -153,11 +153,16 @@ impl Target {
 
     /// At this address of this machine.
     pub(crate) fn start_at(host: &str) -> Target {
+        Target::start_with(host, |_| {})
+    }
+
+    /// With something of its configuration as it is to be.
+    pub(crate) fn start_with(host: &str, set: impl FnOnce(&mut testserver::Config)) -> Target {
         let (stop, live) = (Stop::new(), LiveCounts::default());
-        let config = testserver::Config {
-            live: Some(live.clone()),
-            ..testserver::Config::new(Address::Tcp(format!("{host}:0").parse().unwrap()))
-        };
+        let address = Address::Tcp(format!("{host}:0").parse().unwrap());
+        let mut config = testserver::Config::new(address);
+        config.live = Some(live.clone());
+        set(&mut config);
         let running = testserver::start(config, &stop).unwrap();
         let Address::Tcp(address) = running.address().clone() else {
             panic!("it listens on TCP");
@@ -172,6 +177,11 @@ impl Target {
 
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
+    }
+
+    /// `HOST:PORT`.
+    pub(crate) fn authority(&self) -> String {
+        self.address.to_string()
     }
 
     /// How many requests it has read so far.

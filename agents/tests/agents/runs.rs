@@ -128,14 +128,19 @@ fn a_run_without_agents_or_a_broker_says_what_is_missing() {
         (
             "run http://127.0.0.1:1/",
             2,
-            "give --agents, or use ringside run",
+            "give --agents, or use ringside itself",
         ),
         ("run --agents 2 http://127.0.0.1:1/", 2, "give --nats URL"),
         ("run --agents 0 http://127.0.0.1:1/", 2, "1 to 10000"),
         (
-            "run --agents local:2 --control http://127.0.0.1:1/",
+            "run --agents local:2 --control grpc://127.0.0.1:1/a.B/C",
             2,
-            "--control doesn't work with",
+            "--control: our own server",
+        ),
+        (
+            "run --agents local:2 --weights measured,a=2 http://127.0.0.1:1/",
+            2,
+            "drop the others",
         ),
         (
             "run --agents 2 --nats nats://127.0.0.1:1 http://h/",

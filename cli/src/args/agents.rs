@@ -13,6 +13,7 @@ Examples:
   ringside fleet manifests k8s --image registry.example/ringside:1 --agents 8
   ringside run --agents 4 --nats nats://10.0.0.1:4222 -R 20k -c100 http://10.0.0.9:8080/
   ringside run --agents local:4 -R 20k -c100 http://localhost:8080/      all of it on this machine
+  ringside hold --agents 4 --nats nats://10.0.0.1:4222 -c 1M ws://10.0.0.9:8080/ws
 
 All of these are done by a second program, ringside-fleet, which stands beside ringside or on the
 PATH; ringside hands over to it. `ringside fleet agent --help` says more.

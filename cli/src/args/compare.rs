@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::export::Export;
+use super::fleet::Fleet;
 use super::flows::Variables;
 use super::network::Network;
 use super::secrets::Secrets;
@@ -162,6 +163,9 @@ pub(crate) struct Compare {
 
     #[command(flatten)]
     pub(crate) export: Export,
+
+    #[command(flatten)]
+    pub(crate) fleet: Fleet,
 
     #[command(flatten)]
     pub(crate) network: Network,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::values::{self, Agents};
+use super::values::{self, Agents, Weight};
 
 const FLEET: &str = "Fleet";
 
@@ -22,10 +22,11 @@ pub(crate) struct Fleet {
     pub(crate) nats: Option<String>,
 
     /// Shares of the load by weight, such as big=3,small=1, for agents on unlike machines; an agent
-    /// without a weight has its --threads as one
-    #[arg(long, value_name = "NAME=N,…", value_delimiter = ',', value_parser = values::weight,
+    /// without a weight has its --threads as one. With `measured`, each loads a server of its own
+    /// for a second first, and has a share by what it reached
+    #[arg(long, value_name = "measured|NAME=N,…", value_delimiter = ',', value_parser = values::weight,
         requires = "agents", help_heading = FLEET)]
-    pub(crate) weights: Vec<(String, u32)>,
+    pub(crate) weights: Vec<Weight>,
 
     /// What the others do when an agent is lost: continue with their shares, stop, or rebalance,
     /// which is to take its share over [default: continue]

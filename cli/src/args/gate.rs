@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::fleet::Fleet;
 use super::network::Network;
 use super::secrets::Secrets;
 use super::values;
@@ -91,6 +92,9 @@ pub(crate) struct Gate {
         hide_possible_values = true
     )]
     pub(crate) format: Format,
+
+    #[command(flatten)]
+    pub(crate) fleet: Fleet,
 
     #[command(flatten)]
     pub(crate) network: Network,

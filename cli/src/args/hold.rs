@@ -7,6 +7,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use load::hold::{BackOff, Threshold};
 
 use super::export::Export;
+use super::fleet::Fleet;
 use super::machine::{MACHINE, Machine};
 use super::secrets::Secrets;
 use super::sockets::Sockets;
@@ -22,6 +23,7 @@ Examples:
   ringside hold -c 1k --http2 --heartbeat 10s --threshold 'heartbeat_p99<1s' https://example.org/
   ringside hold -c 500 grpc://localhost:50051/
   ringside hold -c 10k --broadcast 10s --threshold 'heard>=99.99%' ws://localhost:8080/chat
+  ringside hold -c 100k -d 10m --agents 4 --nats nats://10.0.0.1:4222 ws://10.0.0.9:8080/ws
 
 A heartbeat is an HTTP/1.1 request, an HTTP/2 PING, a WebSocket ping, or a gRPC health check (of
 the service in the path). The hold begins when every connection has been tried once. A connection
@@ -143,6 +145,9 @@ pub(crate) struct Hold {
 
     #[command(flatten)]
     pub(crate) export: Export,
+
+    #[command(flatten)]
+    pub(crate) fleet: Fleet,
 
     /// Exit with 99 unless this holds, such as 'survival>=99.5%' or 'heartbeat_p99<1s' (repeatable)
     #[arg(long = "threshold", value_name = "RULE", help_heading = OUTPUT)]

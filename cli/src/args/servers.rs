@@ -19,6 +19,10 @@ struct Flags {
     /// its port]
     #[arg(long, value_name = "PID", requires = "url")]
     pid: Vec<u32>,
+
+    /// Measure each address of the name in --url apart, as a row of its own
+    #[arg(long, requires = "url")]
+    each_address: bool,
 }
 
 /// A server, as it was typed.
@@ -37,6 +41,8 @@ pub(crate) struct Servers {
     pub(crate) all: Vec<Typed>,
     /// The processes of those that run already, in their order.
     pub(crate) pids: Vec<u32>,
+    /// Each address of a name is a server by itself.
+    pub(crate) each_address: bool,
 }
 
 impl Servers {
@@ -69,6 +75,7 @@ impl FromArgMatches for Servers {
         Ok(Servers {
             all: all.into_iter().map(|(_, typed)| typed).collect(),
             pids: flags.pid,
+            each_address: flags.each_address,
         })
     }
 

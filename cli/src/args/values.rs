@@ -136,12 +136,27 @@ pub(super) fn agents(text: &str) -> Result<Agents, String> {
     }
 }
 
-/// `big=3`: an agent, and its weight among the others.
-pub(super) fn weight(text: &str) -> Result<(String, u32), String> {
-    let wrong = || "write an agent's name and a whole number above 0, such as big=3".to_owned();
+/// How a load is divided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Weight {
+    /// By what agents reach.
+    Measured,
+    /// An agent, and its weight among the others.
+    Of(String, u32),
+}
+
+/// `measured`, or `big=3`: an agent, and its weight among the others.
+pub(super) fn weight(text: &str) -> Result<Weight, String> {
+    let wrong = || {
+        "write an agent's name and a whole number above 0, such as big=3, or measured alone"
+            .to_owned()
+    };
+    if text == "measured" {
+        return Ok(Weight::Measured);
+    }
     let (name, weight) = text.split_once('=').ok_or_else(wrong)?;
     match weight.parse() {
-        Ok(weight @ 1..) if !name.is_empty() => Ok((name.to_owned(), weight)),
+        Ok(weight @ 1..) if !name.is_empty() => Ok(Weight::Of(name.to_owned(), weight)),
         _ => Err(wrong()),
     }
 }

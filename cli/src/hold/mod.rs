@@ -1,6 +1,7 @@
 //! `ringside hold`: a plan out of the arguments, the hold, and its record as text, JSON, CSV or a
 //! page.
 
+pub(crate) mod fleet;
 mod plan;
 
 use engine::signal::{Signal, Stop};
@@ -12,11 +13,13 @@ use measure::record::{EndedBy, Met};
 use otlp::figures_of_a_hold;
 use report::benchmark;
 use report::single::Single;
+use serde_json::Value;
 
 use crate::args::hold::{Format, Hold};
 use crate::export::receiver;
 use crate::exported::{Exported, Outcome};
 use crate::page;
+use crate::run;
 use crate::watching::{Seen, Watching};
 use exit::{Exit, Failure};
 use output::destination::Destination;
@@ -46,7 +49,8 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
     let (mut watching, exported) = started?;
     let reported = hold.carry_out(&stop, &mut watching, |mut record, watching| {
         let (watched, onlookers) = watching.finish();
-        let (end, told) = report(&mut record, arguments, destination, watched, no_color);
+        let reported = report(&mut record, arguments, destination, no_color, None);
+        let (end, told) = reported.end(&record, watched);
         (end, told, onlookers, outcome(&plan, record))
     });
     let given = watching.given();
@@ -100,21 +104,39 @@ fn trouble(record: &Record) -> Option<String> {
     }
 }
 
-/// Prints and judges what was held; those who look on are told how it ended. `watched`: what
-/// whoever watched didn't get.
+/// What became of a report.
+struct Reported {
+    written: Result<(), String>,
+    crossed: bool,
+    told: End,
+}
+
+impl Reported {
+    /// How the program ends, and what those who look on are told. `watched`: what whoever watched
+    /// didn't get.
+    fn end(self, record: &Record, watched: Result<(), String>) -> (Result<Exit, Failure>, End) {
+        let end = exit(record, self.crossed);
+        let end = Failure::unless_written(self.written.and(watched), end);
+        (end, self.told)
+    }
+}
+
+/// What agents did, as the record and the text have it, where there were any.
+type Agents<'a> = Option<(&'a Value, &'a str)>;
+
+/// Prints and judges what was held.
 fn report(
     record: &mut Record,
     arguments: &Hold,
     destination: Destination,
-    watched: Result<(), String>,
     no_color: bool,
-) -> (Result<Exit, Failure>, End) {
+    agents: Agents<'_>,
+) -> Reported {
     record.thresholds = check::judge(&arguments.thresholds, &*record);
     let paint = match destination {
         Destination::Stdout => Paint::for_stdout(no_color),
         _ => Paint::PLAIN,
     };
-    let single = single(record);
     let ended = (record.ended_by, &*record.warnings);
     let told = page::end_of_load(
         "hold",
@@ -122,21 +144,8 @@ fn report(
         &record.thresholds,
         trouble(record).as_deref(),
     );
-    let data = match arguments.format {
-        Format::Text => shown::text(record, paint),
-        Format::Json => match record.to_json() {
-            Ok(json) => json,
-            Err(why) => return (Err(Failure::running(why)), told),
-        },
-        Format::Csv => shown::csv(record),
-        Format::Html => report::html::hold(record),
-        Format::Markdown => single.markdown(),
-        Format::Junit => single.junit(),
-        Format::SmallerIsBetter => benchmark::smaller_is_better(single.measures()),
-        Format::BiggerIsBetter => benchmark::bigger_is_better(single.measures()),
-        Format::Bencher => benchmark::bencher(single.measures()),
-    };
-    let written = destination.write(&data);
+    let data = data(record, arguments.format, paint, agents);
+    let written = data.and_then(|data| destination.write(&data));
     let paint = Paint::for_stderr(no_color);
     let crossed = thresholds::say_crossed(&record.thresholds, paint);
     if record.connections.survival.is_none() && arguments.format != Format::Text {
@@ -145,8 +154,38 @@ fn report(
             terminal::say(warning);
         }
     }
-    let end = Failure::unless_written(written.and(watched), exit(record, crossed));
-    (end, told)
+    Reported {
+        written,
+        crossed,
+        told,
+    }
+}
+
+/// The report in a format.
+fn data(
+    record: &Record,
+    format: Format,
+    paint: Paint,
+    agents: Agents<'_>,
+) -> Result<String, String> {
+    let single = single(record);
+    Ok(match format {
+        Format::Text => {
+            let of_agents = agents.map_or("", |(_, text)| text);
+            shown::text(record, paint) + of_agents
+        }
+        Format::Json => match agents {
+            Some((fleet, _)) => run::fleet::json(record, fleet)?,
+            None => record.to_json()?,
+        },
+        Format::Csv => shown::csv(record),
+        Format::Html => report::html::hold(record),
+        Format::Markdown => single.markdown(),
+        Format::Junit => single.junit(),
+        Format::SmallerIsBetter => benchmark::smaller_is_better(single.measures()),
+        Format::BiggerIsBetter => benchmark::bigger_is_better(single.measures()),
+        Format::Bencher => benchmark::bencher(single.measures()),
+    })
 }
 
 /// A signal says more than a threshold, a threshold more than an empty hold, and that more than a

@@ -7,8 +7,10 @@ use std::path::PathBuf;
 
 use engine::signal::Stop;
 use load::check;
-use load::{LoadError, Plan, Progress, Record, Watcher};
+use load::{Plan, Progress, Record, Watcher, hold};
+use measure::hold::Counted as Held;
 use measure::interval::Interval;
+use measure::tally::Counted;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -16,7 +18,7 @@ use super::watching::{Onlookers, Watching};
 use super::{data, exit, flows, outcome, place, plan, targets, trouble};
 use crate::args::fleet::{Fleet, OnLoss as Named};
 use crate::args::run::{Format, Run};
-use crate::args::values::Agents;
+use crate::args::values::{Agents, Weight};
 use crate::page;
 use exit::{Exit, Failure};
 use output::destination::Destination;
@@ -32,6 +34,10 @@ pub struct Asked {
     pub nats: Option<String>,
     /// Weights of agents by their names; of the others their threads are.
     pub weights: Vec<(String, u32)>,
+    /// Weights are what agents reach against a server of their own, which is measured first.
+    pub weighs: bool,
+    /// The same load is sent first by each agent to a server of its own.
+    pub control: bool,
     /// What the others do when one is lost.
     pub on_loss: OnLoss,
     /// The run that an earlier coordinator began, and was killed in.
@@ -67,9 +73,9 @@ pub enum OnLoss {
 
 /// What a fleet did.
 #[derive(Debug)]
-pub struct Conducted {
-    /// The run, as all agents did it together.
-    pub record: Record,
+pub struct Conducted<R = Record> {
+    /// The load, as all agents did it together.
+    pub record: R,
     /// What there is to know of each agent, which the record has as `fleet`.
     pub fleet: Value,
     /// The same as text.
@@ -77,7 +83,7 @@ pub struct Conducted {
 }
 
 /// Whoever looks on while a fleet carries out a plan, and keeps what came of it.
-pub trait Seer: Watcher {
+pub trait Seer<C = Counted, R = Record>: Watcher<C> {
     /// Something that a user should know now.
     fn note(&mut self, what: &str);
 
@@ -85,11 +91,11 @@ pub trait Seer: Watcher {
     ///
     /// # Errors
     /// A sentence: it can't be kept.
-    fn keep(&mut self, conducted: Conducted) -> Result<(), String>;
+    fn keep(&mut self, conducted: Conducted<R>) -> Result<(), String>;
 }
 
 /// Whoever has a fleet carry out a plan.
-pub trait Conductor {
+pub trait Conductor: Send {
     /// Has it carried out, seen and kept, until `stop` asks for the end.
     ///
     /// # Errors
@@ -100,6 +106,18 @@ pub trait Conductor {
         plan: &Plan,
         stop: &Stop,
         seer: &mut dyn Seer,
+    ) -> Result<(), String>;
+
+    /// The same of connections that are to be held.
+    ///
+    /// # Errors
+    /// As for [`Conductor::conduct`].
+    fn hold(
+        &mut self,
+        asked: &Asked,
+        plan: &hold::Plan,
+        stop: &Stop,
+        seer: &mut dyn Seer<Held, hold::Record>,
     ) -> Result<(), String>;
 }
 
@@ -120,6 +138,7 @@ pub(crate) fn run(
     if let Some(what) = refusal {
         return Err(Failure::usage(what));
     }
+    asked.control = arguments.control;
     if plan.has_users() {
         let secrets = flows::secrets(&arguments.flows).map_err(Failure::usage)?;
         asked.secrets = Secrets(secrets);
@@ -166,42 +185,6 @@ pub(crate) fn run(
     let told = || page::end_of_load("run", ended, &record.thresholds, trouble.as_deref());
     onlookers.leave(told, &stop);
     Failure::unless_written(written, end)
-}
-
-/// The record of a plan that a fleet carries out, of which nobody sees anything until then.
-pub(crate) fn record(
-    conductor: &mut dyn Conductor,
-    asked: &Asked,
-    plan: &Plan,
-    stop: &Stop,
-) -> Result<Record, LoadError> {
-    let mut kept = Unseen(None);
-    let conducted = conductor.conduct(asked, plan, stop, &mut kept);
-    match (kept.0, stop.requested()) {
-        (Some(record), _) => Ok(record),
-        (None, Some(signal)) => Err(LoadError::Interrupted(signal)),
-        (None, None) => {
-            let why = conducted.err();
-            let why = why.unwrap_or_else(|| "the fleet left no record".to_owned());
-            Err(LoadError::Engine(why))
-        }
-    }
-}
-
-/// A run that nobody watches.
-struct Unseen(Option<Record>);
-
-impl Watcher for Unseen {
-    fn progress(&mut self, _: &Progress) {}
-}
-
-impl Seer for Unseen {
-    fn note(&mut self, _: &str) {}
-
-    fn keep(&mut self, conducted: Conducted) -> Result<(), String> {
-        self.0 = Some(conducted.record);
-        Ok(())
-    }
 }
 
 /// Whoever shows a fleet's run, and writes its report.
@@ -295,15 +278,28 @@ pub(crate) fn asked(fleet: &Fleet) -> Result<Asked, String> {
         }
         (None, _) => {
             return Err(
-                "ringside-fleet loads from several machines: give --agents, or use ringside run"
+                "ringside-fleet loads from several machines: give --agents, or use ringside itself"
                     .to_owned(),
             );
         }
     };
+    let weighs = fleet.weights.contains(&Weight::Measured);
+    if weighs && fleet.weights.len() > 1 {
+        return Err(
+            "--weights measured gives all agents their weights: drop the others".to_owned(),
+        );
+    }
+    let weights = fleet.weights.iter().filter_map(|weight| match weight {
+        Weight::Measured => None,
+        Weight::Of(name, weight) => Some((name.clone(), *weight)),
+    });
+    let weights = weights.collect();
     Ok(Asked {
         agents,
         nats,
-        weights: fleet.weights.clone(),
+        weights,
+        weighs,
+        control: false,
         on_loss: match fleet.on_loss {
             None | Some(Named::Continue) => OnLoss::Continue,
             Some(Named::Stop) => OnLoss::Stop,
@@ -316,13 +312,25 @@ pub(crate) fn asked(fleet: &Fleet) -> Result<Asked, String> {
     })
 }
 
+/// What is asked of a fleet that sends many loads, to servers that may be started on this machine.
+pub(crate) fn asked_for_many(fleet: &Fleet, starts_servers: bool) -> Result<Asked, String> {
+    let asked = asked(fleet)?;
+    if asked.resume.is_some() {
+        return Err("--resume goes on with one load, and these are many: begin again".to_owned());
+    }
+    match &asked.nats {
+        Some(_) if starts_servers => Err(
+            "--agents: the servers are started on this machine's loopback interface, where only \
+             agents on it reach them: use --agents local:N, or start the servers yourself and \
+             compare them by their URLs"
+                .to_owned(),
+        ),
+        _ => Ok(asked),
+    }
+}
+
 /// What of the arguments a fleet can't do.
 fn refusal(arguments: &Run, plan: &Plan) -> Option<String> {
-    let given = [
-        (arguments.control, "--control"),
-        (plan.proxy.is_some(), "--proxy"),
-        (plan.target.unix_socket.is_some(), "--unix-socket"),
-    ];
     let rebalances = arguments.fleet.on_loss == Some(Named::Rebalance);
     if rebalances && (plan.count.is_some() || plan.is_dealt_once()) {
         return Some(
@@ -331,30 +339,37 @@ fn refusal(arguments: &Run, plan: &Plan) -> Option<String> {
                 .to_owned(),
         );
     }
-    let (_, flag) = given.iter().find(|(given, _)| *given)?;
-    Some(format!(
-        "{flag} doesn't work with --agents yet: drop one of them"
-    ))
+    match arguments.control {
+        true if arguments.fleet.resume.is_some() => Some(
+            "--control comes before the load, and --resume goes on with one: drop it".to_owned(),
+        ),
+        true => control::refusal(plan),
+        false => None,
+    }
+}
+
+/// A record with one key more, as JSON.
+pub(crate) fn json<R: Serialize>(record: &R, fleet: &Value) -> Result<String, String> {
+    #[derive(Serialize)]
+    struct Whole<'a, R> {
+        #[serde(flatten)]
+        record: &'a R,
+        fleet: &'a Value,
+    }
+    let whole = serde_json::to_string_pretty(&Whole { record, fleet });
+    let whole = whole.map_err(|why| format!("can't write the record as JSON: {why}"))?;
+    Ok(whole + "\n")
 }
 
 /// The report.
 fn told(conducted: &Conducted, arguments: &Run, paint: Paint) -> Result<String, String> {
-    /// A run's record with one key more.
-    #[derive(Serialize)]
-    struct Whole<'a> {
-        #[serde(flatten)]
-        record: &'a Record,
-        fleet: &'a Value,
-    }
     let Conducted {
         record,
         fleet,
         text,
     } = conducted;
     if arguments.format == Format::Json {
-        let whole = serde_json::to_string_pretty(&Whole { record, fleet });
-        let whole = whole.map_err(|why| format!("can't write the record as JSON: {why}"))?;
-        return Ok(whole + "\n");
+        return json(record, fleet);
     }
     let trouble = trouble(record, None);
     let mut report = data(record, trouble, arguments.format, arguments.latency, paint)?;

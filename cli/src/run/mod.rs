@@ -8,6 +8,7 @@ mod message;
 pub(crate) mod plan;
 pub(crate) mod replayed;
 pub(crate) mod route;
+pub(crate) mod sender;
 pub(crate) mod targets;
 mod watching;
 

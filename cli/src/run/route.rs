@@ -76,7 +76,9 @@ fn origin(arguments: &Sockets) -> Result<(Vec<IpAddr>, Option<String>), String> 
                     .to_owned(),
             );
         }
-        (Some(text), None) => addresses::sources(text)?,
+        (Some(text), None) => {
+            load::plan::sources(text).map_err(|what| format!("--source-ip {what}"))?
+        }
         (None, address) => address.into_iter().collect(),
     };
     let device = interface.filter(|_| address.is_none());

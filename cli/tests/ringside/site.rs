@@ -24,9 +24,7 @@ impl Asked {
 
 /// Answers each request as `law` says: status and fields, each on a line of its own, and the body.
 /// Its URL.
-pub(crate) fn serve(
-    law: impl Fn(&Asked) -> (String, Vec<u8>) + Send + Sync + 'static,
-) -> String {
+pub(crate) fn serve(law: impl Fn(&Asked) -> (String, Vec<u8>) + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let law = Arc::new(law);

@@ -7,6 +7,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::child::{Ended, Folder, Running, Server, assert_says, command, ringside, start, until};
+use super::peers::answers;
 use super::schema::assert_fits;
 use super::skip::skip;
 
@@ -153,6 +154,16 @@ fn a_soak_that_was_killed_goes_on_where_it_was_and_names_the_gap() {
     let path = format!("{out}/samples.ndjson");
     let whole = fs::read_to_string(&path).unwrap();
     fs::write(&path, format!("{whole}{{\"unix_s\":1")).unwrap();
+    let report = |words: &[&str]| ringside(&[&["report", &out][..], words].concat());
+    let told = report(&[]);
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    assert_says(&told.stderr, &format!("report: {out}/soak.html"));
+    assert!(told.stdout.contains("memory"), "{}", told.stdout);
+    let page = fs::read_to_string(format!("{out}/soak.html")).unwrap();
+    assert_says(&page, "</html>");
+    let told: Value = serde_json::from_str(&report(&["--format", "json"]).stdout).unwrap();
+    assert!(told["measured_s"].as_f64() >= Some(3.0), "{told}");
+    assert_eq!(report(&["--format", "csv"]).code, Some(2));
     let other = begin(&["60s", "-c", "3"], ["--resume", &out]).end();
     assert_eq!(other.code, Some(2), "{}", other.stderr);
     assert_says(&other.stderr, "with another load");
@@ -178,6 +189,58 @@ fn a_soak_that_was_killed_goes_on_where_it_was_and_names_the_gap() {
     let again = begin(&["60s"], ["-o", &out]).end();
     assert_eq!(again.code, Some(2), "{}", again.stderr);
     assert_says(&again.stderr, "--resume");
+}
+
+/// Fills the disk when there are two samples, and makes room when that has been said.
+const FILLS: &str = r#"
+mount -t tmpfs -o size=512k tmpfs disk || exit 9
+lines() { cat disk/out/samples.ndjson 2>/dev/null | wc -l; }
+"$ringside" soak "$url" --rate 50 --warm-up 1s --for 60s -o disk/out >told 2>said & soak=$!
+until [ "$(lines)" -ge 2 ] || ! kill -0 $soak; do sleep 0.05; done
+cat /dev/zero >disk/ballast 2>/dev/null
+until grep -q "couldn't write" said || ! kill -0 $soak; do sleep 0.05; done
+rm disk/ballast
+kept=$(lines)
+until [ "$(lines)" -ge $((kept + 2)) ] || ! kill -0 $soak; do sleep 0.05; done
+kill -TERM $soak
+wait $soak
+echo $? >code
+cp disk/out/samples.ndjson disk/out/soak.json .
+"#;
+
+#[test]
+fn a_full_disk_is_told_and_costs_no_sample_once_there_is_room() {
+    let mut mounting = std::process::Command::new("unshare");
+    mounting.args(["-Urm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]);
+    if !answers(&mut mounting, "unshare(1) with the right to mount a tmpfs") {
+        return;
+    }
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    fs::create_dir(folder.path("disk")).unwrap();
+    let mut shell = std::process::Command::new("unshare");
+    shell
+        .args(["-Urm", "sh", "-c", FILLS])
+        .current_dir(folder.path("."))
+        .env("ringside", env!("CARGO_BIN_EXE_ringside"))
+        .env("url", server.at("/"));
+    let ended = start(&mut shell).end();
+    let said = fs::read_to_string(folder.path("said")).unwrap_or_default();
+    assert_eq!(ended.code, Some(0), "{}{said}", ended.stderr);
+    assert_eq!(
+        fs::read_to_string(folder.path("code")).unwrap(),
+        "143\n",
+        "{said}"
+    );
+    let why = "couldn't write samples.ndjson: No space left on device";
+    assert_eq!(said.matches(why).count(), 1, "{said}");
+    let soak = record(&folder.path("."));
+    let kept = samples(&folder.path("."));
+    let sum: u64 = kept
+        .iter()
+        .filter_map(|sample| sample["completed"].as_u64())
+        .sum();
+    assert_eq!(soak["exchanges"]["completed"], sum, "{soak}");
+    assert!(kept.len() >= 4 && sum > 0, "{kept:?}");
 }
 
 #[test]

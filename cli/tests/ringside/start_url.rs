@@ -10,6 +10,7 @@ use rustix::process::geteuid;
 use serde_json::{Value, json};
 
 use super::child::{Ended, Folder, Running, Server, assert_says, command, start, until};
+use super::peers::answers;
 use super::skip::{not_permitted, skip};
 use super::start::{SERVES, compare, program};
 
@@ -103,6 +104,57 @@ fn two_urls_are_compared_in_the_hosts_network_with_the_processes_that_listen_the
     for server in [one, two] {
         let (code, said) = server.stop();
         assert_eq!(code, Some(0), "{said}");
+    }
+}
+
+#[test]
+fn each_address_of_a_name_is_a_row_of_its_own() {
+    let mut mounting = Command::new("unshare");
+    mounting.args(["-Urm", "mount", "--bind", "/etc/hosts", "/etc/hosts"]);
+    if !answers(&mut mounting, "unshare(1) with the right to mount a file") {
+        return;
+    }
+    let folder = Folder::new();
+    let hosts = "127.0.0.2 two.test\n127.0.0.1 two.test\n127.0.0.1 one.test\n";
+    folder.write("hosts", hosts);
+    let server = Server::start(&["--addr", "0.0.0.0:0", "--threads", "1"]);
+    let compared = |name: &str| {
+        let url = format!("http://{name}:{}/", server.port());
+        let script = "mount --bind hosts /etc/hosts && exec \"$ringside\" compare \"$@\"";
+        let mut shell = Command::new("unshare");
+        shell
+            .args([
+                "-Urm",
+                "sh",
+                "-c",
+                script,
+                "sh",
+                "--url",
+                &url,
+                "--each-address",
+            ])
+            .args(SHORT)
+            .current_dir(folder.path("."))
+            .env("ringside", env!("CARGO_BIN_EXE_ringside"));
+        start(&mut shell).end()
+    };
+    let one = compared("one.test");
+    assert_eq!(one.code, Some(2), "{}{}", one.stdout, one.stderr);
+    assert_says(&one.stderr, "the name in --url has one address");
+    let two = compared("two.test");
+    assert_eq!(two.code, Some(0), "{}{}", two.stdout, two.stderr);
+    let kept = read(&folder, "out/comparison.json");
+    let rows = kept["rows"].as_array().unwrap().iter();
+    let rows: Vec<&Value> = rows.filter(|row| row["role"] == "subject").collect();
+    assert_eq!(rows.len(), 2, "{kept}");
+    for (row, address) in rows.iter().zip(["127.0.0.1", "127.0.0.2"]) {
+        let name = address.replace('.', "-");
+        assert_eq!(row["name"], json!(name), "{row}");
+        let described = row["description"].as_str().unwrap();
+        assert_says(described, &format!(" at {address}"));
+        let round = read(&folder, &format!("out/rounds/{name}/001.json"));
+        let place = &round["record"]["plan"]["target"]["connect_to"]["host"];
+        assert_eq!(place, address, "{round}");
     }
 }
 

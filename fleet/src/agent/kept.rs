@@ -2,9 +2,8 @@
 
 use bytes::Bytes;
 
-use measure::interval::Packed;
-
 use crate::chain::{Chain, Digest};
+use crate::counted::Interval;
 use crate::message::{MESSAGE_MAX, Report};
 use crate::totals::Totals;
 use crate::words::{Member, RunId};
@@ -32,7 +31,7 @@ impl Kept {
     }
 
     /// Keeps one more, and gives it back as it is sent.
-    pub(super) fn add(&mut self, interval: &Packed) -> Result<Bytes, String> {
+    pub(super) fn add(&mut self, interval: &Interval) -> Result<Bytes, String> {
         let payload = postcard::to_allocvec(interval)
             .map_err(|why| format!("an interval can't be written: {why}"))?;
         if payload.len() > MESSAGE_MAX - AROUND_BYTES {

@@ -13,11 +13,11 @@ mod kept;
 
 use bytes::Bytes;
 
-use measure::interval::Packed;
 use measure::time::Time;
 
 use crate::bus::Subject;
 use crate::chain::Digest;
+use crate::counted::Interval;
 use crate::division::Place;
 use crate::message::{
     Check, DataFile, Ended, LIST_MAX, Order, Report, Said, Stop, Unread, decode, encode,
@@ -70,7 +70,7 @@ pub enum Event<'a> {
         checks: &'a [Check],
     },
     /// A second of the load is over, or its drain.
-    Counted(&'a Packed),
+    Counted(&'a Interval),
     /// The load is over, and everything that it counted was told.
     LoadEnded {
         /// Whether it was the limit.
@@ -117,7 +117,7 @@ pub enum Action {
     Keep {
         /// The number of the interval.
         number: u64,
-        /// A [`Packed`], in the format of `postcard`.
+        /// An [`Interval`], in the format of `postcard`.
         payload: Bytes,
     },
     /// The run is over for this agent, which waits for another one.
@@ -451,7 +451,7 @@ impl Agent {
         }
     }
 
-    fn counted(&mut self, interval: &Packed, actions: &mut Vec<Action>) {
+    fn counted(&mut self, interval: &Interval, actions: &mut Vec<Action>) {
         let Some(own) = self.run.as_mut().filter(|own| own.stage == Stage::Loading) else {
             return;
         };

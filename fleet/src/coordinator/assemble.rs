@@ -1,9 +1,8 @@
 //! The record of a run, from what the coordinator knows of its agents.
 
-use measure::tally::Packed;
-
 use super::part::Part;
 use super::{SILENCE_NOTED_NS, Settings};
+use crate::counted::Counted;
 use crate::course::Course;
 use crate::division::Place;
 use crate::record::{AgentRecord, Figures, Outcome, Record};
@@ -15,7 +14,7 @@ pub(super) fn outcome(
     course: &Course,
     findings: &[String],
 ) -> Outcome {
-    let mut counted = Packed::default();
+    let mut counted = Counted::default();
     let mut findings = findings.to_vec();
     let mut adds_up = true;
     for part in parts {
@@ -36,7 +35,7 @@ pub(super) fn outcome(
     let figures = Figures::of(&counted);
     let tail = parts
         .iter()
-        .map(|part| part.counted.response.above(figures.response_p99_ns));
+        .map(|part| part.counted.times().above(figures.response_p99_ns));
     let in_tail: u64 = tail.sum();
     let mut agents: Vec<AgentRecord> = parts
         .iter()
@@ -137,7 +136,7 @@ impl Part {
     }
 
     fn record(&self, p99_ns: u64, in_tail: u64) -> AgentRecord {
-        let above = self.counted.response.above(p99_ns);
+        let above = self.counted.times().above(p99_ns);
         let last = self.last.as_ref();
         let clock = &self.clock;
         AgentRecord {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use measure::interval::{Packed as Interval, Phase};
-use measure::tally::Packed;
+use measure::interval::Phase;
 use measure::time::Time;
 
 use crate::agent::AGAIN_MAX;
 use crate::chain::{Chain, Digest};
 use crate::clock::{Offset, ROUNDS, Rounds};
+use crate::counted::{Counted, Interval};
 use crate::course::second;
 use crate::division::Place;
 use crate::message::{Ended, LIST_MAX, Order, Report};
@@ -84,7 +84,7 @@ pub(super) struct Part {
     /// All of its intervals from the first on that have come, added up.
     pub(super) chain: Chain,
     pub(super) totals: Totals,
-    pub(super) counted: Packed,
+    pub(super) counted: Counted,
     /// The chain with nothing in it.
     empty: Chain,
     /// Those that were added since they were last taken away from here.
@@ -126,7 +126,7 @@ impl Part {
             is_released: false,
             last: None,
             totals: Totals::default(),
-            counted: Packed::default(),
+            counted: Counted::default(),
             linked: Vec::new(),
             reached: 0,
             ahead: BTreeMap::new(),
@@ -258,7 +258,7 @@ impl Part {
             })?;
         if let Err(why) = self.counted.merge(counted) {
             // What is left of a sum that failed is no figure.
-            (self.counted, self.totals) = (Packed::default(), Totals::default());
+            (self.counted, self.totals) = (Counted::default(), Totals::default());
             self.chain = self.empty;
             return Err(why);
         }

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use measure::interval::Packed as Interval;
-
 use super::part::Part;
 use super::{Coordinator, LEAD_NS, Phase};
+use crate::counted::Interval;
 use crate::words::AgentName;
 
 impl Coordinator {

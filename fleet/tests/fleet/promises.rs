@@ -2,6 +2,7 @@
 
 use fleet::agent::{self, Agent, LINGER_NS};
 use fleet::coordinator::{End, OnLoss};
+use fleet::counted::Counted;
 use fleet::message::{Ended, Order, Report, Said, decode, encode};
 use fleet::record::Record;
 use fleet::{Epoch, Name, Totals};
@@ -77,10 +78,13 @@ fn a_record_of_a_fleet_has_the_sum_of_its_agents_and_what_each_had() {
         .map(|agent| agent.figures.totals.completed)
         .sum();
     assert_eq!(sum, record.figures.totals.completed);
-    let counted = whole.unpack().unwrap();
+    let Counted::Run(packed) = whole else {
+        panic!("it's a run");
+    };
+    let counted = packed.unpack().unwrap();
     assert_eq!(
         (counted.completed, counted.response.count()),
-        (sum, whole.response.count())
+        (sum, whole.times().count())
     );
     assert_eq!(
         counted.response.quantile(0.99),

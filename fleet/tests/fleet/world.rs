@@ -9,13 +9,14 @@ use fleet::agent::{self, Agent, DEAD_MAN_NS};
 use fleet::bus::Bus;
 use fleet::chain::Digest;
 use fleet::coordinator::{self, Coordinator, End, OnLoss};
+use fleet::counted::{self, Interval};
 use fleet::division::Place;
 use fleet::memory::{self, Faults, Network};
 use fleet::message::{Check, CheckOf, Order, Said, decode, encode};
 use fleet::record::Outcome;
 use fleet::{Epoch, Name, Text, Verdict};
 use measure::counters::ErrorKind;
-use measure::interval::{Interval, Packed, Phase};
+use measure::interval::{self, Phase};
 use measure::random::Random;
 use measure::tally::{Loop, Tally};
 use measure::time::Time;
@@ -32,9 +33,9 @@ const STILL_MAX: u32 = 10_000;
 const FOREVER: u64 = 3600 * SECOND;
 
 /// Seconds as loads count them, no two alike.
-static SECONDS: LazyLock<Vec<Packed>> = LazyLock::new(|| (0..32).map(second).collect());
+static SECONDS: LazyLock<Vec<Interval>> = LazyLock::new(|| (0..32).map(second).collect());
 
-fn second(seed: u64) -> Packed {
+fn second(seed: u64) -> Interval {
     let mut random = Random::seeded(seed);
     let start = Time(SECOND);
     let mut tally = Tally::new(Loop::Open);
@@ -47,7 +48,7 @@ fn second(seed: u64) -> Packed {
         }
         tally.bytes_received += random.below(1000);
     }
-    Packed::of(&Interval {
+    counted::of_run(&interval::Interval {
         seq: seed,
         joined: 1,
         phase: Phase::Measure,

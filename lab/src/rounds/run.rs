@@ -41,7 +41,7 @@ pub(crate) fn warm_up(
     let mut plan = live.plan.clone();
     plan.warm_up_s = 0.0;
     plan.duration_s = Some(length.as_secs_f64());
-    let run = load::run(&plan, setting.stop, &mut |_| ());
+    let run = setting.loads.send(&plan, setting.stop, &mut |_| ());
     check(live, run, "during its warm-up").map(|_| ())
 }
 
@@ -57,7 +57,7 @@ pub(super) fn closed_rate(
     plan.duration_s = Some(length.as_secs_f64());
     let mut what = String::new();
     for _ in 0..PROBES_MAX {
-        let run = load::run(&plan, setting.stop, &mut |_| ());
+        let run = setting.loads.send(&plan, setting.stop, &mut |_| ());
         let record = check(live, run, IN_A_PROBE)?;
         match failures(&record) {
             None => return Ok(record.achieved_rate),
@@ -286,7 +286,8 @@ impl Course<'_> {
         };
         watch.before();
         let (result, injected) = inject(faults, started, setting.stop, watch, |beside, watch| {
-            load::run(plan, setting.stop, &mut |progress| {
+            let loads = &setting.loads;
+            loads.send(plan, setting.stop, &mut |progress| {
                 beside.see(progress, plan.warm_up_s, watch);
                 see(watch, progress);
             })
@@ -326,7 +327,8 @@ pub fn run(
 ) -> Result<(Record, Watched), Trouble> {
     let watch = &mut live.watch;
     watch.before();
-    let result = load::run(plan, setting.stop, &mut |progress| see(watch, progress));
+    let loads = &setting.loads;
+    let result = loads.send(plan, setting.stop, &mut |progress| see(watch, progress));
     let watched = watch.after(plan.connections, setting.placement);
     Ok((check(live, result, when)?, watched))
 }

@@ -56,7 +56,8 @@ pub(super) fn record(
         ..generator(ground, whole_s, &outcomes)
     };
     let held = (end - start).as_secs_f64();
-    let void = void(&tally, plan.connections, held, all());
+    let own = plan.own_connections();
+    let void = void(&tally, own, held, all());
     let ended_by = all().find_map(|outcome| outcome.ended_by);
     let ends = ended_by.map_or(EndedBy::Duration, by_signal);
     let broadcast_s = plan.broadcast_s.unwrap_or_default();
@@ -72,7 +73,7 @@ pub(super) fn record(
     Record::assemble(
         &tally,
         Facts {
-            asked: u64::from(plan.connections),
+            asked: u64::from(own),
             plan: plan.recorded(),
             host: Host::read(),
             generator,
@@ -191,7 +192,7 @@ fn unbalanced(tally: &Tally) -> Option<String> {
 
 /// Connections that were down at the end and had not been given up.
 fn down(plan: &Plan, tally: &Tally) -> Option<String> {
-    let asked = u64::from(plan.connections);
+    let asked = u64::from(plan.own_connections());
     let down = asked.saturating_sub(tally.standing + tally.given_up);
     let counts = &tally.counts;
     let not_again = counts.lost().saturating_sub(counts.reconnects);
@@ -255,7 +256,7 @@ fn busy(plan: &Plan, tally: &Tally, stall: Option<&Stall>) -> Option<String> {
     let stall = stall.filter(|stall| check::is_told(stall));
     let own = stall.filter(|stall| {
         let of_each = (stall.length_us / 1e6 / plan.heartbeat_s).floor() + 1.0;
-        busy as f64 <= of_each * f64::from(plan.connections)
+        busy as f64 <= of_each * f64::from(plan.own_connections())
     });
     Some(match own {
         Some(stall) => format!(

@@ -17,7 +17,7 @@ mod tests;
 
 pub use ::check::hold::{OfHold, Record, Threshold};
 pub use plan::hold::{BackOff, Plan, Recorded};
-pub use prepare::{Hold, prepare};
+pub use prepare::{EACH, Hold, prepare};
 
 /// The JSON Schema of [`Record`], as indented JSON.
 pub fn record_schema() -> String {

@@ -27,7 +27,7 @@ use plan::protocol::Protocol;
 use probe::LoadError;
 
 /// With more connections than this for each worker, another CPU gets one, too.
-const EACH: u64 = 18_000;
+pub const EACH: u64 = 18_000;
 
 /// A hold that can be carried out here.
 #[derive(Debug)]
@@ -51,12 +51,12 @@ pub fn prepare(plan: &Plan, stop: &Stop) -> Result<Hold, LoadError> {
     let mut says = Vec::new();
     let mut plan = plan.clone();
     let sources = &plan.source_addresses;
-    let sources = ports::sources(plan.connections, sources, ground.only(), &host)?;
+    let own = plan.own_connections();
+    let sources = ports::sources(own, sources, ground.only(), &host)?;
     if let (true, [first, .., last]) = (plan.source_addresses.is_empty(), sources.as_slice()) {
         says.push(format!(
-            "{} connections use {} source addresses, {first} to {last}, so that each gets a port \
-             right away",
-            plan.connections,
+            "{own} connections use {} source addresses, {first} to {last}, so that each gets a \
+             port right away",
             sources.len()
         ));
     }
@@ -83,7 +83,7 @@ fn check_needs(plan: &Plan, addresses: &[Address]) -> Result<(), LoadError> {
     };
     let is_here = over == Over::Unix || addresses.iter().any(is_of_this_host);
     let needs = needs::Facts::read().needs(Connections {
-        number: plan.connections.into(),
+        number: plan.own_connections().into(),
         ends: 1 + u64::from(is_here),
         spoken: plan.protocol.spoken(),
         tls: plan.tls.is_some(),
@@ -91,7 +91,8 @@ fn check_needs(plan: &Plan, addresses: &[Address]) -> Result<(), LoadError> {
     });
     let refusal = needs.iter().find_map(needs::Need::refusal);
     refusal.map_or(Ok(()), |why| {
-        Err(LoadError::Limits(format!("-c {}: {why}", plan.connections)))
+        let own = plan.own_connections();
+        Err(LoadError::Limits(format!("-c {own}: {why}")))
     })
 }
 
@@ -106,7 +107,7 @@ fn is_of_this_host(address: &Address) -> bool {
 /// How many workers there are: one has as many rings as its connections need, but where they are
 /// very many, all CPUs have their share. Ordinary descriptors are limited for the whole process.
 fn threads(plan: &Plan, kind: Kind, limit: u64) -> Result<u32, LoadError> {
-    let connections = u64::from(plan.connections);
+    let connections = u64::from(plan.own_connections());
     if kind == Kind::Epoll {
         let wanted = connections + DESCRIPTORS_SPARE;
         if wanted > limit {
@@ -168,20 +169,23 @@ impl Hold {
             sight.take_back(&mut outcomes);
             let standing = outcomes.iter().map(|outcome| outcome.tally.standing).sum();
             sight.footprint.look(standing, Time::now());
-            let record = judge::record(plan, &ground, self.threads, &sight.footprint, outcomes);
+            let threads = plan.workers(self.threads).len() as u32;
+            let record = judge::record(plan, &ground, threads, &sight.footprint, outcomes);
             report(record, sight.watcher)
         })
     }
 
     fn assignments(&self) -> Result<Vec<Assignment>, LoadError> {
-        let origin = Time::now();
+        // Those who hold together open their connections by one clock.
+        let begins = self.plan.part.as_ref().map(|part| part.begins);
+        let origin = begins.unwrap_or_else(Time::now);
         let place = |worker| Place {
             worker,
             workers: self.threads,
             origin,
         };
         let addresses = &self.ground.addresses;
-        let places = (0..self.threads).map(place);
+        let places = self.plan.workers(self.threads).map(place);
         places
             .map(|place| assign(&self.plan, place, addresses))
             .collect()

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::{Interval, Phase};
 use crate::tally;
 
-/// An [`Interval`] without what is empty in it.
+/// An [`Interval`] without what is empty in it, in which a `C` was counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Packed {
+pub struct Packed<C = tally::Packed> {
     /// The number of its first second in the run, from 0.
     pub seq: u64,
     /// How many intervals were joined to it, itself among them.
@@ -23,12 +23,12 @@ pub struct Packed {
     /// Connections that stood when it ended.
     pub connected: u64,
     /// What was counted in it.
-    pub counted: tally::Packed,
+    pub counted: C,
 }
 
-impl Packed {
-    /// An interval, whole.
-    pub fn of(interval: &Interval) -> Packed {
+impl<C> Packed<C> {
+    /// An interval, with what was counted in it in this form.
+    pub fn with<D>(interval: &Interval<D>, counted: C) -> Packed<C> {
         let Interval {
             seq,
             joined,
@@ -37,7 +37,7 @@ impl Packed {
             until_ns,
             offered,
             connected,
-            counted,
+            counted: _,
         } = interval;
         Packed {
             seq: *seq,
@@ -47,16 +47,13 @@ impl Packed {
             until_ns: *until_ns,
             offered: *offered,
             connected: *connected,
-            counted: tally::Packed::of(counted),
+            counted,
         }
     }
 
-    /// The interval, as it was.
-    ///
-    /// # Errors
-    /// Where it came from outside and no interval has this form: what is wrong with it.
-    pub fn unpack(&self) -> Result<Interval, String> {
-        Ok(Interval {
+    /// The interval, with what was counted in it as it was.
+    pub fn without<D>(&self, counted: D) -> Interval<D> {
+        Interval {
             seq: self.seq,
             joined: self.joined,
             phase: self.phase,
@@ -64,7 +61,22 @@ impl Packed {
             until_ns: self.until_ns,
             offered: self.offered,
             connected: self.connected,
-            counted: self.counted.unpack()?,
-        })
+            counted,
+        }
+    }
+}
+
+impl Packed {
+    /// An interval, whole.
+    pub fn of(interval: &Interval) -> Packed {
+        Packed::with(interval, tally::Packed::of(&interval.counted))
+    }
+
+    /// The interval, as it was.
+    ///
+    /// # Errors
+    /// Where it came from outside and no interval has this form: what is wrong with it.
+    pub fn unpack(&self) -> Result<Interval, String> {
+        Ok(self.without(self.counted.unpack()?))
     }
 }

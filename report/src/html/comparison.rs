@@ -19,7 +19,7 @@ use super::plot::{
 use super::ratio::{range, ratio_cell};
 use super::requests::requests;
 use super::swatch;
-use super::trust::{resources, trust, trust_in_short};
+use super::trust::{clues, resources, trust, trust_in_short};
 use crate::course::middle;
 use crate::environment::{command, machine, procedure};
 use crate::figures::{Column, columns, judged_by, of_two_loads, written};
@@ -52,6 +52,7 @@ pub fn html(report: &Report, enclosed: &Enclosed) -> String {
         requests(report),
         course(report),
         resources(report),
+        clues(report),
         flames(report, enclosed),
         single(report),
         trust(report),

@@ -9,6 +9,7 @@ use super::page::{
     Cell, Checked, Column as Stand, Section, State, Tone, checks, details, sentences, table,
 };
 use crate::checks::{self as summed, count_in_words, summaries};
+use crate::clue;
 use crate::resources::{self as used, Line, Table};
 use crate::{Report, Row};
 
@@ -48,6 +49,15 @@ pub(super) fn resources(report: &Report) -> Option<Section> {
         }
     };
     Some(Section::new("Resources", lead, body))
+}
+
+/// What the subjects' state suggests to look at.
+pub(super) fn clues(report: &Report) -> Option<Section> {
+    let told = clue::told(&report.subjects);
+    let lead = "How the subjects spent their time, and what limits did to them. This spoils no \
+                figure; it says where a faster server may be found.";
+    let body = sentences(&told);
+    (!told.is_empty()).then(|| Section::new("Where to look next", lead, body))
 }
 
 /// How a subject's own metrics moved.

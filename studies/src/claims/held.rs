@@ -14,6 +14,7 @@ use supervisor::build::{self, Unbuilt};
 use supervisor::cache::Cache;
 use supervisor::cores::{Choice, Placement};
 use supervisor::live::Serving;
+use supervisor::loads::Loads;
 use supervisor::process::GRACE;
 use supervisor::setting::{Setting, Trouble};
 use supervisor::subject::{Kind, Subject, Values};
@@ -189,6 +190,7 @@ pub(super) fn run(
         start: 0,
         ringside: &options.ringside,
         stop,
+        loads: Loads::HERE,
     };
     let values = Values {
         dir: dir.clone(),

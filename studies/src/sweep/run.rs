@@ -10,6 +10,7 @@ use lab::{CannotBegin, End, Options, resume};
 use load::{Signal, Stop};
 use measure::time::{unix_seconds, utc_stamp};
 use statistics::Random;
+use supervisor::loads::Loads;
 
 use super::record::{SCHEMA_VERSION, Sweep};
 use super::{Key, Point, files};
@@ -79,7 +80,8 @@ pub fn sweep(
             true => Place::Begun(&folder),
             false => Place::New(Some(&folder)),
         };
-        let outcome = crate::Outcome::of(one(comparison, &file, place, options, stop, observer)?);
+        let from = (stop, Loads::HERE);
+        let outcome = crate::Outcome::of(one(comparison, &file, place, options, from, observer)?);
         complete &= outcome.report.complete();
         let within = |name: &String| format!("{inside}/{name}");
         unwritten.extend(outcome.unwritten.iter().map(within));

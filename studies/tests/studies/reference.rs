@@ -30,6 +30,7 @@ command = ["true"]
 [companion.ready]
 path = "/"
 [watch]
+[limits]
 "#;
 
 const COMPARISON: &str = r#"
@@ -43,6 +44,7 @@ subject = "x"
 [rows.generator]
 command = ["x"]
 [rows.start]
+[rows.limits]
 [cores]
 [sweep]
 [[phase]]
@@ -411,6 +413,7 @@ fn the_keys_of_a_comparison_have_the_types_and_defaults_that_the_reference_says(
         ("\n## `[[rows]]`\n", rows, "[[rows]]"),
         ("\n### `generator`\n", COMPARISON, "[rows.generator]"),
         ("\n### `start`\n", COMPARISON, "[rows.start]"),
+        ("\n### `limits`\n", COMPARISON, "[rows.limits]"),
         ("\n## `[sweep]`\n", COMPARISON, "[sweep]"),
     ] {
         types_and_defaults_hold("comparison.md", heading, (text, table), &read);
@@ -447,6 +450,7 @@ fn the_reference_names_every_key_of_a_comparison() {
         ("[rows.workload]", "\n## `[workload]`\n"),
         ("[rows.generator]", "\n### `generator`\n"),
         ("[rows.start]", "\n### `start`\n"),
+        ("[rows.limits]", "\n### `limits`\n"),
     ];
     every_key_is_named("comparison.md", COMPARISON, &places, &|text| {
         let file = write(&folder, "x.toml", text);

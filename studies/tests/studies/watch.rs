@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use lab::Event;
 use lab::finding::{Check, Finding, Severity};
+use lab::manifest;
 use lab::round::Round;
 use load::Stop;
 use measure::quota::{Place, Quota, UNIFIED};
@@ -153,6 +154,105 @@ fn a_subject_that_a_quota_stops_is_said_to_be_throttled() {
     assert!(cpus.is_some_and(|cpus| cpus <= 0.2), "{host:?}");
     let text = fs::read_to_string(outcome.folder.join("report.md")).expect("the report");
     assert!(text.contains(said), "{text}");
+}
+
+/// The sentences under *Where to look next* in the report's text.
+fn look_next(outcome: &Outcome) -> String {
+    let text = fs::read_to_string(outcome.folder.join("report.md")).expect("the report");
+    let (_, clues) = text.split_once("## Where to look next").unwrap_or_default();
+    let clues = clues.split("\n## ").next().unwrap_or_default();
+    clues.to_owned()
+}
+
+#[test]
+fn limits_hold_and_what_they_did_is_told_and_spoils_nothing() {
+    let _beside = beside_others();
+    let arena = Arena::new("limits");
+    let starved = tiny("", "") + "\n[limits]\nmemory = \"256K\"\n";
+    arena.tiny("plain", "").tiny("burns", "burns");
+    arena.subject("starved", &starved);
+    let text = quick(&["plain"], 1).replace("\"60ms\"", "\"500ms\"");
+    let row = |name: &str, subject: &str, limits: &str| {
+        format!("\n[[rows]]\nname = \"{name}\"\nsubject = \"{subject}\"\n{limits}\n")
+    };
+    let rows = [
+        row("plain", "plain", ""),
+        row(
+            "held",
+            "burns",
+            "limits = { cpu = \"0.2\", memory = \"256M\" }",
+        ),
+        row("starved", "starved", ""),
+    ];
+    let text = text.replace("subjects = [\"plain\"]\n", "") + &rows.concat();
+    let outcome = arena.compare(&text, &Stop::new());
+    let failed = |name: &str| match &crate::support::row(&outcome, name).facts.outcome {
+        manifest::Outcome::Failed { what, .. } => Some(what.clone()),
+        _ => None,
+    };
+    let starved = failed("starved").expect("no server runs in 256 KiB");
+    let by_group = "out of memory (OOM): the kernel killed it because it needed more than its \
+                    limit of 256 KiB";
+    if starved.contains("its address space is limited to 256 KiB") {
+        not_permitted("no control group can limit memory here");
+    } else {
+        assert!(starved.contains(by_group), "{starved}");
+    }
+    if let Some(why) = failed("held") {
+        let said = "can't be limited to 0.2 CPUs (`cpu` in [limits])";
+        assert!(
+            why.starts_with(said) && why.contains("systemd-run"),
+            "{why}"
+        );
+        return not_permitted(why);
+    }
+    let described = &crate::support::row(&outcome, "held").facts.description;
+    let said = "; limited to 0.2 CPUs and 256 MiB of memory";
+    assert!(described.ends_with(said), "{described}");
+    assert_eq!(found(&outcome, "held", Check::Quota), None);
+    let held = first_round(&outcome, "held").watched.limited;
+    let struck = held.and_then(|held| held.throttled);
+    assert!(struck.is_some_and(|struck| struck.times > 0), "{held:?}");
+    assert_eq!(first_round(&outcome, "plain").watched.limited, None);
+    let clues = look_next(&outcome);
+    let said = "Held back by the CPU limit: held (0.2 CPUs) for ";
+    assert!(clues.contains(said), "{clues}");
+}
+
+#[test]
+fn slow_queries_of_a_companion_are_counted_and_told() {
+    let _beside = beside_others();
+    if let Err(error) = Command::new("redis-server").arg("--version").output() {
+        return skip(format!(
+            "redis-server ({error}): apt-get install redis-server"
+        ));
+    }
+    let arena = Arena::new("slow");
+    let redis = "\n[[companion]]\nname = \"redis\"\n\
+                 command = [\"redis-server\", \"--port\", \"{port}\", \"--save\", \"\", \
+                 \"--slowlog-log-slower-than\", \"0\"]\n\
+                 ready = { command = [\"redis-cli\", \"-p\", \"{port}\", \"ping\"] }\n\
+                 slow = [\"redis-cli\", \"-p\", \"{port}\", \"SLOWLOG\", \"LEN\"]\n";
+    let silent = redis.replace("\"SLOWLOG\", \"LEN\"", "\"ECHO\", \"none\"");
+    arena.subject("counted", &(tiny("", "") + redis));
+    arena.subject("silent", &(tiny("", "") + &silent));
+    let outcome = compare(&arena, &["counted", "silent"], 1);
+    // At least the first question is slow, by what it calls slow.
+    let slow = first_round(&outcome, "counted").watched.slow;
+    assert!(
+        slow.get("redis").is_some_and(|count| *count > 0),
+        "{slow:?}"
+    );
+    let clues = look_next(&outcome);
+    assert!(clues.contains("Slow queries: counted ("), "{clues}");
+    let seen = first_round(&outcome, "silent").watched;
+    assert!(seen.slow.is_empty(), "{:?}", seen.slow);
+    let why = "slow queries of redis, because `redis-cli` printed no number";
+    assert!(
+        seen.missing.iter().any(|what| what.ends_with(why)),
+        "{:?}",
+        seen.missing
+    );
 }
 
 /// Whether `perf` may sample a process of ours.

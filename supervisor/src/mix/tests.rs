@@ -192,6 +192,7 @@ fn calls_go_to_the_rows_server_with_what_describes_them() {
     );
     let at = crate::workload::At {
         host: None,
+        address: None,
         port: 1234,
         tls: false,
         trust: None,
@@ -310,6 +311,7 @@ fn messages_go_to_the_rows_server_and_the_first_is_answered_before() {
         let asked = workload.question(folder.path()).unwrap();
         let at = crate::workload::At {
             host: None,
+            address: None,
             port: 1234,
             tls: false,
             trust: None,

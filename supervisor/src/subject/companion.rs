@@ -26,6 +26,10 @@ pub struct Companion {
     pub environment: BTreeMap<String, Template>,
     /// How the lab knows that it can be used.
     pub ready: Sign,
+    /// A command that prints how many slow queries there were since its start: the last number of
+    /// its output.
+    #[serde(default)]
+    pub slow: Option<Command>,
     /// Where it runs.
     #[serde(default)]
     pub cores: Side,
@@ -94,7 +98,8 @@ pub(crate) fn check(companions: &[Companion]) -> Result<(), String> {
         }
         let commands = [&companion.command].into_iter().chain(&companion.prepare);
         let mut templates: Vec<&Template> = commands.flat_map(Command::templates).collect();
-        templates.extend(sign.command.iter().flat_map(Command::templates));
+        let asked = sign.command.iter().chain(&companion.slow);
+        templates.extend(asked.flat_map(Command::templates));
         templates.extend(companion.environment.values());
         known(&templates, companions[..at].iter())?;
     }

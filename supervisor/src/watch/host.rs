@@ -7,11 +7,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use measure::host::{Ticks, ticks};
 use measure::process::Listing;
-use measure::quota::{Groups, Quota};
+use measure::quota::{Groups, Quota, value};
 use measure::time::{Time, sleep_until};
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +52,10 @@ pub struct HostUse {
     /// The smallest of these groups' quotas; null in records of versions that did not look.
     #[serde(default)]
     pub quota: Option<Quota>,
+    /// Pages that had to be read from a disk, whoever needed them; null where the kernel doesn't
+    /// count them, and in records of versions that did not look.
+    #[serde(default)]
+    pub major_faults: Option<u64>,
     /// The network.
     pub network: NetworkUse,
 }
@@ -77,6 +82,7 @@ pub(crate) struct Reading {
     ticks: Option<Ticks>,
     waited_us: Option<u64>,
     own_ns: Option<u64>,
+    major_faults: Option<u64>,
     network: Network,
 }
 
@@ -93,13 +99,15 @@ pub(crate) struct Attributed<'a> {
 
 impl Reading {
     /// Now; the listing was taken just before or is taken just after. Quotas of `subject`'s
-    /// control groups count, too.
-    pub(crate) fn take(listing: Listing, subject: Option<u32>) -> Reading {
+    /// control groups count, too, but for the one in the folder `wanted`, which has the quota that
+    /// somebody wants the subject to have.
+    pub(crate) fn take(listing: Listing, subject: Option<u32>, wanted: Option<&Path>) -> Reading {
         let text = |path| fs::read_to_string(path).unwrap_or_default();
         // Who is gone is in no group any more, and hides nothing.
         let alive = subject.filter(|pid| listing.all().iter().any(|one| one.pid == *pid));
         let groups = alive.into_iter().map(Groups::of);
         let groups = groups.fold(Groups::own(), Groups::and);
+        let groups = wanted.into_iter().fold(groups, Groups::without);
         Reading {
             at: Time::now(),
             listing,
@@ -108,6 +116,7 @@ impl Reading {
             ticks: ticks(),
             waited_us: Pressure::parse(&text("/proc/pressure/cpu")).map(|found| found.total_us),
             own_ns: measure::process::own_cpu_ns(),
+            major_faults: value(&text("/proc/vmstat"), "pgmajfault"),
             network: Network::read(),
         }
     }
@@ -130,6 +139,7 @@ impl Reading {
         let known_ns = generator_ns + attributed.cpu_ns;
         let throttled = self.throttled_ns.zip(before.throttled_ns);
         let waited = self.waited_us.zip(before.waited_us);
+        let faults = self.major_faults.zip(before.major_faults);
         HostUse {
             wall_ns,
             busy_ns,
@@ -145,6 +155,7 @@ impl Reading {
                 let waited_ns = now.saturating_sub(before) * 1000;
                 (waited_ns as f64 / wall_ns as f64).min(1.0)
             }),
+            major_faults: faults.map(|(now, before)| now.saturating_sub(before)),
             network: NetworkUse {
                 sockets: network::sockets(),
                 ..self.network.since(&before.network)
@@ -251,6 +262,7 @@ mod tests {
             }),
             waited_us: Some(at_s * 100_000),
             own_ns: Some(at_s * 600_000_000),
+            major_faults: Some(at_s),
             network: Network::default(),
         }
     }
@@ -269,6 +281,7 @@ mod tests {
         assert_eq!(seen.busy_ns, Some(1_400_000_000));
         assert_eq!(seen.steal_ns, Some(100_000_000));
         assert_eq!(seen.generator_ns, 600_000_000);
+        assert_eq!(seen.major_faults, Some(1));
         let unattributed = seen.unattributed.expect("it was read");
         assert!((unattributed - 0.3).abs() < 1e-9, "{unattributed}");
         assert!(

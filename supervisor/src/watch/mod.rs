@@ -7,36 +7,39 @@
 //! own that is never timed (`profile`).
 //!
 //! Knows nothing of how a load is generated or of what its figures are worth: that is judged above.
-pub(crate) mod cgroup;
 mod change;
 mod collecting;
 pub mod host;
 pub mod network;
 pub mod scrape;
+pub(crate) mod slow;
 pub mod subject;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use garbage::{Collected, Runtime};
+use groups::{Group, GroupTime, Held, Strained, Straining};
 use load::Plan;
 use measure::process::{Listing, TreeWatch, peak_bytes, proportional_bytes, resident_bytes};
+use measure::time::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::cores::Placement;
 use crate::log::Log;
 use crate::workload::UrlPath;
 
-use self::cgroup::{Group, GroupTime};
 use self::collecting::Collecting;
 use self::host::{Attributed, HostUse};
 use self::scrape::{Change, Metrics, Scrape};
+use self::slow::SlowQueries;
 use self::subject::{SharedPages, SubjectUse};
 
-pub use self::cgroup::GroupUse;
 pub use self::change::Joined;
 pub(crate) use self::change::Who;
+pub use groups::GroupUse;
 
 /// What a subject's description says can be seen of it: the section `[watch]`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -66,6 +69,9 @@ pub struct Watched {
     /// The kernel's own account of them; null where no control group could be made.
     #[serde(default)]
     pub group: Option<GroupUse>,
+    /// What their limits did to them; absent where they have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limited: Option<Strained>,
     /// The host they ran on.
     #[serde(default)]
     pub host: HostUse,
@@ -75,6 +81,9 @@ pub struct Watched {
     /// What its log said of collecting garbage; absent where that isn't known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collected: Option<Collected>,
+    /// Slow queries of its companions from before the round's load to after it, by their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub slow: BTreeMap<String, u64>,
     /// What could not be seen here and why, in sentences.
     #[serde(default)]
     pub missing: Vec<String>,
@@ -90,8 +99,10 @@ pub struct Watch {
     tree: TreeWatch,
     companions: Companions,
     group: Option<Arc<Group>>,
+    held: Option<Arc<Held>>,
     scrape: Option<Scrape>,
     collecting: Option<Collecting>,
+    slow: Vec<SlowQueries>,
     /// Before the first load.
     idle: Memory,
     round: Seen,
@@ -101,6 +112,8 @@ pub struct Watch {
 #[derive(Debug, Default)]
 struct Seen {
     scraped: Option<Result<Metrics, String>>,
+    /// Slow queries until the beginning, of each companion that counts them.
+    slow: Vec<Result<u64, String>>,
     opened: Option<Edge>,
     closed: Option<Edge>,
     /// The subject's processes at the window's beginning, and those that came in their place.
@@ -112,6 +125,8 @@ struct Seen {
     descriptors: Option<u64>,
     /// Who loads it, where that is a process of its own, or computes beside it on purpose.
     generator: Option<Companions>,
+    /// Follows its limits.
+    straining: Option<Straining>,
     /// Other processes have come in the place of those that were there at the beginning.
     changed: bool,
 }
@@ -185,8 +200,10 @@ impl Watch {
             tree: TreeWatch::new(root.unwrap_or(u32::MAX)),
             companions: Companions::new(&[]),
             group: None,
+            held: None,
             scrape: None,
             collecting: None,
+            slow: Vec::new(),
             idle: Memory {
                 resident: resident_bytes(&pids),
                 divided: proportional_bytes(&pids),
@@ -200,9 +217,19 @@ impl Watch {
         self.scrape = Some(Scrape::new(metrics));
     }
 
+    /// Follows what its limits do, too.
+    pub(crate) fn limited(&mut self, held: Arc<Held>) {
+        self.held = Some(held);
+    }
+
     /// Reads what its log says of collecting garbage, too.
     pub(crate) fn read_log(&mut self, runtime: Runtime, log: Log) {
         self.collecting = Some(Collecting::new(runtime, log));
+    }
+
+    /// Counts slow queries of its companions, too, before and after each round.
+    pub(crate) fn count_slow(&mut self, slow: Vec<SlowQueries>) {
+        self.slow = slow;
     }
 
     /// Processor time of the subject and its companions until now.
@@ -215,6 +242,7 @@ impl Watch {
     pub fn before(&mut self) {
         self.round = Seen {
             scraped: self.scrape.as_ref().map(Scrape::fetch),
+            slow: self.slow.iter().map(SlowQueries::count).collect(),
             ..Seen::default()
         };
     }
@@ -230,6 +258,7 @@ impl Watch {
         match self.round.opened {
             None => self.open(),
             Some(_) if self.round.closed.is_none() => {
+                self.look_at_limits();
                 self.round.memory.push(Memory {
                     resident: resident_bytes(&self.round.pids),
                     divided: None,
@@ -237,6 +266,17 @@ impl Watch {
             }
             Some(_) => {}
         }
+    }
+
+    fn look_at_limits(&mut self) {
+        if let (Some(held), Some(straining)) = (&self.held, &mut self.round.straining) {
+            straining.look(held.strain(), Time::now());
+        }
+    }
+
+    /// The folder of what holds it back on purpose.
+    fn quota_folder(&self) -> Option<&Path> {
+        self.group.as_ref()?.quota_folder()
     }
 
     fn pids(&self, listing: &Listing) -> Vec<u32> {
@@ -261,6 +301,8 @@ impl Watch {
         if let Some(collecting) = &mut self.collecting {
             collecting.open();
         }
+        let held = self.held.as_ref();
+        self.round.straining = held.map(|held| Straining::open(held, Time::now()));
         let subject = subject::Reading::before(&mut self.tree, &listing, threads);
         let generator_ns = self.round.generator_ns(&listing);
         self.round.opened = Some(Edge {
@@ -268,7 +310,7 @@ impl Watch {
             companions_ns,
             generator_ns,
             group,
-            host: host::Reading::take(listing, self.root),
+            host: host::Reading::take(listing, self.root, self.quota_folder()),
         });
     }
 
@@ -278,6 +320,7 @@ impl Watch {
             return;
         }
         let listing = Listing::take();
+        self.look_at_limits();
         let subject = subject::Reading::after(&mut self.tree, &listing);
         let group = self.group.as_ref().map(|group| group.time());
         let companions_ns = self.companions.cpu_ns(&listing);
@@ -296,7 +339,7 @@ impl Watch {
             companions_ns,
             generator_ns,
             group,
-            host: host::Reading::take(listing, self.root),
+            host: host::Reading::take(listing, self.root, self.quota_folder()),
         });
     }
 
@@ -351,25 +394,30 @@ impl Watch {
             }
             _ => Ok(BTreeMap::new()),
         };
+        let slow = slow::more_than(round.slow, &self.slow, &mut missing);
         // The log is that of the process which was there at the beginning.
         let collecting = self.collecting.as_mut().filter(|_| !round.changed);
         let collected = collecting.map_or(Ok(None), Collecting::collected);
-        let collected = collected.unwrap_or_else(|what| {
-            missing.push(what);
-            None
-        });
+        let collected = or_missing(collected, &mut missing);
         Watched {
             collected,
-            scraped: scraped.unwrap_or_else(|what| {
-                missing.push(what);
-                BTreeMap::new()
-            }),
+            scraped: or_missing(scraped, &mut missing),
             subject,
             group,
+            limited: round.straining.map(|straining| straining.found()),
             host,
+            slow,
             missing,
         }
     }
+}
+
+/// What was found; nothing where that isn't known, and then why is `missing`.
+fn or_missing<T: Default>(found: Result<T, String>, missing: &mut Vec<String>) -> T {
+    found.unwrap_or_else(|what| {
+        missing.push(what);
+        T::default()
+    })
 }
 
 /// Puts what was read of the memory of one start together, where there were so many `connections`.
@@ -451,7 +499,7 @@ impl HostWatch {
         let listing = Listing::take();
         HostWatch {
             companions_ns: companions.cpu_ns(&listing),
-            opened: host::Reading::take(listing, None),
+            opened: host::Reading::take(listing, None, None),
         }
     }
 
@@ -476,7 +524,7 @@ impl HostWatch {
             generator_ns: 0,
             pids: &known,
         };
-        let closed = host::Reading::take(listing, None);
+        let closed = host::Reading::take(listing, None, None);
         let host = closed.since(&self.opened, attributed);
         Watched {
             missing: missing(&subject, None, &host),

@@ -2,13 +2,12 @@
 //!
 //! The figures are those of the whole process tree. Knows nothing of what a subject serves.
 
+use groups::GroupUse;
 use measure::process::{self, Listing, Switches, TreeWatch, Usage};
 use measure::time::Time;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use serde::{Deserialize, Serialize};
-
-use super::cgroup::GroupUse;
 
 /// A tree with more threads than this is not asked how often each left its processor: that would
 /// take longer than a window's edge may.

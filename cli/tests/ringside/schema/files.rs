@@ -34,6 +34,7 @@ command = ["true"]
 [companion.ready]
 path = "/"
 [watch]
+[limits]
 "#;
 
 /// A comparison, likewise.
@@ -45,6 +46,7 @@ subject = "ours"
 [rows.generator]
 command = ["x"]
 [rows.start]
+[rows.limits]
 [cores]
 [network]
 [sweep]
@@ -159,7 +161,7 @@ fn a_schema_has_the_keys_that_the_reader_knows_and_no_others() {
             tables_seen += 1;
         }
     }
-    assert_eq!(tables_seen, 25, "tables of all three");
+    assert_eq!(tables_seen, 27, "tables of all three");
     let (gate, whole) = (schema("gate-file"), schema("comparison-file"));
     for key in whole["properties"].as_object().unwrap().keys() {
         let takes = ["gate", "judge", "workload", "cores", "network"].contains(&key.as_str());

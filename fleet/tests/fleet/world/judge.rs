@@ -3,8 +3,8 @@
 
 use std::cmp::Ordering;
 
+use fleet::counted::Counted;
 use fleet::record::Outcome;
-use measure::tally;
 use measure::time::Time;
 
 use super::{SECONDS, World};
@@ -13,7 +13,7 @@ impl World {
     /// Holds a record against what was really counted by then.
     pub(super) fn judge_record(&mut self, outcome: &Outcome) {
         let record = &outcome.record;
-        let mut sum = tally::Packed::default();
+        let mut sum = Counted::default();
         for agent in &record.agents {
             let life = (agent.agent.to_string(), agent.epoch.clone());
             let counted = self.truth.get(&life).cloned().unwrap_or_default();
@@ -29,7 +29,7 @@ impl World {
         if sum != outcome.counted {
             self.violation("the figures aren't the sum of the intervals".to_owned());
         }
-        let mut over_time = tally::Packed::default();
+        let mut over_time = Counted::default();
         for interval in &outcome.course {
             over_time.merge(&interval.counted).unwrap();
         }

@@ -556,7 +556,8 @@ duration = "1m"
             policy.check_load(&Load::Hold(plan), &halves[1])
         };
         assert_eq!(plan(|_| {}), Ok(()));
-        let table: [(&str, fn(&mut hold::Plan)); 4] = [
+        type Change = fn(&mut hold::Plan);
+        let table: [(&str, Change); 4] = [
             (
                 "its share of 1001.0 heartbeats or new connections",
                 |plan| {

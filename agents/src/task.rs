@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant)] // There is one for each run.
 pub(crate) enum Load {
     Run(#[serde(with = "Plan")] Plan),
     Hold(#[serde(with = "hold::Plan")] hold::Plan),

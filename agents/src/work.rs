@@ -599,7 +599,8 @@ mod tests {
             faults_of(&Load::Hold(plan))
         };
         assert_eq!(said(|_| {}), "");
-        let table: [(&str, fn(&mut hold::Plan)); 3] = [
+        type Change = fn(&mut hold::Plan);
+        let table: [(&str, Change); 3] = [
             ("at least 2", |plan| plan.connections = 1),
             ("x.sock may not be loaded", |plan| {
                 plan.target.unix_socket = Some("x.sock".into());

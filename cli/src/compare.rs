@@ -26,7 +26,6 @@ use crate::args::compare::Compare;
 use crate::args::servers::{Servers, Typed};
 use crate::args::values::Live;
 use crate::export::Spans;
-use crate::gate::FLEET;
 use crate::page;
 use crate::run::fleet::{self, Conductor};
 use crate::run::route::secure;
@@ -105,7 +104,7 @@ fn in_host(arguments: &Compare) -> Option<&'static str> {
     match arguments.network.host_network {
         true => Some(network::ASKED),
         false if arguments.servers.running() > 0 => Some(network::RUNNING),
-        false if arguments.fleet.agents.is_some() => Some(FLEET),
+        false if arguments.fleet.agents.is_some() => Some(network::FLEET),
         false if arguments.file.as_deref().is_some_and(wants_host) => Some(network::WRITTEN),
         false => begun().then_some(network::BEGUN),
     }

@@ -21,10 +21,6 @@ use exit::{Exit, Failure};
 use output::terminal::{self, Paint};
 use output::width;
 use report::benchmark::{self, Measure};
-
-/// Why agents keep everything in the host's network.
-pub(crate) const FLEET: &str = "--agents: they are in it";
-
 /// The same with loads that agents on this machine send.
 pub(crate) fn on_fleet(
     arguments: &Gate,
@@ -129,7 +125,7 @@ fn subject(arguments: &Gate, asked: &Asked) -> Result<Option<PathBuf>, Failure> 
 fn in_host(arguments: &Gate, file: Option<&Path>) -> Option<&'static str> {
     match arguments.network.host_network {
         true => Some(network::ASKED),
-        false if arguments.fleet.agents.is_some() => Some(FLEET),
+        false if arguments.fleet.agents.is_some() => Some(network::FLEET),
         false => file.is_some_and(wants_host).then_some(network::WRITTEN),
     }
 }

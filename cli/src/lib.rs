@@ -68,8 +68,8 @@ pub fn conduct(
         Verb::Compare(asked) => compare::on_fleet(&asked, arguments.no_color, conductor),
         Verb::Gate(asked) => gate::on_fleet(&asked, arguments.no_color, conductor),
         _ => Err(Failure::usage(
-            "a fleet does what `ringside run`, `hold`, `capacity`, `compare` and `gate` do: use one \
-             of them",
+            "a fleet does what `ringside run`, `hold`, `capacity`, `compare` and `gate` do: use \
+             one of them",
         )),
     })
 }

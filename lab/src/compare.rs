@@ -131,11 +131,11 @@ pub fn one(
         loads,
     };
     let cache = Cache::new(options.cache.as_deref());
-    let mut entries = Vec::new();
-    for (role, row) in rows {
+    let entries = rows.into_iter().map(|(role, row)| {
         let entry = Entry::new(role, row, comparison.rounds, begun.as_ref());
-        entries.push(prepare(entry, &cache, &setting, &store, observer));
-    }
+        prepare(entry, &cache, &setting, &store, observer)
+    });
+    let mut entries: Vec<_> = entries.collect();
     manifest.rows = facts(&entries, &comparison.baseline);
     if let Some(begun) = &begun {
         go_on(begun, &entries, &mut manifest, observer).map_err(CannotBegin::Impossible)?;

@@ -734,10 +734,8 @@ fn check_validity(
              (--format json)"
         ));
     }
-    if outcomes
-        .iter()
-        .any(|outcome| outcome.ended_by == EndedBy::PeerGone)
-    {
+    let is_alone = |outcome: &Outcome| outcome.ended_by == EndedBy::PeerGone;
+    if outcomes.iter().any(is_alone) {
         verdict.valid = false;
         verdict.warnings.push(format!(
             "the server was gone: the run stopped after {GIVE_UP_S} s without a connection, when \
@@ -747,13 +745,10 @@ fn check_validity(
     if open {
         verdict.warnings.extend(fate.too_few(few_users));
     }
-    if let Some(violation) = outcomes
-        .iter()
-        .find_map(|outcome| outcome.violation.as_ref())
-    {
-        verdict
-            .warnings
-            .push(format!("the server violated the protocol: {violation}"));
+    let violation = |outcome: &Outcome| outcome.violation;
+    if let Some(violation) = outcomes.iter().find_map(violation) {
+        let what = format!("the server violated the protocol: {violation}");
+        verdict.warnings.push(what);
     }
     if let Some(status) = outcomes.iter().find_map(|outcome| outcome.upgrade_refused) {
         verdict.warnings.push(format!(

@@ -32,6 +32,8 @@ pub const ASKED: &str = "--host-network";
 pub const WRITTEN: &str = "[network] private = false";
 /// Why servers that run already do.
 pub const RUNNING: &str = "--url: servers that run already are in it";
+/// Why agents of a fleet do.
+pub const FLEET: &str = "--agents: they are in it";
 /// Why a comparison that is continued does.
 pub const BEGUN: &str = "it was begun there";
 

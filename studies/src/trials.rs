@@ -200,14 +200,8 @@ pub fn trials(
                 observer.event(event);
             }
         };
-        let compared = compare::one(
-            &comparison,
-            &file,
-            place,
-            options,
-            (stop, Loads::HERE),
-            &mut told,
-        )?;
+        let with = (stop, Loads::HERE);
+        let compared = compare::one(&comparison, &file, place, options, with, &mut told)?;
         let outcome = crate::Outcome::of(compared);
         if outcome.stopped.is_some() {
             break;

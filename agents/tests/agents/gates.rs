@@ -105,7 +105,7 @@ fn servers_that_are_started_here_are_loaded_from_here_alone() {
         (started, "use --agents local:N"),
         (gate, "use --agents local:N"),
         (often, "--trials doesn't work with --agents"),
-        (again, "--resume goes on with one load"),
+        (again, "unexpected argument '--resume'"),
     ] {
         let words: Vec<&str> = words.split_whitespace().collect();
         let ended = Program::start(&words).end();

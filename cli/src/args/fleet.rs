@@ -24,19 +24,14 @@ pub(crate) struct Fleet {
     /// Shares of the load by weight, such as big=3,small=1, for agents on unlike machines; an agent
     /// without a weight has its --threads as one. With `measured`, each loads a server of its own
     /// for a second first, and has a share by what it reached
-    #[arg(long, value_name = "measured|NAME=N,…", value_delimiter = ',', value_parser = values::weight,
-        requires = "agents", help_heading = FLEET)]
+    #[arg(long, value_name = "measured|NAME=N,…", value_delimiter = ',')]
+    #[arg(value_parser = values::weight, requires = "agents", help_heading = FLEET)]
     pub(crate) weights: Vec<Weight>,
 
     /// What the others do when an agent is lost: continue with their shares, stop, or rebalance,
     /// which is to take its share over [default: continue]
     #[arg(long, value_enum, value_name = "WHAT", requires = "agents", help_heading = FLEET)]
     pub(crate) on_loss: Option<OnLoss>,
-
-    /// Go on with a run whose coordinator was killed, by the name that it was given; all else as it
-    /// was given then. Agents wait for 10 s before they end their load
-    #[arg(long, value_name = "RUN", requires = "agents", help_heading = FLEET)]
-    pub(crate) resume: Option<String>,
 
     /// Sign the load for this run alone, with the nkey whose seed is in FILE (ringside fleet keys),
     /// for agents whose policy asks for that
@@ -46,6 +41,15 @@ pub(crate) struct Fleet {
     /// The agents that it's signed for, by the name in their policy
     #[arg(long, value_name = "NAME", requires = "sign", help_heading = FLEET)]
     pub(crate) audience: Option<String>,
+}
+
+/// The argument about a coordinator that was killed, of verbs that have a fleet send one load.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Resume {
+    /// Go on with a run whose coordinator was killed, by the name that it was given; all else as it
+    /// was given then. Agents wait for 10 s before they end their load
+    #[arg(long, value_name = "RUN", requires = "agents", help_heading = FLEET)]
+    pub(crate) resume: Option<String>,
 }
 
 /// What the others do when an agent is lost.

@@ -7,7 +7,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use load::hold::{BackOff, Threshold};
 
 use super::export::Export;
-use super::fleet::Fleet;
+use super::fleet::{Fleet, Resume};
 use super::machine::{MACHINE, Machine};
 use super::secrets::Secrets;
 use super::sockets::Sockets;
@@ -148,6 +148,9 @@ pub(crate) struct Hold {
 
     #[command(flatten)]
     pub(crate) fleet: Fleet,
+
+    #[command(flatten)]
+    pub(crate) again: Resume,
 
     /// Exit with 99 unless this holds, such as 'survival>=99.5%' or 'heartbeat_p99<1s' (repeatable)
     #[arg(long = "threshold", value_name = "RULE", help_heading = OUTPUT)]

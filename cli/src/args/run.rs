@@ -7,7 +7,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use load::check::Threshold;
 
 use super::export::Export;
-use super::fleet::Fleet;
+use super::fleet::{Fleet, Resume};
 use super::flows::Flows;
 use super::load::{LOAD, Load};
 use super::replay::Replay;
@@ -118,6 +118,9 @@ pub(crate) struct Run {
 
     #[command(flatten)]
     pub(crate) fleet: Fleet,
+
+    #[command(flatten)]
+    pub(crate) again: Resume,
 
     /// Exit with 99 unless this holds, such as 'p99<5ms' or 'errors<0.1%' (repeatable)
     #[arg(long = "threshold", value_name = "RULE", help_heading = OUTPUT)]

@@ -23,7 +23,8 @@ pub(crate) fn run(
     no_color: bool,
     conductor: &mut dyn Conductor,
 ) -> Result<Exit, Failure> {
-    let asked = asked(&arguments.fleet).map_err(Failure::usage)?;
+    let asked =
+        asked(&arguments.fleet, arguments.again.resume.as_deref()).map_err(Failure::usage)?;
     let plan = plan::plan(arguments).map_err(Failure::usage)?;
     let is_data = arguments.format != Format::Text;
     let refusal = refusal(arguments, &plan);

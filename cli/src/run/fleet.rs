@@ -127,7 +127,8 @@ pub(crate) fn run(
     no_color: bool,
     conductor: &mut dyn Conductor,
 ) -> Result<Exit, Failure> {
-    let mut asked = asked(&arguments.fleet).map_err(Failure::usage)?;
+    let mut asked =
+        asked(&arguments.fleet, arguments.again.resume.as_deref()).map_err(Failure::usage)?;
     let mut plan = plan::plan(arguments).map_err(Failure::usage)?;
     let is_data = arguments.format != Format::Text;
     let refusal = refusal(arguments, &plan);
@@ -255,13 +256,13 @@ impl Seer for Reporter<'_> {
     }
 }
 
-pub(crate) fn asked(fleet: &Fleet) -> Result<Asked, String> {
+pub(crate) fn asked(fleet: &Fleet, resume: Option<&str>) -> Result<Asked, String> {
     let named = std::env::var("NATS_URL").ok().filter(|url| !url.is_empty());
     let (agents, nats) = match (fleet.agents, fleet.nats.clone().or(named)) {
         (Some(Agents::Local(_)), Some(_)) if fleet.nats.is_some() => {
             return Err("--agents local:N starts a NATS server of its own: drop --nats".to_owned());
         }
-        (Some(Agents::Local(_)), _) if fleet.resume.is_some() => {
+        (Some(Agents::Local(_)), _) if resume.is_some() => {
             return Err(
                 "--agents local:N ends with its coordinator, so there's nothing to resume: start \
                  the run again"
@@ -305,7 +306,7 @@ pub(crate) fn asked(fleet: &Fleet) -> Result<Asked, String> {
             Some(Named::Stop) => OnLoss::Stop,
             Some(Named::Rebalance) => OnLoss::Rebalance,
         },
-        resume: fleet.resume.clone(),
+        resume: resume.map(str::to_owned),
         sign: fleet.sign.clone(),
         audience: fleet.audience.clone(),
         secrets: Secrets::default(),
@@ -314,10 +315,7 @@ pub(crate) fn asked(fleet: &Fleet) -> Result<Asked, String> {
 
 /// What is asked of a fleet that sends many loads, to servers that may be started on this machine.
 pub(crate) fn asked_for_many(fleet: &Fleet, starts_servers: bool) -> Result<Asked, String> {
-    let asked = asked(fleet)?;
-    if asked.resume.is_some() {
-        return Err("--resume goes on with one load, and these are many: begin again".to_owned());
-    }
+    let asked = asked(fleet, None)?;
     match &asked.nats {
         Some(_) if starts_servers => Err(
             "--agents: the servers are started on this machine's loopback interface, where only \
@@ -340,7 +338,7 @@ fn refusal(arguments: &Run, plan: &Plan) -> Option<String> {
         );
     }
     match arguments.control {
-        true if arguments.fleet.resume.is_some() => Some(
+        true if arguments.again.resume.is_some() => Some(
             "--control comes before the load, and --resume goes on with one: drop it".to_owned(),
         ),
         true => control::refusal(plan),

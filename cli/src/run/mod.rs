@@ -60,22 +60,10 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     let Some(destination) = taken(&destination) else {
         return Err(Failure::running("the script didn't come back"));
     };
-    let mut interrupted = None;
-    if arguments.control && stop.requested().is_none() {
-        let mut before = None;
-        let control = control::run(&plan, &stop, &mut |now| {
-            watching.show("control", now, &mut before);
-        });
-        interrupted = stop.requested();
-        match control {
-            _ if interrupted.is_some() => {
-                let why = "there's no control: it was interrupted";
-                record.warnings.push(why.to_owned());
-            }
-            Ok(control) => record.control = Some(control),
-            Err(why) => record.warnings.push(format!("there's no control: {why}")),
-        }
-    }
+    let interrupted = match arguments.control && stop.requested().is_none() {
+        true => controlled(&mut record, &plan, &mut watching, &stop),
+        false => None,
+    };
     let (watched, mut onlookers) = watching.finish();
     record.thresholds = check::judge(&arguments.thresholds, &record);
     let paint = match destination {
@@ -107,6 +95,29 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     let told = || page::end_of_load("run", ended, &record.thresholds, trouble.as_deref());
     onlookers.leave(told, &stop);
     Failure::unless_written(written.and(watched), end)
+}
+
+/// Makes the control of a run, for its record; the signal that ended it before its time.
+fn controlled(
+    record: &mut Record,
+    plan: &Plan,
+    watching: &mut Watching,
+    stop: &Stop,
+) -> Option<Signal> {
+    let mut before = None;
+    let control = control::run(plan, stop, &mut |now| {
+        watching.show("control", now, &mut before);
+    });
+    let interrupted = stop.requested();
+    match control {
+        _ if interrupted.is_some() => {
+            let why = "there's no control: it was interrupted";
+            record.warnings.push(why.to_owned());
+        }
+        Ok(control) => record.control = Some(control),
+        Err(why) => record.warnings.push(format!("there's no control: {why}")),
+    }
+    interrupted
 }
 
 /// Where the report goes; what a script prints is no part of data.

@@ -199,8 +199,8 @@ fn servers_without_a_file_are_compared_by_a_flow_of_users() {
     let folder = Folder::new();
     let (one, two) = (serve(), serve());
     let flow = "POST {{base}}/echo\n{\"id\": \"{{newUuid}}\", \"of\": \"{{who}}\"}\nHTTP 200\n\
-                [Captures]\nid: jsonpath \"$.id\"\n\nPOST {{base}}/echo\n`{{id}}`\nHTTP 200\n[Asserts]\n\
-                body == {{id}}\n";
+                [Captures]\nid: jsonpath \"$.id\"\n\nPOST {{base}}/echo\n`{{id}}`\nHTTP 200\n\
+                [Asserts]\nbody == {{id}}\n";
     folder.write("echo.hurl", flow);
     let urls = ["--url", &one.url, "--url", &two.url];
     // Whatever they answer besides: what has to be answered stands in the flow.

@@ -322,14 +322,9 @@ impl<'a, D: Driver> Worker<'a, D> {
         recorder.clocks = assignment.route.clocks(sessions, assignment.depth);
         let maker = assignment.maker.take();
         let waiting = (0..sessions).map(|_| None).filter(|_| maker.is_some());
-        let core = Core::new(
-            driver,
-            sockets_for(sessions),
-            sessions,
-            frozen.is_none(),
-            random,
-            connections::dialling(&assignment),
-        );
+        let (sockets, dialling) = (sockets_for(sessions), connections::dialling(&assignment));
+        let is_free = frozen.is_none();
+        let core = Core::new(driver, sockets, sessions, is_free, random, dialling);
         Ok(Worker {
             core,
             gate,

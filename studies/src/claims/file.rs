@@ -624,11 +624,9 @@ fn judge(written: WrittenJudge, run: &Run) -> Result<Judge, String> {
     ];
     let mut asked = asked.into_iter().flatten();
     let (Some(judge), None) = (asked.next(), asked.next()) else {
-        return Err(
-            "expected one of `ratio`, `order`, `figure`, `printed`, `pass`, `errors`, \
-             `completes`, `system_calls`, `arithmetic` and `cannot`"
-                .into(),
-        );
+        let all = "`ratio`, `order`, `figure`, `printed`, `pass`, `errors`, `completes`, \
+                   `system_calls`, `arithmetic` and `cannot`";
+        return Err(format!("expected one of {all}"));
     };
     match (&judge, run) {
         (Judge::Arithmetic(_) | Judge::Cannot(_), _) => Ok(judge),

@@ -173,12 +173,11 @@ pub(super) fn run(
     let dir = folder.join("subject");
     fs::create_dir_all(&dir).map_err(|error| failed(&error))?;
     let dir = fs::canonicalize(&dir).map_err(|error| failed(&error))?;
-    let subjects = options
-        .subjects
-        .clone()
-        .unwrap_or_else(|| "subjects".into());
-    let subject =
-        Subject::read(&subjects.join(&asked.subject)).map_err(|fault| fault.to_string())?;
+    let subjects = options.subjects.as_deref();
+    let subject = subjects
+        .unwrap_or(Path::new("subjects"))
+        .join(&asked.subject);
+    let subject = Subject::read(&subject).map_err(|fault| fault.to_string())?;
     if subject.kind != Kind::Server {
         return Err(format!("{} isn't a server", subject.name));
     }

@@ -165,9 +165,7 @@ pub fn one(
     }
     drop(moved);
     manifest.rows = facts(&entries, &comparison.baseline);
-    for entry in &entries {
-        companion::clear(&entry.dir);
-    }
+    (entries.iter()).for_each(|entry| companion::clear(&entry.dir));
     Ok(finish(store, manifest, measured, stop))
 }
 

@@ -241,18 +241,22 @@ fn told(rates: &BTreeMap<Name, f64>) -> String {
 
 /// What agents reached.
 #[derive(Debug, Default)]
-struct Reached(Option<BTreeMap<Name, f64>>);
+struct Reached {
+    rates: BTreeMap<Name, f64>,
+    /// What went wrong.
+    findings: Vec<String>,
+}
 
 impl Reached {
     fn rates(self) -> Result<BTreeMap<Name, f64>, String> {
-        let rates = self
-            .0
-            .filter(|rates| rates.values().all(|rate| *rate > 0.0));
-        rates.ok_or_else(|| {
-            "not all agents could load a server of their own: look at their logs, or give \
-             --weights NAME=N"
-                .to_owned()
-        })
+        let reached = self.rates.values().all(|rate| *rate > 0.0);
+        match reached && !self.rates.is_empty() {
+            true => Ok(self.rates),
+            false => Err(format!(
+                "not all agents could load a server of their own ({}): give --weights NAME=N",
+                self.findings.join("; ")
+            )),
+        }
     }
 }
 
@@ -266,16 +270,13 @@ impl Onlooker for Reached {
     }
 
     fn keep(&mut self, outcome: &Outcome, _: Option<Signal>) -> Result<(), String> {
-        let agents = outcome
-            .record
-            .agents
-            .iter()
-            .filter(|agent| !agent.ended_early);
+        let agents = outcome.record.agents.iter();
         let rates = agents.map(|agent| {
             let completed = agent.figures.totals.completed as f64;
             (agent.agent.clone(), completed / CALIBRATION_S)
         });
-        self.0 = outcome.record.complete.then(|| rates.collect());
+        self.rates = rates.collect();
+        self.findings.clone_from(&outcome.record.findings);
         Ok(())
     }
 }

@@ -27,7 +27,6 @@ use measure::tally::Counted;
 use measure::time::{Time, unix_seconds};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::local::BESIDE;
 use crate::nats::Broker;
 use crate::policy::Policy;
 use crate::sent::{self, Files};
@@ -147,17 +146,11 @@ fn part(order: &Order, policy: &Policy) -> Result<Ready, String> {
     Ok(Ready { load, own })
 }
 
-/// Has a plan go to a server of the agent's own, which ends with it.
+/// Has a plan go to a server of the agent's own, which ends with it. (It isn't started `beside`: the
+/// kernel would end it with this thread, whose work is done when the plan was looked at.)
 fn to_own(plan: &mut Plan) -> Result<OwnServer, String> {
     let this = control::this_program()?;
-    let parent = std::process::id().to_string();
-    let program = [
-        this.clone().into(),
-        BESIDE.into(),
-        parent.into(),
-        this.into(),
-    ];
-    let (server, to_it) = control::against_own(plan, &program)?;
+    let (server, to_it) = control::against_own(plan, &[this.into()])?;
     *plan = to_it;
     if let Some(part) = &mut plan.part {
         // Nobody else has chosen where it is.

@@ -403,7 +403,8 @@ fn check_terms(terms: &Terms) -> Result<(), String> {
         Some(&terms.cipher),
         terms.alpn.as_ref(),
     ];
-    let is_name = |word: &str| word.len() <= 64 && word.bytes().all(|c| c.is_ascii_graphic());
+    let is_sign = |c: u8| c.is_ascii_graphic() || c == b' ';
+    let is_name = |word: &str| word.len() <= 64 && word.bytes().all(is_sign);
     match words.into_iter().flatten().all(|word| is_name(word)) {
         true => Ok(()),
         false => Err("the terms of TLS handshakes aren't names".to_owned()),

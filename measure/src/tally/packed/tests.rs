@@ -36,7 +36,7 @@ fn drawn(seed: u64) -> Counted {
     }
     if random.below(2) == 0 {
         let terms = Terms {
-            version: "TLSv1.3".into(),
+            version: "TLS 1.3".into(),
             cipher: "TLS13_AES_128_GCM_SHA256".into(),
             alpn: Some("h2".into()),
         };

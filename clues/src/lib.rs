@@ -27,7 +27,7 @@ const SWITCHES_MAX: f64 = 5000.0;
 /// Threads that are ready and wait, for each core, on average.
 const WAITING_MAX: f64 = 1.0;
 /// Pages a second that had to be read from a disk.
-const MAJOR_FAULTS_MAX: f64 = 1.0;
+const MAJOR_FAULTS_MAX: f64 = 10.0;
 
 /// So many rules, and rows that met one, are named where there is little room.
 const KINDS_SHOWN: usize = 4;

@@ -162,7 +162,7 @@ fn where_there_is_little_room_the_first_are_told_and_how_many_more_there_are() {
     strained.system_s = 0.7;
     strained.switches = Some((20_000, 0));
     strained.waited_s = 4.0;
-    strained.major_faults = Some(9);
+    strained.major_faults = Some(90);
     let all = of(&[strained]);
     assert_eq!(all.len(), 5, "{all:?}");
     let rows = |count: usize| ["a", "b", "c", "d", "e"][..count].iter();

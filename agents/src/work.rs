@@ -146,8 +146,8 @@ fn part(order: &Order, policy: &Policy) -> Result<Ready, String> {
     Ok(Ready { load, own })
 }
 
-/// Has a plan go to a server of the agent's own, which ends with it. (It isn't started `beside`: the
-/// kernel would end it with this thread, whose work is done when the plan was looked at.)
+/// Has a plan go to a server of the agent's own, which ends with it. (It isn't started `beside`:
+/// the kernel would end it with this thread, whose work is done when the plan was looked at.)
 fn to_own(plan: &mut Plan) -> Result<OwnServer, String> {
     let this = control::this_program()?;
     let (server, to_it) = control::against_own(plan, &[this.into()])?;

@@ -119,7 +119,7 @@ fn a_file_of_another_format_is_refused_with_its_first_line() {
     let why = read_as(None, LOG, &["PUT"]).unwrap_err();
     assert!(
         why.ends_with(
-            "of 4 lines, 4 use GET, HEAD, POST (send them with --replay-methods PUT,GET,HEAD,POST)"
+            "of 4 lines, 4 use GET, POST, HEAD (send them with --replay-methods PUT,GET,POST,HEAD)"
         ),
         "{why}"
     );

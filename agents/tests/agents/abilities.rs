@@ -506,7 +506,7 @@ fn certificates_and_keys_reach_the_agents_and_open_a_server_that_asks_for_them()
     let words = ["--cacert", &ca, "--cert", &certificate, "--key", &key, &url];
     let (_, record) = measured(together("-n 30 -c 3", &words));
     assert_eq!(record["exchanges"]["completed"], 30, "{record}");
-    assert!(record["tls"].is_object(), "{record}");
+    assert!(record["connections"]["tls"].is_object(), "{record}");
     assert_eq!(target.finish(), 30);
 }
 

@@ -98,8 +98,7 @@ fn look_for(folder: &std::path::Path, take: &mut dyn FnMut(&Value)) {
 fn servers_that_are_started_here_are_loaded_from_here_alone() {
     let started = "compare --agents 2 --nats nats://127.0.0.1:1 --start ./a --start ./b";
     let gate = "gate --agents 2 --nats nats://127.0.0.1:1 --base-start ./a --head-start ./b";
-    let often = "compare --agents local:2 --trials 3 --url http://127.0.0.1:1/ \
-                 --url http://127.0.0.1:2/";
+    let often = "compare --agents local:2 --trials 3 comparison.toml";
     for (words, part) in [
         (started, "use --agents local:N"),
         (gate, "use --agents local:N"),

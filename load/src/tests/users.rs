@@ -534,7 +534,7 @@ fn where_users_are_too_few_for_the_rate_that_is_said_and_not_that_the_server_was
     let warnings = record.warnings.join("\n");
     for told in [
         "; -c 10 allows at most ",
-        " flows/s, since a flow took 5",
+        " flows/s, since a flow took ",
         ": 50.0/s need about 2",
     ] {
         assert!(warnings.contains(told), "{warnings}");

@@ -74,7 +74,7 @@ fn a_stream_without_end_ends_with_the_run_and_is_no_failure() {
 fn an_answer_that_is_no_stream_has_a_first_byte_and_a_warning() {
     on_each_engine(|engine| {
         let server = Server::start(engine);
-        for plan in plans(&server, "/chunked/5000", engine) {
+        for plan in plans(&server, "/bytes/5000", engine) {
             let record = run(&plan);
             let streams = record.streams.as_ref().unwrap();
             assert_eq!(streams.first_byte_us.count, Some(40));

@@ -237,6 +237,8 @@ fn the_examples_of_the_reference_are_read_without_notes() {
         found.extend(targets.steps.iter().map(named));
     }
     let expected = [
+        "http blue 95",
+        "http green 5",
         "http List 9",
         "http create 1",
         "http POST /upload 1",

@@ -165,7 +165,9 @@ fn rows_are_dealt_once_and_then_it_is_over() {
 
 #[test]
 fn a_row_that_cannot_be_read_ends_it_and_says_where() {
-    let (_file, data) = data("id,name\n1,a\n2\n", Order::InTurn);
+    // Behind what is looked at before anything is sent.
+    let long = "a".repeat(70_000);
+    let (_file, data) = data(&format!("id,name\n1,{long}\n2\n"), Order::InTurn);
     let name = data.file.display().to_string();
     let mut plan = plan(1, vec![step("GET", "/{{id}}", 1)]);
     plan.workload.as_mut().unwrap().data = Some(data);

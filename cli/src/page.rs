@@ -1,11 +1,14 @@
 //! The page that shows what goes on, whichever verb does it: where it is, and what it says at the
 //! end.
 
+use std::fs;
 use std::net::SocketAddr;
+use std::path::Path;
 
 use engine::signal::{Signal, Stop};
 use live::page::{End, Page, Place};
 use load::{Phase, Progress};
+use measure::foreign::document;
 use measure::record::{EndedBy, Judged};
 use output::{terminal, thresholds};
 
@@ -107,6 +110,20 @@ pub(crate) fn leave(page: Page, end: End, stop: &Stop) {
     // What ended it doesn't end this, too.
     let before = stop.requested();
     page.finish(end, || stop.requested() != before);
+}
+
+/// Writes a page, and says where it is.
+pub(crate) fn keep(page: &Path, html: &str) -> Exit {
+    match fs::write(page, document(html).as_bytes()) {
+        Ok(()) => {
+            terminal::say(&format!("report: {}", page.display()));
+            Exit::Ok
+        }
+        Err(error) => {
+            terminal::say(&format!("couldn't write {}: {error}", page.display()));
+            Exit::SubjectFailed
+        }
+    }
 }
 
 #[cfg(test)]

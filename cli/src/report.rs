@@ -5,7 +5,6 @@ use std::path::Path;
 
 use engine::signal::Stop;
 use load::hold;
-use measure::foreign::document;
 use report::benchmark;
 use report::pack::is_pack;
 use report::pages::Page;
@@ -16,6 +15,7 @@ use studies::rebuild;
 use crate::args::report::{Format, Report};
 use crate::compare::look;
 use crate::hold::single;
+use crate::page::keep;
 use exit::{Exit, Failure};
 use output::hold as shown;
 use output::terminal::{self, Paint};
@@ -152,14 +152,5 @@ fn of_hold(
     };
     terminal::print(&text)
         .map_err(|error| Failure::running(format!("can't write to standard output: {error}")))?;
-    match fs::write(&page, document(&report::html::hold(record)).as_bytes()) {
-        Ok(()) => {
-            terminal::say(&format!("report: {}", page.display()));
-            Ok(Exit::Ok)
-        }
-        Err(error) => {
-            terminal::say(&format!("couldn't write {}: {error}", page.display()));
-            Ok(Exit::SubjectFailed)
-        }
-    }
+    Ok(keep(&page, &report::html::hold(record)))
 }

@@ -1,6 +1,5 @@
 //! `ringside soak`: whom out of the arguments, what it tells while it goes on, and its report.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use engine::signal::Stop;
@@ -8,7 +7,6 @@ use lab::Event;
 use load::plan::workload::Order;
 use load::protocol::Tls;
 use load::{Plan, Redaction};
-use measure::foreign::document;
 use netns::wants_host;
 use soak::found::Verdict;
 use soak::{Options, Outcome, Told, Whom};
@@ -16,6 +14,7 @@ use soak::{Options, Outcome, Told, Whom};
 use crate::args::report;
 use crate::args::soak::{Format, Soak};
 use crate::compare::{Talk, keep, look};
+use crate::page;
 use crate::run::route::secure;
 use crate::run::{plan, targets};
 use crate::this_program;
@@ -209,20 +208,8 @@ pub(crate) fn again(
         }
     };
     terminal::print(&text).map_err(Failure::printing)?;
-    let page = folder.join(soak::PAGE);
-    match fs::write(
-        &page,
-        document(&soak::page::page(&soak, &samples)).as_bytes(),
-    ) {
-        Ok(()) => {
-            terminal::say(&format!("report: {}", page.display()));
-            Ok(Exit::Ok)
-        }
-        Err(error) => {
-            terminal::say(&format!("couldn't write {}: {error}", page.display()));
-            Ok(Exit::SubjectFailed)
-        }
-    }
+    let file = folder.join(soak::PAGE);
+    Ok(page::keep(&file, &soak::page::page(&soak, &samples)))
 }
 
 fn in_words(soak: &soak::found::Soak, paint: Paint) -> String {

@@ -13,7 +13,7 @@ use crate::args::fleet::OnLoss;
 use crate::args::hold::{Format, Hold};
 use crate::export::receiver;
 use crate::exported::{Exported, Outcome};
-use crate::run::fleet::{Conducted, Conductor, Seer, asked};
+use crate::run::fleet::{Conducted, Conductor, Seer, asked, nothing_kept};
 use crate::watching::{Onlookers, Seen, Watching};
 use exit::{Exit, Failure};
 
@@ -53,11 +53,7 @@ pub(crate) fn run(
     };
     let conducted = conductor.hold(&asked, &plan, &stop, &mut reporter);
     let Some(kept) = reporter.kept else {
-        let why = conducted.err();
-        let failure = Failure {
-            exit: stop.requested().map_or(Exit::Failed, Exit::Stopped),
-            text: why.unwrap_or_else(|| "the fleet left no record".to_owned()),
-        };
+        let failure = nothing_kept(conducted, &stop);
         let Some(mut watching) = reporter.watching else {
             return Err(failure);
         };

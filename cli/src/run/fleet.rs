@@ -162,11 +162,7 @@ pub(crate) fn run(
     };
     let conducted = conductor.conduct(&asked, &plan, &stop, &mut reporter);
     let Some(kept) = reporter.kept else {
-        let why = conducted.err();
-        let failure = Failure {
-            exit: stop.requested().map_or(Exit::Failed, Exit::Stopped),
-            text: why.unwrap_or_else(|| "the fleet left no record".to_owned()),
-        };
+        let failure = nothing_kept(conducted, &stop);
         return match reporter.watching {
             Some(watching) => watching.failed(plan.target.origin(), failure, &stop),
             None => Err(failure),
@@ -186,6 +182,15 @@ pub(crate) fn run(
     let told = || page::end_of_load("run", ended, &record.thresholds, trouble.as_deref());
     onlookers.leave(told, &stop);
     Failure::unless_written(written, end)
+}
+
+/// Why a fleet left no record.
+pub(crate) fn nothing_kept(conducted: Result<(), String>, stop: &Stop) -> Failure {
+    let why = conducted.err();
+    Failure {
+        exit: stop.requested().map_or(Exit::Failed, Exit::Stopped),
+        text: why.unwrap_or_else(|| "the fleet left no record".to_owned()),
+    }
 }
 
 /// Whoever shows a fleet's run, and writes its report.

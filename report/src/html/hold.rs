@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use load::hold::Record;
 use maud::{Markup, html};
 use measure::hold::Row;
-use measure::record::{EndedBy, Judged, Met, Times};
+use measure::host::Host;
+use measure::record::{EndedBy, Generator, Judged, Met, Times};
 use statistics::format::{bytes, count, digits, per_second, percent, time_us, whole};
 
 use super::page::{
@@ -312,7 +313,6 @@ pub(super) fn thresholds(all: &[Judged]) -> Markup {
 
 fn setup(record: &Record) -> Markup {
     let text = |text: String| html! { (text) };
-    let generator = &record.generator;
     let heartbeats = &record.heartbeats;
     let memory = record.memory.bytes_per_connection;
     let mut rows = vec![
@@ -342,23 +342,26 @@ fn setup(record: &Record) -> Markup {
             "memory per connection",
             text(memory.map_or_else(|| "unknown".to_owned(), bytes)),
         ),
-        (
-            "generator",
-            text(format!(
-                "ringside {}, {} ({}), {} threads, {}",
-                generator.version,
-                generator.engine,
-                generator.engine_reason,
-                generator.threads,
-                generator.limited_reason,
-            )),
-        ),
-        (
-            "busiest thread",
-            text(generator.cpu_share_max.map_or_else(dash, percent)),
-        ),
     ];
-    let machine = environment::machine(&record.host, None).into_iter();
-    rows.extend(machine.map(|(name, value)| (name, text(value))));
+    rows.extend(measured_by(&record.generator, &record.host));
     facts(&rows)
+}
+
+/// What loaded, and on what machine.
+pub(super) fn measured_by(generator: &Generator, host: &Host) -> Vec<(&'static str, Markup)> {
+    let loaded = format!(
+        "ringside {}, {} ({}), {} threads, {}",
+        generator.version,
+        generator.engine,
+        generator.engine_reason,
+        generator.threads,
+        generator.limited_reason,
+    );
+    let busiest = generator.cpu_share_max.map_or_else(dash, percent);
+    let mut rows = vec![("generator", loaded), ("busiest thread", busiest)];
+    rows.extend(environment::machine(host, None));
+    let shown = rows
+        .into_iter()
+        .map(|(name, value)| (name, html! { (value) }));
+    shown.collect()
 }

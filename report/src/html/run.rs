@@ -5,15 +5,14 @@ use maud::{Markup, html};
 use measure::histogram::samples_for;
 use measure::record::{Moved, Step, Streams, Times};
 use measure::series::Row;
-use statistics::format::{count, digits, per_second, percent, time_us, whole};
+use statistics::format::{count, digits, per_second, time_us, whole};
 
-use super::hold::{dash, has_points, thresholds, words};
+use super::hold::{dash, has_points, measured_by, thresholds, words};
 use super::page::{
     Cell, Column, Found, Section, Tone, facts, kicker, page, sentences, table, verdicts,
 };
 use super::plot::{Axis, Scale, Series, lines, percentiles};
 use crate::distribution::Distribution;
-use crate::environment;
 
 /// The record of a run as one page that fetches nothing. `trouble`: why it ended otherwise than
 /// well, the thresholds apart.
@@ -326,26 +325,5 @@ fn wrong(record: &Record) -> Vec<Vec<Cell>> {
 }
 
 fn setup(record: &Record) -> Markup {
-    let text = |text: String| html! { (text) };
-    let generator = &record.generator;
-    let mut rows = vec![
-        (
-            "generator",
-            text(format!(
-                "ringside {}, {} ({}), {} threads, {}",
-                generator.version,
-                generator.engine,
-                generator.engine_reason,
-                generator.threads,
-                generator.limited_reason,
-            )),
-        ),
-        (
-            "busiest thread",
-            text(generator.cpu_share_max.map_or_else(dash, percent)),
-        ),
-    ];
-    let machine = environment::machine(&record.host, None).into_iter();
-    rows.extend(machine.map(|(name, value)| (name, text(value))));
-    facts(&rows)
+    facts(&measured_by(&record.generator, &record.host))
 }

@@ -188,14 +188,14 @@ impl Ground {
         }
     }
 
-    /// Has `load` load it, with the plan and the process that is watched; returns why it ended
-    /// before its time. Nothing that was started is alive afterwards.
-    pub(crate) fn loaded(
+    /// Has `load` load it, with the plan and the process that is watched; returns what that does.
+    /// Nothing that was started is alive afterwards.
+    pub(crate) fn loaded<T>(
         &self,
         options: &Options,
         (store, stop, observer): (&mut Store, &Stop, &mut dyn Observer),
-        load: impl FnOnce(Plan, Watched<'_>, &mut Store) -> Option<String>,
-    ) -> Result<Option<String>, Refused> {
+        load: impl FnOnce(Plan, Watched<'_>, &mut Store) -> T,
+    ) -> Result<T, Refused> {
         match self {
             Ground::Target {
                 plan,

@@ -65,6 +65,7 @@ mod skill;
 #[path = "../../../tests/skip.rs"]
 mod skip;
 mod soak;
+mod soak_watched;
 mod start;
 mod start_resume;
 mod start_url;

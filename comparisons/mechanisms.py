@@ -130,10 +130,19 @@ SHOWN = [
 ]
 
 
-def table(name, lines):
+# What columns are called where there was no equal rate: the figures are those of the closed loop.
+OF_CLOSED_LOOPS = {
+    "CPU at an equal rate": "CPU beside the baseline",
+    "p99 µs at an equal rate": "p99 µs",
+}
+
+
+def table(name, lines, equal_rate):
     """A comparison's rows in Markdown; a column that none of them has is left out."""
     point = [("", lambda line: str(line["point"]))] if any(line["point"] for line in lines) else []
     shown = [*point, ("", lambda line: line["row"]), *SHOWN]
+    if not equal_rate:
+        shown = [(OF_CLOSED_LOOPS.get(head, head), cell) for head, cell in shown]
     shown = [(head, cell) for head, cell in shown if any(cell(line) for line in lines)]
     rows = [[head for head, _ in shown], ["---" if not head else "--:" for head, _ in shown]]
     for line in lines:
@@ -164,7 +173,8 @@ def main():
                 if not line.get("requests_per_second") and not line.get("reason"):
                     empty.append(f"{name}: {line['row']}")
             text.flush()
-            tables.append(table(name, lines))
+            equal_rate = (found.get("setup") or {}).get("equal_rate")
+            tables.append(table(name, lines, equal_rate))
     with open(os.path.join(output, "mechanisms.md"), "w") as text:
         text.write("".join(tables))
     took = time.monotonic() - began

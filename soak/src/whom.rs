@@ -238,7 +238,9 @@ impl Ground {
                         let plan = live.plan.clone();
                         Ok(load(plan, Watched::Started(&mut live.process), store))
                     }
-                    State::Missing(what) => Err(Refused::Failed(what.clone(), Vec::new())),
+                    State::Missing(what) | State::Cannot(what) => {
+                        Err(Refused::Failed(what.clone(), Vec::new()))
+                    }
                     State::Failed(what, log) => {
                         Err(Refused::Failed(format!("{} {what}", row.name), log.clone()))
                     }

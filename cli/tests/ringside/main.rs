@@ -31,6 +31,7 @@ mod history;
 mod hold;
 mod http2;
 mod interop;
+mod link;
 mod live;
 #[path = "../../../tests/master.rs"]
 mod master;

@@ -154,7 +154,9 @@ fn the_page_of_a_row_is_reached_from_outside_of_its_network_and_metrics_are_refu
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     let server = Server::start(&[]);
     let taken = format!("--live={}", server.authority());
-    let refused = ringside(&["soak", &server.url, "--rate", "5", "--for", "1h", &taken]);
+    let refused = ["soak", &server.url, "--rate", "5", "--for", "1h", &taken];
+    let elsewhere = folder.path("elsewhere");
+    let refused = ringside(&[&refused[..], &["-o", &elsewhere]].concat());
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert_says(&refused.stderr, "in use");
     let (out, intervals) = (folder.path("out"), folder.path("intervals.ndjson"));

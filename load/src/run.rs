@@ -614,11 +614,19 @@ fn steps(plan: &Plan, tally: &Tally) -> Vec<StepFacts> {
     facts.collect()
 }
 
-/// Which figures of the time to the first event lateness moved.
+/// Which figures of the times to the first byte and to the first event lateness moved.
 fn streams(streams: &StreamTally, own_lateness: &Histogram, waits: Waits) -> StreamFacts {
     let times = (&streams.first_event, &streams.first_event_service);
+    let first_byte = Seen {
+        response: &streams.first_byte,
+        // When they were sent isn't known of first bytes: lateness moved them by all that it may.
+        service: &streams.first_byte,
+        own: own_lateness,
+        some_waited: true,
+    };
     StreamFacts {
         void: Seen::new(times, own_lateness, waits).moved(),
+        void_first_byte: first_byte.moved(),
     }
 }
 

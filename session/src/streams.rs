@@ -327,6 +327,7 @@ pub(crate) fn never_came(exchange: &Exchange, now: Time, tally: &mut StreamTally
     let waited_ns = now.since(exchange.intended);
     if !exchange.has_answer_begun() {
         tally.first_byte.record(waited_ns);
+        tally.censored_heads += 1;
     }
     if exchange.awaits_event() {
         tally.first_event.record(waited_ns);
@@ -492,17 +493,22 @@ mod tests {
             (
                 tally.first_byte.max(),
                 tally.first_event.max(),
-                tally.censored,
+                (tally.censored_heads, tally.censored),
             )
         };
-        assert_eq!(left(&[]), (500 * MS, 500 * MS, 1));
-        assert_eq!(left(&[(10, HEAD)]), (10 * MS, 500 * MS, 1));
-        assert_eq!(left(&[(10, HEAD), (20, events(1))]), (10 * MS, 20 * MS, 0));
+        assert_eq!(left(&[]), (500 * MS, 500 * MS, (1, 1)));
+        assert_eq!(left(&[(10, HEAD)]), (10 * MS, 500 * MS, (0, 1)));
+        let whole = [(10, HEAD), (20, events(1))];
+        assert_eq!(left(&whole), (10 * MS, 20 * MS, (0, 0)));
         let other = Sign {
             is_stream: false,
             ..HEAD
         };
-        assert_eq!(left(&[(10, other)]), (10 * MS, 0, 0), "no stream, no event");
+        assert_eq!(
+            left(&[(10, other)]),
+            (10 * MS, 0, (0, 0)),
+            "no stream, no event"
+        );
     }
 
     #[test]

@@ -23,6 +23,7 @@ use otlp::figures_of_a_run;
 use report::benchmark;
 use report::single::Single;
 
+use crate::args::report as report_args;
 use crate::args::run::{Format, Run};
 use crate::args::values::Live;
 use crate::exported::Outcome;
@@ -192,6 +193,31 @@ fn data(
         Format::BiggerIsBetter => benchmark::bigger_is_better(single.measures()),
         Format::Bencher => benchmark::bencher(single.measures()),
     })
+}
+
+/// What is printed of the record of a run that was made before.
+pub(crate) fn again(
+    record: &Record,
+    format: report_args::Format,
+    paint: Paint,
+) -> Result<String, String> {
+    let format = match format {
+        report_args::Format::Text => Format::Text,
+        report_args::Format::Markdown => Format::Markdown,
+        report_args::Format::Json => Format::Json,
+        report_args::Format::Csv => Format::Csv,
+        report_args::Format::Junit => Format::Junit,
+        report_args::Format::SmallerIsBetter => Format::SmallerIsBetter,
+        report_args::Format::BiggerIsBetter => Format::BiggerIsBetter,
+        report_args::Format::Bencher => Format::Bencher,
+    };
+    data(record, trouble(record, None), format, false, paint)
+}
+
+/// The page of such a record.
+pub(crate) fn html(record: &Record) -> Result<String, String> {
+    let trouble = trouble(record, None);
+    data(record, trouble, Format::Html, false, Paint::PLAIN)
 }
 
 /// What a receiver is told of a run that ended like this.

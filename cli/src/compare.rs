@@ -279,6 +279,11 @@ fn without_servers(arguments: &Compare) -> Result<(), Failure> {
         ),
         ("--data", arguments.data.is_some(), "`data` in [workload]"),
         (
+            "--events",
+            arguments.events,
+            "`events = true` in [workload]",
+        ),
+        (
             "--variable",
             arguments.variables.given().is_some(),
             "`variables` in [workload]",
@@ -346,6 +351,7 @@ fn made(
         targets: requests.map(|files| files.targets),
         replay: (arguments.replay.as_deref().map(requests::replayed)).transpose()?,
         speed: arguments.speed,
+        events: arguments.events,
     };
     let started_with = check::Options {
         ringside: options.ringside.clone(),

@@ -357,6 +357,8 @@ def both(what, intervals):
     """Whether two intervals of the same have something in common."""
     (one_from, one_to), (fleet_from, fleet_to) = intervals
     print(f"     {what}: {one_from:g} to {one_to:g} by one process, {fleet_from:g} to {fleet_to:g} by three")
+    rows.append([f"{what}: by one process", "", one_from, one_to])
+    rows.append([f"{what}: by three agents", "", fleet_from, fleet_to])
     overlap = min(one_to, fleet_to) - max(one_from, fleet_from)
     check(f"{what}: what both intervals have in common", overlap, 0, float("inf"))
 

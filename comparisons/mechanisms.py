@@ -180,6 +180,8 @@ def beside(line, name):
     if not line.get(f"{name}_ratio"):
         return ""
     centre, low, high = (float(line[f"{name}_{part}"]) for part in ["ratio", "low", "high"])
+    if high > 10 * low:
+        return "?"  # An interval that holds nearly everything.
     return f"{centre:.2f} ({low:.2f}–{high:.2f})"
 
 
@@ -224,7 +226,7 @@ def table(name, lines):
     """A comparison's rows in Markdown; a column that none of them has is left out."""
     point = [("", lambda line: point_of(line))] if any(line["point"] for line in lines) else []
     figures = SHOWN
-    if not any(line.get("p99_ratio") for line in lines):
+    if all(beside(line, "p99") in ["", "?"] for line in lines):
         # What the baseline has alone says nothing of the others.
         figures = [one for one in SHOWN if not one[0].startswith("p99")]
     shown = [*point, ("", lambda line: line["row"]), *figures]

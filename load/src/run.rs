@@ -403,10 +403,11 @@ pub(crate) fn assign(
     }
     let profile_s = plan.schedule.length_s();
     let (duration_s, time_end) = match (plan.duration_s, profile_s) {
-        (Some(duration), Some(profile)) if duration < profile => {
+        (Some(duration), Some(profile)) if duration < profile - plan.warm_up_s => {
             (Some(duration), EndedBy::Duration)
         }
-        (_, Some(profile)) => (Some(profile), EndedBy::Stages),
+        // What was made once begins with the warm-up.
+        (_, Some(profile)) => (Some(profile - plan.warm_up_s), EndedBy::Stages),
         (duration, None) => (duration, EndedBy::Duration),
     };
     let maker = workload.map(|source| Maker::new(source, worker));

@@ -220,6 +220,8 @@ fn has_p99(step: &Step) -> bool {
 fn row(step: &Step, all: u64) -> Vec<String> {
     let ended = ended(step);
     let times = &step.response_time_us;
+    // A stream that goes on when the run ends was answered all the same.
+    let going_on = step.streams.as_ref().map_or(0, |streams| streams.cut_off);
     let time = |name: &str, share: f64, value: Option<f64>| {
         let is_void = step.void.iter().any(|one| one.figure == name);
         marked(percentile(times, share, value), is_void)
@@ -228,7 +230,10 @@ fn row(step: &Step, all: u64) -> Vec<String> {
         shown(&step.name),
         format!("{:.1} %", percent(ended, all)),
         format!("{}/s", wrk_metric(step.achieved_rate)),
-        lost(step.failed + step.unfinished, ended),
+        lost(
+            step.failed + step.unfinished.saturating_sub(going_on),
+            ended,
+        ),
         time("p50", 0.5, times.p50),
         time("p90", 0.9, times.p90),
         time("p99", 0.99, times.p99),

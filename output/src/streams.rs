@@ -52,9 +52,9 @@ pub(super) fn line(streams: &Streams) -> String {
         ));
     }
     for of in streams.distributions() {
-        let moved: Vec<&str> = (of.void.into_iter().flatten())
-            .map(|one: &Moved| one.figure.as_str())
-            .collect();
+        let moved = of.void.into_iter().flatten();
+        let moved = moved.map(|one: &Moved| one.figure.replace('_', "."));
+        let moved: Vec<String> = moved.collect();
         if !moved.is_empty() {
             text.push_str(&format!(
                 "\nThe generator was late, which could have moved {} of the {}",

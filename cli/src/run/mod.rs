@@ -257,10 +257,12 @@ fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
         EndedBy::Script if record.exchanges.completed == 0 && record.exchanges.failed == 0 => Err(
             Failure::running("nothing was measured; the warnings say why"),
         ),
-        _ if record.plan.has_users() && nobody_was_asked(record) => Err(Failure::running(
-            "no request was sent: the flow skips all of them, or waits for their delays; see its \
+        _ if record.plan.has_users() && nobody_was_asked(record) && !record.only_streamed() => {
+            Err(Failure::running(
+                "no request was sent: the flow skips all of them, or waits for their delays; see its \
              [Options], or give it more time (-d)",
-        )),
+            ))
+        }
         _ if nothing_was_sent(record) => Err(Failure::running(
             "no request was sent: every connection waited, as the file or the script says \
              (`=== wait`, delay()); give it more time (-d)",

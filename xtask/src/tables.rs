@@ -361,7 +361,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "statistics",
             "supervisor",
         ],
-        test_imports: &[],
+        test_imports: &["garbage"],
     },
     Crate {
         name: "gate",

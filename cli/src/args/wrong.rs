@@ -33,7 +33,7 @@ const HEARTBEAT_TIMEOUT: &str = "sets how long a heartbeat may go unanswered, an
                                  --connect-timeout how long an attempt to connect may take";
 
 /// Flags of a load that `ringside compare` doesn't have, with what its file says instead.
-const OF_FILE: [(&[&str], &str); 20] = [
+const OF_FILE: [(&[&str], &str); 21] = [
     (&["-s", "--script"], "script = \"FILE.lua\""),
     (&["-R", "--rate"], "rate = \"10k\""),
     (&["--expect"], "expect = [\"status=200\"]"),
@@ -52,6 +52,7 @@ const OF_FILE: [(&[&str], &str); 20] = [
     (&["--follow"], "follow = 5"),
     (&["--cookies"], "cookies = true"),
     (&["--compressed"], "compressed = true"),
+    (&["--compress"], "compress = \"gzip\""),
     (&["--user"], "user = \"NAME:PASSWORD\""),
     (&["--warmup"], "warm_up = \"1s\""),
 ];

@@ -9,6 +9,7 @@ mod calls;
 mod capacity;
 mod child;
 mod claims;
+mod colours;
 mod commit;
 mod compare;
 mod doctor;

@@ -21,7 +21,7 @@ use crate::words::{Epoch, Member, RunId, Text, Verdict};
 /// What every message begins with.
 pub const MAGIC: [u8; 4] = *b"RSFL";
 /// The version of what follows the header.
-pub const WIRE: u16 = 3;
+pub const WIRE: u16 = 4;
 /// The longest message in bytes, which is what a NATS server takes if nobody says otherwise.
 pub const MESSAGE_MAX: usize = 1 << 20;
 /// The longest plan in bytes.
@@ -214,6 +214,8 @@ pub enum Report {
         troubles: Vec<Text>,
         /// The longest time in which it heard nothing of its coordinator.
         silence_ns: u64,
+        /// How much later than it should it began; none where it never did.
+        late_ns: Option<u64>,
     },
     /// Where it is, for a coordinator that was away.
     Standing {

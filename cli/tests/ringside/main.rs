@@ -74,3 +74,5 @@ mod usage;
 mod void;
 mod watched;
 mod websocket;
+#[path = "../../../tests/yaml.rs"]
+mod yaml;

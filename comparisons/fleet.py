@@ -2,7 +2,7 @@
 """Holds a fleet to what it promises: real agents behind networks and clocks of their own, and a
 thousand simulated ones, over a real NATS server.
 
-    python3 comparisons/fleet.py [RINGSIDE_FLEET] [OUTPUT] [CROWD]
+    python3 comparisons/fleet.py [RINGSIDE_FLEET] [OUTPUT] [CROWD] [PART...]
 
 - Eight agents in eight networks with eight monotonic clocks begin within 10 ms, as the server saw it,
   and `stop` ends their load within 2 s.
@@ -14,8 +14,8 @@ thousand simulated ones, over a real NATS server.
   intervals.
 
 Writes OUTPUT (fleet.csv) and exits with 1 if one of that isn't so. CROWD is the program of simulated
-agents, which cargo builds as it does tests if none is given; `ringside` stands beside RINGSIDE_FLEET.
-Needs nats-server, ip (iproute2), and user namespaces."""
+agents, which cargo builds as it does tests if none is given or `-`; `ringside` stands beside
+RINGSIDE_FLEET. PART is some of it: real, thousand, disturbed, searched, gated. Needs nats-server, ip (iproute2), and user namespaces."""
 
 import csv
 import json
@@ -32,18 +32,23 @@ import time
 FLEET = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "target/release/ringside-fleet")
 OUTPUT = os.path.abspath(sys.argv[2] if len(sys.argv) > 2 else "fleet.csv")
 CARGO = ["cargo", "test", "--quiet", "--workspace", "--locked", "--bench", "crowd", "--"]
-SIMULATED = [os.path.abspath(sys.argv[3])] if len(sys.argv) > 3 else CARGO
+GIVEN = sys.argv[3] if len(sys.argv) > 3 else "-"
+SIMULATED = CARGO if GIVEN == "-" else [os.path.abspath(GIVEN)]
 INSIDE = "FLEET_COMPARISON_INSIDE"
 RINGSIDE = os.path.join(os.path.dirname(FLEET), "ringside")
 # What sends the loads of a search or a gate: one process, or three agents.
 SENDERS = [[], ["--agents", "local:3"]]
-# A server that waits before each answer.
+# A server that takes so long for each answer, one after the other: what bounds it is itself, and not
+# how many connections it's asked on, of which each agent has a third.
 WAITS = """
-import http.server, sys, time
+import http.server, sys, threading, time
+turn = threading.Lock()
 class Answers(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     def do_GET(self):
-        time.sleep(float(sys.argv[2]))
+        with turn:
+            time.sleep(float(sys.argv[2]))
         self.wfile.write(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok")
     def log_message(*words): pass
 http.server.ThreadingHTTPServer.daemon_threads = True
@@ -332,27 +337,43 @@ def disturbed():
     check("intervals that were asked for again", sum(one["asked_again"] for one in agents), 1, 1e6)
 
 
+def free_port():
+    """A port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def reached(host, port):
+    """Waits until somebody listens there."""
+    for _ in range(500):
+        try:
+            return socket.create_connection((host, port)).close()
+        except ConnectionRefusedError:
+            time.sleep(0.02)
+    sys.exit(f"nobody listens at port {port}")
+
+
 def both(what, intervals):
     """Whether two intervals of the same have something in common."""
     (one_from, one_to), (fleet_from, fleet_to) = intervals
     print(f"     {what}: {one_from:g} to {one_to:g} by one process, {fleet_from:g} to {fleet_to:g} by three")
+    rows.append([f"{what}: by one process", "", one_from, one_to])
+    rows.append([f"{what}: by three agents", "", fleet_from, fleet_to])
     overlap = min(one_to, fleet_to) - max(one_from, fleet_from)
     check(f"{what}: what both intervals have in common", overlap, 0, float("inf"))
 
 
 def searched():
-    """The capacity of a server that can answer 600 a second on six connections."""
-    server = subprocess.Popen([RINGSIDE, "serve", "--threads", "1", "--addr", "127.0.0.1:0"],
-                              stderr=subprocess.PIPE, text=True)
-    line = server.stderr.readline()
-    place = line.split("http://")[-1].split()[0].rstrip("/")
-    threading.Thread(target=server.stderr.read, daemon=True).start()
-    words = ["capacity", "-c", "6", "--slo", "p99<100ms", "--from", "200", "--precision", "5%"]
+    """The capacity of a server that needs five milliseconds for an answer."""
+    port = str(free_port())
+    server = subprocess.Popen([sys.executable, "-c", WAITS, port, "0.005"])
+    reached("127.0.0.1", int(port))
+    words = ["capacity", "-c", "60", "--slo", "p99<250ms", "--from", "50", "--precision", "5%"]
     found = []
     for sender in SENDERS:
         with tempfile.TemporaryDirectory() as folder:
             out = f"{folder}/found"
-            done(FLEET if sender else RINGSIDE, *words, *sender, "-o", out, f"http://{place}/delay/10ms")
+            done(FLEET if sender else RINGSIDE, *words, *sender, "-o", out, f"http://127.0.0.1:{port}/")
             with open(f"{out}/capacity.json", encoding="utf-8") as file:
                 edge = json.load(file)["rows"][0]["found"]
         found.append((edge["held"]["rate"], edge["failed"]["rate"]))
@@ -371,8 +392,8 @@ def gated():
         start = f"{sys.executable} {folder}/server.py {{port}}"
         for sender in SENDERS:
             program = FLEET if sender else RINGSIDE
-            words = ["gate", "--base-start", f"{start} 0.010", "--head-start", f"{start} 0.015"]
-            words += ["--host-network", "--budget", "10m", "--file", f"{folder}/gate.toml", *sender]
+            words = ["gate", "--base-start", f"{start} 0.004", "--head-start", f"{start} 0.006"]
+            words += ["--host-network", "--budget", "5m", "--file", f"{folder}/gate.toml", *sender]
             out = ["--format", "json", "-o", f"{folder}/{len(found)}"]
             ended = subprocess.run([program, *words, *out], stdout=subprocess.PIPE, text=True)
             check(f"exit code of a gate ({' '.join(sender) or 'one process'})", ended.returncode, 99, 99)
@@ -381,22 +402,33 @@ def gated():
     both("requests/s of the head ÷ those of the base", found)
 
 
+def joined():
+    """Real agents, in a network and with users of its own."""
+    own = ["unshare", "--user", "--map-root-user", "--net"]
+    inside = [sys.executable, os.path.abspath(__file__), FLEET, OUTPUT, GIVEN]
+    ended = subprocess.run([*own, *inside], env={**os.environ, INSIDE: "yes"})
+    with open(OUTPUT, encoding="utf-8", newline="") as file:
+        rows.extend(list(csv.reader(file))[1:])
+    if ended.returncode:
+        failed.append("real agents")
+
+
+PARTS = {
+    "real": joined,
+    "thousand": thousand,
+    "disturbed": disturbed,
+    "searched": searched,
+    "gated": gated,
+}
+
+
 def main():
     if os.environ.get(INSIDE):
         with tempfile.TemporaryDirectory() as folder:
             real(folder)
     else:
-        own = ["unshare", "--user", "--map-root-user", "--net"]
-        inside = [sys.executable, os.path.abspath(__file__), FLEET, OUTPUT, *sys.argv[3:4]]
-        ended = subprocess.run([*own, *inside], env={**os.environ, INSIDE: "yes"})
-        with open(OUTPUT, encoding="utf-8", newline="") as file:
-            rows.extend(list(csv.reader(file))[1:])
-        if ended.returncode:
-            failed.append("real agents")
-        thousand()
-        disturbed()
-        searched()
-        gated()
+        for part in sys.argv[4:] or PARTS:
+            PARTS[part]()
     with open(OUTPUT, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["what", "measured", "least", "most"])

@@ -120,6 +120,11 @@ impl Seeker {
         self
     }
 
+    /// Whether its streams went on for longer than anybody listened.
+    pub(super) fn is_endless(&self) -> bool {
+        self.flow == Some(Duration::ZERO)
+    }
+
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -545,7 +550,9 @@ impl<'a> Course<'a> {
         entry.raise(setting, self.observer);
         let flow = match (&entry.state, trouble(entry)) {
             (_, Some((what, log))) => return Err(Trouble::Failed(what, log)),
-            (State::Live(live), None) if seeker.flow.is_none() => flows::tried(&live.plan),
+            (State::Live(live), None) if seeker.flow.is_none() => {
+                flows::tried(&live.plan, self.goal.window.as_secs_f64())
+            }
             (State::Live(_), None) => return Ok(()),
             _ => return Err(Trouble::Stopped),
         };

@@ -99,9 +99,9 @@ pub(super) fn is_of_flows(record: &Record) -> bool {
 ///
 /// # Errors
 /// Why nobody gets through the flow, or that answers are no streams.
-pub(super) fn tried(plan: &Plan) -> Result<Option<Duration>, String> {
+pub(super) fn tried(plan: &Plan, window_s: f64) -> Result<Option<Duration>, String> {
     if plan.events && !plan.has_users() {
-        return streams::tried(plan);
+        return streams::tried(plan, window_s);
     }
     if !plan.has_users() {
         return Ok(None);

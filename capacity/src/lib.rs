@@ -273,17 +273,18 @@ fn of_target(
     let workloads = [plan.workload.as_ref()];
     let goal = goal(options, None, &workloads, (WINDOW, SETTLE), plan.seed)?;
     let mut cautions: Vec<String> = raised(options.from, &goal).into_iter().collect();
+    let window_s = goal.window.as_secs_f64();
     let flow = match plan.has_users() {
         true => {
             let plan = plan.clone();
-            let tried = load::unless_stopped(stop, move || Ok(flows::tried(&plan)));
+            let tried = load::unless_stopped(stop, move || Ok(flows::tried(&plan, window_s)));
             let tried = tried.map_err(CannotBegin::Target)?;
             tried.map_err(|what| {
                 CannotBegin::Impossible(format!("a user who went through the flow failed: {what}"))
             })?
         }
         false => {
-            let length = streamed_once(plan, stop)?;
+            let length = streamed_once(plan, window_s, stop)?;
             if length.is_none() {
                 cautions.extend(asked_once(plan, stop)?);
             }
@@ -311,12 +312,12 @@ fn of_target(
 
 /// Where events are looked for, listens to each request's answer once, and says how long they take;
 /// none where nothing came as it should, and where nobody looks for events.
-fn streamed_once(plan: &Plan, stop: &Stop) -> Result<Option<Duration>, CannotBegin> {
+fn streamed_once(plan: &Plan, window_s: f64, stop: &Stop) -> Result<Option<Duration>, CannotBegin> {
     if !plan.events {
         return Ok(None);
     }
     let plan = plan.clone();
-    let tried = load::unless_stopped(stop, move || Ok(streams::tried(&plan)));
+    let tried = load::unless_stopped(stop, move || Ok(streams::tried(&plan, window_s)));
     let tried = tried.map_err(CannotBegin::Target)?;
     tried.map_err(CannotBegin::Impossible)
 }
@@ -500,6 +501,9 @@ fn finish(
         found.load = load_words(plan, connections);
     }
     found.ended_early = stop.requested().map(|_| "it was interrupted".to_owned());
+    if seekers.iter().any(Seeker::is_endless) {
+        found.cautions.push(streams::endless(found.window_s));
+    }
     let left_behind = seekers.iter().filter_map(Seeker::left_behind);
     found.cautions.extend(left_behind);
     found.rows = seekers.into_iter().map(Seeker::into_row).collect();

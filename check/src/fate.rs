@@ -38,7 +38,8 @@ impl Fate {
             fate.failed += tally.failed;
             fate.never_sent += tally.never_sent;
             fate.away += tally.waits.counts.unreachable_never_sent;
-            fate.unanswered += tally.unfinished - tally.never_sent - tally.streams.cut_off;
+            let open = tally.unfinished.saturating_sub(tally.never_sent);
+            fate.unanswered += open.saturating_sub(tally.streams.cut_off);
         }
         fate
     }

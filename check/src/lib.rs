@@ -131,7 +131,7 @@ pub struct Outcome {
     pub ok: bool,
 }
 
-/// A figure of the record of a run, or of what one step has in it.
+/// A figure of the record of a run as a whole.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct OfWhole(RunFigure);
 
@@ -313,10 +313,9 @@ impl Figure for OfWhole {
     fn bound(&self, record: &Record) -> Option<String> {
         if let RunFigure::Stream { of, what } = self.0 {
             let (censored, all) = of.censored(record.streams.as_ref()?);
-            let waits = "waits for an event";
             return what
                 .is_bound(censored, all)
-                .then(|| told_bound(censored, all, waits));
+                .then(|| told_bound(censored, all, of.samples()));
         }
         let RunFigure::Time { what, .. } = self.0 else {
             return None;
@@ -460,8 +459,9 @@ impl OfWhole {
             return Some("the figures are void".to_owned());
         }
         match self.0 {
-            RunFigure::Stream { of, what } if of.is_from_due() => {
-                what.moved(&streams.void).map(told_moved)
+            RunFigure::Stream { of, what } => {
+                let void = of.of(streams).void?;
+                what.moved(void).map(told_moved)
             }
             _ => None,
         }
@@ -509,9 +509,14 @@ fn told_moved(moved: &Moved) -> String {
 
 /// Why a name is no figure of a run, with the figure that it's elsewhere a name of.
 fn not_of_a_run(name: &str) -> String {
-    match stream::meant(name) {
-        Some(meant) => format!("{}: {meant}", unknown(name)),
+    let unknown = match stream::meant(name) {
+        Some(meant) => return format!("{}: {meant}", unknown(name)),
         None => unknown(name),
+    };
+    let percentile = name.rsplit(['_', ':']).next();
+    match percentile.and_then(OfTimes::with_point) {
+        Some(written) => format!("{unknown}: a percentile has a point, {written}"),
+        None => unknown,
     }
 }
 

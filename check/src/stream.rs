@@ -1,12 +1,12 @@
 //! Figures of what was seen inside answers, such as `first_event_p99` and `event_gap_max`.
 
 use measure::histogram::Histogram;
-use measure::record::{Streams, Times};
+use measure::record::{StreamTimes, Streams};
 
 use super::OfTimes;
 use crate::Record;
 
-/// A distribution of times of streams.
+/// A distribution of times of streams, in the order of [`Streams::distributions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OfStream {
     /// From when an exchange was due to the head of its answer.
@@ -60,8 +60,11 @@ pub(super) fn meant(name: &str) -> Option<String> {
         .into_iter()
         .find(|(elsewhere, _)| name.starts_with(elsewhere))?;
     let rest = name[elsewhere.len()..].trim_start_matches(['_', ':']);
-    // Without a percentile it may be any of them.
-    let what = OfTimes::read(rest).map_or("p99", |_| rest);
+    let what = match OfTimes::read(rest) {
+        Some(_) => rest.to_owned(),
+        // Without a percentile it may be any of them.
+        None => OfTimes::with_point(rest).unwrap_or_else(|| "p99".to_owned()),
+    };
     Some(format!("{name} is {here}_{what} here"))
 }
 
@@ -77,41 +80,33 @@ impl OfStream {
         })
     }
 
-    /// The summary of it, and the whole distribution.
-    fn times(self, streams: &Streams) -> (&Times, &str) {
-        let Streams { histograms, .. } = streams;
-        match self {
-            OfStream::FirstByte => (&streams.first_byte_us, &histograms.first_byte),
-            OfStream::FirstEvent => (&streams.first_event_us, &histograms.first_event),
-            OfStream::Gap => (&streams.event_gap_us, &histograms.event_gap),
-            OfStream::PerEvent => (&streams.time_per_event_us, &histograms.time_per_event),
-        }
+    /// What a record has of it.
+    pub(super) fn of(self, streams: &Streams) -> StreamTimes<'_> {
+        streams.distributions()[self as usize]
     }
 
     /// What the record says; none where there was nothing to measure.
     pub(super) fn measure_ns(self, what: OfTimes, record: &Record) -> Option<f64> {
-        let (times, text) = self.times(record.streams.as_ref()?);
-        what.measure_ns(times, text)
+        let seen = self.of(record.streams.as_ref()?);
+        what.measure_ns(seen.times, seen.histogram)
     }
 
     /// The whole distribution.
     pub(super) fn histogram(self, record: &Record) -> Option<Histogram> {
-        let (_, text) = self.times(record.streams.as_ref()?);
-        Histogram::from_hdr_v2_base64(text).ok()
-    }
-
-    /// Whether it counts from when an exchange was due, so that lateness is part of it.
-    pub(super) fn is_from_due(self) -> bool {
-        matches!(self, OfStream::FirstByte | OfStream::FirstEvent)
+        Histogram::from_hdr_v2_base64(self.of(record.streams.as_ref()?).histogram).ok()
     }
 
     /// How many of its samples are lower bounds, of how many.
     pub(super) fn censored(self, streams: &Streams) -> (u64, u64) {
-        let censored = match self {
-            OfStream::FirstByte | OfStream::FirstEvent => streams.censored,
-            OfStream::Gap => streams.censored_gaps,
-            OfStream::PerEvent => 0,
-        };
-        (censored, self.times(streams).0.count.unwrap_or(0))
+        let seen = self.of(streams);
+        (seen.censored, seen.times.count.unwrap_or(0))
+    }
+
+    /// What its samples are, in words.
+    pub(super) fn samples(self) -> &'static str {
+        match self {
+            OfStream::FirstByte => "waits for an answer",
+            _ => "waits for an event",
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use measure::histogram::samples_for;
-use measure::record::{Streams, Times};
+use measure::record::{StreamTimes, Streams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -107,21 +107,18 @@ impl Streamed {
 
     /// What a record says; none where lateness spoiled it, or samples are too few.
     pub fn of(self, streams: &Streams) -> Option<f64> {
-        let from_due = |figure: &str, q, of: fn(&Times) -> Option<f64>, times: &Times| {
-            let is_spoiled = streams.void.iter().any(|one| one.figure == figure);
-            enough(times, q, of).filter(|_| !is_spoiled)
-        };
-        let p50 = |times: &Times| times.p50;
-        let p99 = |times: &Times| times.p99;
+        let [first_byte, first_event, gap, per_event] = streams.distributions();
+        let p50 = |of: StreamTimes<'_>| known(of, "p50", 0.5, of.times.p50);
+        let p99 = |of: StreamTimes<'_>| known(of, "p99", 0.99, of.times.p99);
         match self {
-            Streamed::FirstByteP50 => from_due("p50", 0.5, p50, &streams.first_byte_us),
-            Streamed::FirstByteP99 => from_due("p99", 0.99, p99, &streams.first_byte_us),
-            Streamed::FirstEventP50 => from_due("p50", 0.5, p50, &streams.first_event_us),
-            Streamed::FirstEventP99 => from_due("p99", 0.99, p99, &streams.first_event_us),
-            Streamed::EventGapP50 => enough(&streams.event_gap_us, 0.5, p50),
-            Streamed::EventGapP99 => enough(&streams.event_gap_us, 0.99, p99),
-            Streamed::TimePerEventP50 => enough(&streams.time_per_event_us, 0.5, p50),
-            Streamed::TimePerEventP99 => enough(&streams.time_per_event_us, 0.99, p99),
+            Streamed::FirstByteP50 => p50(first_byte),
+            Streamed::FirstByteP99 => p99(first_byte),
+            Streamed::FirstEventP50 => p50(first_event),
+            Streamed::FirstEventP99 => p99(first_event),
+            Streamed::EventGapP50 => p50(gap),
+            Streamed::EventGapP99 => p99(gap),
+            Streamed::TimePerEventP50 => p50(per_event),
+            Streamed::TimePerEventP99 => p99(per_event),
             Streamed::EventRate => (streams.streams > 0).then_some(streams.events_per_second),
         }
     }
@@ -136,14 +133,15 @@ impl Streamed {
     }
 }
 
-/// A quantile, where there are samples enough for it.
-fn enough(times: &Times, q: f64, of: fn(&Times) -> Option<f64>) -> Option<f64> {
-    of(times).filter(|_| times.count.unwrap_or(0) >= samples_for(q))
+/// A quantile, where there are samples enough for it, and lateness didn't move it.
+fn known(of: StreamTimes<'_>, figure: &str, q: f64, value: Option<f64>) -> Option<f64> {
+    let is_enough = of.times.count.unwrap_or(0) >= samples_for(q);
+    value.filter(|_| is_enough && !of.is_void(figure))
 }
 
 #[cfg(test)]
 mod tests {
-    use measure::record::Moved;
+    use measure::record::{Moved, Times};
 
     use super::*;
 
@@ -174,12 +172,15 @@ mod tests {
         let events = ["event_gap_p50", "event_gap_p99", "event_rate"];
         let first = ["first_byte_p50", "first_event_p50", "first_event_p99"];
         assert_eq!(of(&streams), [&first[..], &events].concat());
-        streams.void = vec![Moved {
+        let moved = vec![Moved {
             figure: "p50".to_owned(),
             by_us: 9.0,
             allowed_us: 1.0,
         }];
-        // The head of ten answers has a median, too, which lateness moved as well.
+        // What moves a time to the first event may be little of it, and all of that to the head.
+        streams.void_first_byte.clone_from(&moved);
+        assert_eq!(of(&streams), [&first[1..], &events].concat());
+        streams.void = moved;
         assert_eq!(of(&streams), [&first[2..], &events].concat());
         assert!(Streamed::all_of(None).is_empty());
     }

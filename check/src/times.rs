@@ -49,7 +49,7 @@ impl OfTimes {
         Some((measured - stall_ns).max(rest).min(measured))
     }
 
-    /// `p99.9`, `mean`, `min`, `max` or `median`.
+    /// `p99.9`, as records have it `p99_9`, `mean`, `min`, `max` or `median`.
     pub fn read(name: &str) -> Option<OfTimes> {
         Some(match name {
             "mean" | "avg" => OfTimes::Mean,
@@ -57,13 +57,23 @@ impl OfTimes {
             "max" => OfTimes::Max,
             "med" | "median" => OfTimes::Quantile(0.5),
             _ => {
-                let percent: f64 = name.strip_prefix('p')?.parse().ok()?;
+                let percent = name.strip_prefix('p')?.replacen('_', ".", 1);
+                let percent: f64 = percent.parse().ok()?;
                 if !(0.0..=100.0).contains(&percent) {
                     return None;
                 }
                 OfTimes::Quantile(percent / 100.0)
             }
         })
+    }
+
+    /// How a percentile is written that somebody writes without its point, as other tools do:
+    /// `p999` is `p99.9`. None where it's no such name.
+    pub(super) fn with_point(name: &str) -> Option<String> {
+        let digits = name.strip_prefix('p').filter(|digits| digits.len() > 2)?;
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+        let name = format!("p{}.{}", &digits[..2], &digits[2..]);
+        (is_number && digits != "100").then_some(name)
     }
 
     /// Whether so many lower bounds of all samples reach it.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use engine::signal::Stop;
-use load::hold;
+use load::{Record, hold};
 use report::benchmark;
 use report::pack::is_pack;
 use report::pages::Page;
@@ -33,14 +33,14 @@ pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
             }
             return crate::soak::again(file, arguments.format, no_color);
         }
-        if let Some(record) = held(file).map_err(Failure::usage)? {
+        if let Some(record) = alone(file).map_err(Failure::usage)? {
             if arguments.folders.len() > 1 {
                 return Err(Failure::usage(format!(
-                    "{} is the record of a hold, which isn't part of an index: give it alone",
+                    "{} is a record alone, which isn't part of an index: give it by itself",
                     file.display()
                 )));
             }
-            return of_hold(&record, file, arguments.format, no_color);
+            return of_alone(&record, file, arguments.format, no_color);
         }
     }
     let mut rebuilt = Vec::new();
@@ -90,11 +90,17 @@ pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
     })
 }
 
-/// The record of a hold that a file is; none where it's something else.
+/// A record that stands alone.
+enum Alone {
+    Run(Box<Record>),
+    Hold(Box<hold::Record>),
+}
+
+/// The record of a run or a hold that a file is; none where it's something else.
 ///
 /// # Errors
-/// It can't be read as one, or is the record of a run.
-fn held(file: &Path) -> Result<Option<hold::Record>, String> {
+/// It can't be read as one.
+fn alone(file: &Path) -> Result<Option<Alone>, String> {
     #[derive(Deserialize)]
     struct Kind {
         heartbeats: Option<IgnoredAny>,
@@ -106,51 +112,59 @@ fn held(file: &Path) -> Result<Option<hold::Record>, String> {
     let Ok(text) = fs::read_to_string(file) else {
         return Ok(None);
     };
-    match serde_json::from_str(&text) {
+    let read = match serde_json::from_str(&text) {
         Ok(Kind {
             heartbeats: Some(_),
             ..
-        }) => match hold::Record::from_json(&text) {
-            Ok(record) => Ok(Some(record)),
-            Err(what) => Err(format!("{}: {what}", file.display())),
-        },
+        }) => hold::Record::from_json(&text).map(|record| Alone::Hold(record.into())),
         Ok(Kind {
             exchanges: Some(_), ..
-        }) => Err(format!(
-            "{} is the record of a run, and there's no report of a run alone: `ringside run` \
-             prints it, as text, JSON or CSV (--format)",
-            file.display()
-        )),
-        _ => Ok(None),
-    }
+        }) => Record::from_json(&text).map(|record| Alone::Run(record.into())),
+        _ => return Ok(None),
+    };
+    read.map(Some)
+        .map_err(|what| format!("{}: {what}", file.display()))
 }
 
-/// Prints the record of a hold, and writes its page beside it.
-fn of_hold(
-    record: &hold::Record,
-    file: &Path,
-    format: Format,
-    no_color: bool,
-) -> Result<Exit, Failure> {
+/// Prints a record, and writes its page beside it.
+fn of_alone(record: &Alone, file: &Path, format: Format, no_color: bool) -> Result<Exit, Failure> {
     let page = file.with_extension("html");
     if page == file {
         return Err(Failure::usage(format!(
-            "{} is a record, and its page would take its place: rename it to hold.json",
+            "{} is a record, and its page would take its place: rename it to record.json",
             file.display()
         )));
     }
+    let paint = Paint::for_stdout(no_color);
+    let (text, html) = match record {
+        Alone::Run(record) => (
+            crate::run::again(record, format, paint),
+            crate::run::html(record),
+        ),
+        Alone::Hold(record) => (
+            of_hold(record, format, paint),
+            Ok(report::html::hold(record)),
+        ),
+    };
+    let (text, html) = (
+        text.map_err(Failure::running)?,
+        html.map_err(Failure::running)?,
+    );
+    terminal::print(&text)
+        .map_err(|error| Failure::running(format!("can't write to standard output: {error}")))?;
+    Ok(keep(&page, &html))
+}
+
+fn of_hold(record: &hold::Record, format: Format, paint: Paint) -> Result<String, String> {
     let single = single(record);
-    let text = match format {
-        Format::Text => shown::text(record, Paint::for_stdout(no_color)),
-        Format::Json => record.to_json().map_err(Failure::running)?,
+    Ok(match format {
+        Format::Text => shown::text(record, paint),
+        Format::Json => record.to_json()?,
         Format::Csv => shown::csv(record),
         Format::Markdown => single.markdown(),
         Format::Junit => single.junit(),
         Format::SmallerIsBetter => benchmark::smaller_is_better(single.measures()),
         Format::BiggerIsBetter => benchmark::bigger_is_better(single.measures()),
         Format::Bencher => benchmark::bencher(single.measures()),
-    };
-    terminal::print(&text)
-        .map_err(|error| Failure::running(format!("can't write to standard output: {error}")))?;
-    Ok(keep(&page, &report::html::hold(record)))
+    })
 }

@@ -40,7 +40,7 @@ pub use driver::{
 pub use features::{Feature, Without};
 /// The limit of open files, which every driver lives under.
 pub use measure::descriptors;
-/// Timers stand above the driver, which knows one deadline a turn: the wheel yields it.
-pub use measure::timers;
 pub use socket::bind_to_device;
+/// Timers stand above the driver, which knows one deadline a turn: the wheel yields it.
+pub use timers;
 pub use waker::Waker;

@@ -211,7 +211,7 @@ pub(crate) enum Filter {
 pub(crate) enum Predicate {
     Equal(Expected),
     NotEqual(Expected),
-    /// The orders that are right, and how it's written.
+    /// The orders that are right, and what it's held against.
     Ordered(&'static [Ordering], Expected),
     StartsWith(Expected),
     EndsWith(Expected),

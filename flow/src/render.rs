@@ -177,38 +177,38 @@ impl<'a> Renderer<'a> {
                     },
                 }
             }
-            _ => match value {
-                Value::Text(text) => return self.filtered_text(text, value, filter),
-                Value::List(_) | Value::Object(_) if matches!(filter, Filter::JsonPath(_)) => {
-                    return self.filtered_text("", value, filter);
-                }
+            Filter::JsonPath(path) => {
+                let json = match value {
+                    Value::Text(text) => serde_json::from_str(text).ok(),
+                    Value::List(_) | Value::Object(_) => value.to_json(),
+                    _ => return Err(wants("text")),
+                };
+                return self.find(path, &json.ok_or_else(|| wants("JSON"))?);
+            }
+            Filter::Regex(_)
+            | Filter::Split(_)
+            | Filter::Replace(..)
+            | Filter::ReplaceRegex(..)
+            | Filter::UrlEncode
+            | Filter::UrlDecode
+            | Filter::UrlQueryParam(_)
+            | Filter::Base64Decode { .. }
+            | Filter::Utf8Encode
+            | Filter::HtmlEscape
+            | Filter::HtmlUnescape => match value {
+                Value::Text(text) => return self.filtered_text(text, filter),
                 _ => return Err(wants("text")),
             },
         };
         Ok(Some(whole))
     }
 
-    /// Filters of texts; of paths, `value` may also be a part of JSON.
-    fn filtered_text(
-        &mut self,
-        text: &str,
-        value: &Value,
-        filter: &Filter,
-    ) -> Result<Option<Value>, String> {
+    /// Filters of texts.
+    fn filtered_text(&mut self, text: &str, filter: &Filter) -> Result<Option<Value>, String> {
         let scope = self.scope;
-        let wants = |what: &str| {
-            let kind = value.kind();
-            format!("the filter {} wants {what}, not {kind}", name(filter))
-        };
+        let wants = |what: &str| format!("the filter {} wants {what}, not text", name(filter));
         let made = match filter {
             Filter::Regex(pattern) => return captured(&*self.regex(pattern)?, text),
-            Filter::JsonPath(path) => {
-                let json = match value {
-                    Value::Text(text) => serde_json::from_str(text).ok(),
-                    other => other.to_json(),
-                };
-                return self.find(path, &json.ok_or_else(|| wants("JSON"))?);
-            }
             Filter::Split(by) => {
                 let by = self.text(by)?;
                 Value::List(text.split(&*by).map(Value::text).collect())
@@ -240,13 +240,22 @@ impl<'a> Renderer<'a> {
             }
             Filter::Utf8Encode => Value::Bytes(text.as_bytes().into()),
             Filter::HtmlEscape => Value::text(filters::html_escape(text)),
-            _ => match filters::html_unescape(text) {
+            Filter::HtmlUnescape => match filters::html_unescape(text) {
                 Ok(text) => Value::text(text),
                 Err(name) => {
                     let name = scope.shown(&Value::text(name));
                     return Err(format!("htmlUnescape doesn't know the character {name}"));
                 }
             },
+            Filter::Count
+            | Filter::ToInt
+            | Filter::ToFloat
+            | Filter::Nth(_)
+            | Filter::ToText
+            | Filter::ToHex
+            | Filter::Base64Encode { .. }
+            | Filter::Utf8Decode
+            | Filter::JsonPath(_) => return Err(format!("{} is no filter of text", name(filter))),
         };
         Ok(Some(made))
     }

@@ -186,10 +186,14 @@ exec "$@"
 impl Group {
     /// Allows everybody in it so many thousandths of a processor together.
     fn limit_cpu(&mut self, millicpus: u64) -> IoResult<()> {
-        let quota_us = millicpus * PERIOD_US / 1000;
         if let Some(place) = Controller::Cpu.place() {
             self.enter(Controller::Cpu, &place)?;
         }
+        self.write_quota(millicpus * PERIOD_US / 1000)
+    }
+
+    /// Of each period, to the folders that it has.
+    pub(crate) fn write_quota(&mut self, quota_us: u64) -> IoResult<()> {
         match (self.folder(Controller::Cpu), self.folder(Controller::All)) {
             (Some(folder), _) => {
                 set(folder, "cpu.cfs_period_us", &PERIOD_US.to_string())?;
@@ -203,7 +207,7 @@ impl Group {
     }
 
     /// Allows everybody in it so much memory together, and nothing beyond it in swap.
-    fn limit_memory(&self, bytes: u64) -> IoResult<()> {
+    pub(crate) fn limit_memory(&self, bytes: u64) -> IoResult<()> {
         let bytes = bytes.to_string();
         match (
             self.folder(Controller::Memory),

@@ -1,10 +1,11 @@
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use measure::quota::value;
 use measure::time::Time;
 
-use super::{Group, GroupTime, Held, Limits, Strain, Straining, Struck};
+use super::{Controller, Group, GroupTime, Held, Limits, Strain, Straining, Struck};
 use crate::skip::not_permitted;
 
 #[test]
@@ -19,6 +20,47 @@ fn the_account_of_version_2_is_in_microseconds() {
     assert_eq!(time, expected);
     assert_eq!(GroupTime::of_stat(""), GroupTime::default());
     assert_eq!(value("throttled_time x\n", "throttled_time"), None);
+}
+
+/// The files of a group of version 2 (Documentation/admin-guide/cgroup-v2.rst), as the kernel has made
+/// them: not every machine has that version's controllers.
+#[test]
+fn limits_of_version_2_are_written_where_it_has_them_and_what_they_did_is_read_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let mut group = Group::nowhere();
+    (group.folders).push((Controller::All, folder.path().to_owned()));
+    let why = group.write_quota(20_000).unwrap_err().to_string();
+    assert_eq!(why, "the control groups made here have no cpu.max");
+    for (name, text) in [
+        ("cpu.max", "max 100000\n"),
+        ("memory.max", "max\n"),
+        ("memory.swap.max", "max\n"),
+        (
+            "cpu.stat",
+            "usage_usec 9\nnr_periods 8\nnr_throttled 7\nthrottled_usec 6\n",
+        ),
+        (
+            "memory.events",
+            "low 0\nhigh 0\nmax 5\noom 4\noom_kill 3\noom_group_kill 0\n",
+        ),
+    ] {
+        fs::write(at(name), text).unwrap();
+    }
+    group.write_quota(20_000).unwrap();
+    group.limit_memory(512 << 20).unwrap();
+    let written = |name| fs::read_to_string(at(name)).unwrap();
+    assert_eq!(written("cpu.max"), "20000 100000");
+    assert_eq!(written("memory.max"), "536870912");
+    assert_eq!(written("memory.swap.max"), "0");
+    let expected = Strain {
+        throttled: 7,
+        throttled_ns: 6_000,
+        reclaims: 5,
+        oom_kills: 3,
+    };
+    assert_eq!(group.strain(), expected);
+    assert_eq!(group.quota_folder(), Some(folder.path()));
 }
 
 #[test]

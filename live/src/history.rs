@@ -6,7 +6,7 @@
 use measure::histogram::{Histogram, Sparse};
 use measure::hold;
 use measure::interval::{Additive, Interval, Phase};
-use measure::tally::Counted;
+use measure::tally::{Counted, StreamTally};
 
 /// An hour of seconds.
 pub const POINTS_MAX: usize = 3600;
@@ -34,6 +34,35 @@ pub struct Point {
     pub lateness: Summary,
     /// What happened to connections; nothing of a run.
     pub turnover: Turnover,
+    /// The events inside answers; none where nobody looks for them.
+    pub events: Events,
+}
+
+/// What came of streams: events inside answers, or messages.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Events {
+    /// How many came.
+    pub count: u64,
+    /// From when a stream was due to its first event.
+    pub first: Sparse,
+    /// From each event to the next.
+    pub gaps: Sparse,
+}
+
+impl Events {
+    fn of(streams: &StreamTally) -> Events {
+        Events {
+            count: streams.events,
+            first: Sparse::of(&streams.first_event),
+            gaps: Sparse::of(&streams.event_gap),
+        }
+    }
+
+    fn join(&mut self, next: &Events) {
+        self.count += next.count;
+        self.first.merge(&next.first);
+        self.gaps.merge(&next.gaps);
+    }
 }
 
 /// Times without their distribution, which would take as much room as that of the response times.
@@ -112,6 +141,11 @@ pub trait Course: Additive {
     fn turnover(&self) -> Turnover {
         Turnover::default()
     }
+
+    /// The events inside answers, where that's looked for.
+    fn events(&self) -> Events {
+        Events::default()
+    }
 }
 
 impl Course for Counted {
@@ -121,6 +155,10 @@ impl Course for Counted {
 
     fn lateness(&self) -> Summary {
         Summary::of(&self.lateness)
+    }
+
+    fn events(&self) -> Events {
+        Events::of(&self.streams)
     }
 }
 
@@ -161,7 +199,13 @@ impl Point {
             times: Sparse::of(times),
             lateness: interval.counted.lateness(),
             turnover: interval.counted.turnover(),
+            events: interval.counted.events(),
         }
+    }
+
+    /// How many cells its distributions have.
+    pub(crate) fn cells(&self) -> usize {
+        self.times.len() + self.events.first.len() + self.events.gaps.len()
     }
 
     /// Its length in seconds.
@@ -186,6 +230,7 @@ impl Point {
         self.times.merge(&next.times);
         self.lateness.join(next.lateness);
         self.turnover.join(next.turnover);
+        self.events.join(&next.events);
     }
 }
 
@@ -251,12 +296,12 @@ impl History {
                 if is_sliver(point.from_ns, point.until_ns)
                     || last.until_ns - last.from_ns < whole_ns && self.each_s > 1 =>
             {
-                self.cells -= last.times.len();
+                self.cells -= last.cells();
                 last.join(point);
-                self.cells += last.times.len();
+                self.cells += last.cells();
             }
             _ => {
-                self.cells += point.times.len();
+                self.cells += point.cells();
                 self.points.push(point);
             }
         }
@@ -284,7 +329,10 @@ mod tests {
         for n in 0..counted.completed {
             counted.response.record(1_000_000 + second * 1_000 + n);
             counted.lateness.record(second + n);
+            counted.streams.first_event.record(2_000_000 + n);
+            counted.streams.event_gap.record(3_000_000 + second + n);
         }
+        counted.streams.events = counted.completed;
         Interval {
             seq: second,
             joined: 1,
@@ -309,7 +357,7 @@ mod tests {
             assert!(history.points().len() <= POINTS_MAX);
         }
         let points = history.points();
-        let cells = points.iter().map(|point| point.times.len()).sum::<usize>();
+        let cells = points.iter().map(Point::cells).sum::<usize>();
         assert_eq!(history.cells, cells);
         assert!(points.len() > POINTS_MAX / 2 - 1, "{}", points.len());
         let mut at = 0;
@@ -327,5 +375,10 @@ mod tests {
         assert_eq!(late, Some(HOURS_S - 1 + (HOURS_S - 1) % 5));
         let offered = points.iter().filter_map(|point| point.offered).sum::<u64>();
         assert_eq!(offered, 5 * HOURS_S);
+        let mut events = Events::default();
+        points.iter().for_each(|point| events.join(&point.events));
+        let count = |of: &Sparse| of.unpack().unwrap().count();
+        let each = [events.count, count(&events.first), count(&events.gaps)];
+        assert_eq!(each, [whole.count(); 3]);
     }
 }

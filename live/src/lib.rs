@@ -21,7 +21,7 @@ use std::sync::Arc;
 use measure::interval::{Additive, Interval};
 use measure::tally::Counted;
 
-pub use history::{Course, History, POINTS_MAX, Point, Summary, Turnover};
+pub use history::{Course, Events, History, POINTS_MAX, Point, Summary, Turnover};
 pub use lines::Lines;
 pub use mailbox::Reader;
 pub use metrics::{Labels, Metrics};

@@ -136,6 +136,21 @@ impl Requests {
         }
     }
 
+    /// Which request of a log is the next one; 0 where there is none.
+    pub(crate) fn request(&self) -> u32 {
+        match self {
+            Requests::Mix(maker) => maker.request(),
+            Requests::Flow(_) | Requests::Users(_) | Requests::Script(_) => 0,
+        }
+    }
+
+    /// The next one is one that was refused; of a log the same one.
+    pub(crate) fn say_again(&mut self, refused: &session::Exchange) {
+        if let Requests::Mix(maker) = self {
+            maker.say_again(refused.step(), refused.request);
+        }
+    }
+
     /// What the next request says; see [`Maker::say`].
     #[inline]
     pub(crate) fn say(&mut self, step: u16) -> Said<'_> {

@@ -403,10 +403,11 @@ pub(crate) fn assign(
     }
     let profile_s = plan.schedule.length_s();
     let (duration_s, time_end) = match (plan.duration_s, profile_s) {
-        (Some(duration), Some(profile)) if duration < profile => {
+        (Some(duration), Some(profile)) if duration < profile - plan.warm_up_s => {
             (Some(duration), EndedBy::Duration)
         }
-        (_, Some(profile)) => (Some(profile), EndedBy::Stages),
+        // What was made once begins with the warm-up.
+        (_, Some(profile)) => (Some(profile - plan.warm_up_s), EndedBy::Stages),
         (duration, None) => (duration, EndedBy::Duration),
     };
     let maker = workload.map(|source| Maker::new(source, worker));
@@ -614,11 +615,19 @@ fn steps(plan: &Plan, tally: &Tally) -> Vec<StepFacts> {
     facts.collect()
 }
 
-/// Which figures of the time to the first event lateness moved.
+/// Which figures of the times to the first byte and to the first event lateness moved.
 fn streams(streams: &StreamTally, own_lateness: &Histogram, waits: Waits) -> StreamFacts {
     let times = (&streams.first_event, &streams.first_event_service);
+    let first_byte = Seen {
+        response: &streams.first_byte,
+        // When they were sent isn't known of first bytes: lateness moved them by all that it may.
+        service: &streams.first_byte,
+        own: own_lateness,
+        some_waited: true,
+    };
     StreamFacts {
         void: Seen::new(times, own_lateness, waits).moved(),
+        void_first_byte: first_byte.moved(),
     }
 }
 

@@ -33,6 +33,7 @@ mod http2;
 mod intervals;
 mod origins;
 mod proxy;
+mod replayed;
 pub(crate) mod rogue;
 mod rows;
 mod stalls;

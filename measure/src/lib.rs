@@ -1,4 +1,4 @@
-//! What a measurement is: time and timers, histograms, counters, series, the run record and its
+//! What a measurement is: time, histograms, counters, series, the run record and its
 //! merge, host facts, units, how foreign text is shown, and what words of commands and files were
 //! meant to be. Knows nothing of sockets, protocols or load.
 //!
@@ -49,7 +49,6 @@ pub mod series;
 pub mod slots;
 pub mod tally;
 pub mod time;
-pub mod timers;
 pub mod units;
 pub mod waits;
 pub mod words;

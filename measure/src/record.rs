@@ -27,7 +27,7 @@ pub use self::generator::{Generator, Script};
 pub use self::goodput::Goodput;
 pub use self::lost::Lost;
 pub use self::step::{Step, StepFacts};
-pub use self::streams::{StreamFacts, StreamHistograms, Streams};
+pub use self::streams::{StreamFacts, StreamHistograms, StreamTimes, Streams};
 pub use self::times::Times;
 
 /// The version of the record's schema that this crate writes and reads.

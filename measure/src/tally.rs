@@ -325,7 +325,7 @@ impl Tally {
         if self.good_within_ns.is_none() {
             rows.iter_mut().for_each(|row| row.good = None);
         }
-        if self.streams.first_byte.is_empty() && self.streams.events == 0 {
+        if self.streams.is_empty() {
             rows.iter_mut().for_each(|row| row.events = None);
         }
         rows

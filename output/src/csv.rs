@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use load::Record;
-use measure::record::{Step, Streams, Times};
+use measure::record::{Step, StreamTimes, Streams};
 use report::csv::{field, quoted};
 
 use super::times::percentile;
@@ -93,29 +93,18 @@ pub fn csv(record: &Record) -> String {
     text
 }
 
-/// A distribution of events.
-type OfStreams = fn(&Streams) -> &Times;
-
 /// What was seen inside answers. What too few samples allow is empty, and so is what lateness could
 /// have moved.
 fn events_of(events: Option<u64>, streams: Option<&Streams>) -> String {
     let mut fields = vec![field(events), field(streams.map(|streams| streams.streams))];
-    let is_void = |figure| {
-        let mut void = streams.into_iter().flat_map(|streams| &streams.void);
-        void.any(|one| one.figure == figure)
+    let known = |of: StreamTimes<'_>, figure, share, value| {
+        percentile(of.times, share, value).filter(|_| !of.is_void(figure))
     };
-    let times: [(OfStreams, bool); 4] = [
-        (|of| &of.first_byte_us, true),
-        (|of| &of.first_event_us, true),
-        (|of| &of.event_gap_us, false),
-        (|of| &of.time_per_event_us, false),
-    ];
-    for (of, is_from_due) in times {
-        let times = streams.map(of);
-        let p50 = times.and_then(|times| percentile(times, 0.5, times.p50));
-        let p99 = times.and_then(|times| percentile(times, 0.99, times.p99));
-        fields.push(field(p50.filter(|_| !is_from_due || !is_void("p50"))));
-        fields.push(field(p99.filter(|_| !is_from_due || !is_void("p99"))));
+    for at in 0..4 {
+        let of = streams.map(|streams| streams.distributions()[at]);
+        let p50 = of.and_then(|of| known(of, "p50", 0.5, of.times.p50));
+        let p99 = of.and_then(|of| known(of, "p99", 0.99, of.times.p99));
+        fields.extend([field(p50), field(p99)]);
     }
     format!(",{}", fields.join(","))
 }

@@ -4,7 +4,7 @@ use load::Record;
 use load::plan::workload::{Pick, WHOLE};
 use measure::foreign::Foreign;
 use measure::histogram::samples_for;
-use measure::record::{Step, Times};
+use measure::record::{Step, StreamTimes};
 use measure::units::{wrk_metric, wrk_time_us};
 use report::terminal::shortened;
 
@@ -39,9 +39,7 @@ pub(super) fn table(record: &Record, paint: Paint) -> String {
         let needed = samples_for(0.99);
         text.push_str(&format!("  -: too few samples; p99 needs {needed}\n"));
     }
-    if rows.iter().flatten().any(|cell| cell.ends_with('*')) {
-        text.push_str("  *: the generator was late, which could have moved it\n");
-    }
+    text.push_str(late(&rows));
     text.extend(record.steps.iter().filter_map(statuses));
     text.push_str(&streams(record, paint));
     let whole = record.steps.iter().find(|step| is_whole(record, step));
@@ -65,25 +63,40 @@ fn streams(record: &Record, paint: Paint) -> String {
         let Some(streams) = step.streams.as_ref().filter(|seen| seen.streams > 0) else {
             continue;
         };
-        let time = |times: &Times, share: f64, value: Option<f64>| {
-            let value = percentile(times, share, value);
-            value.map_or_else(|| "-".to_owned(), wrk_time_us)
+        let time = |of: StreamTimes<'_>, name: &str, share: f64, value: Option<f64>| {
+            marked(percentile(of.times, share, value), of.is_void(name))
         };
-        let (first, gap) = (&streams.first_event_us, &streams.event_gap_us);
+        let p50 = |of: StreamTimes<'_>| time(of, "p50", 0.5, of.times.p50);
+        let p99 = |of: StreamTimes<'_>| time(of, "p99", 0.99, of.times.p99);
+        let [_, first, gap, _] = streams.distributions();
         rows.push(vec![
             shown(&step.name),
             streams.streams.to_string(),
             streams.events.to_string(),
-            time(first, 0.5, first.p50),
-            time(first, 0.99, first.p99),
-            time(gap, 0.5, gap.p50),
-            time(gap, 0.99, gap.p99),
+            p50(first),
+            p99(first),
+            p50(gap),
+            p99(gap),
         ]);
     }
     match rows.len() {
         1 => String::new(),
-        _ => times::in_parts(&rows, paint),
+        _ => times::in_parts(&rows, paint) + late(&rows),
     }
+}
+
+/// What a star behind a figure means, where one has it.
+fn late(rows: &[Vec<String>]) -> &'static str {
+    match rows.iter().flatten().any(|cell| cell.ends_with('*')) {
+        true => "  *: the generator was late, which could have moved it\n",
+        false => "",
+    }
+}
+
+/// A time, with a star where lateness could have moved it.
+fn marked(value: Option<f64>, is_void: bool) -> String {
+    let star = if is_void { "*" } else { "" };
+    value.map_or_else(|| "-".to_owned(), |us| format!("{}{star}", wrk_time_us(us)))
 }
 
 /// Of users, what became of their flows; nothing of other loads.
@@ -207,19 +220,20 @@ fn has_p99(step: &Step) -> bool {
 fn row(step: &Step, all: u64) -> Vec<String> {
     let ended = ended(step);
     let times = &step.response_time_us;
+    // A stream that goes on when the run ends was answered all the same.
+    let going_on = step.streams.as_ref().map_or(0, |streams| streams.cut_off);
     let time = |name: &str, share: f64, value: Option<f64>| {
-        let star = match step.void.iter().any(|one| one.figure == name) {
-            true => "*",
-            false => "",
-        };
-        let value = percentile(times, share, value);
-        value.map_or_else(|| "-".to_owned(), |us| format!("{}{star}", wrk_time_us(us)))
+        let is_void = step.void.iter().any(|one| one.figure == name);
+        marked(percentile(times, share, value), is_void)
     };
     vec![
         shown(&step.name),
         format!("{:.1} %", percent(ended, all)),
         format!("{}/s", wrk_metric(step.achieved_rate)),
-        lost(step.failed + step.unfinished, ended),
+        lost(
+            step.failed + step.unfinished.saturating_sub(going_on),
+            ended,
+        ),
         time("p50", 0.5, times.p50),
         time("p90", 0.9, times.p90),
         time("p99", 0.99, times.p99),

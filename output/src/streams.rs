@@ -1,15 +1,10 @@
 //! What was seen inside answers, where events were looked for.
 
-use measure::record::{Streams, Times};
+use measure::record::{Moved, Streams, Times};
 
 /// Its distributions, as rows of the table of times.
-pub(super) fn rows(streams: &Streams) -> [(&'static str, &Times); 4] {
-    [
-        ("first byte", &streams.first_byte_us),
-        ("first event", &streams.first_event_us),
-        ("event gap", &streams.event_gap_us),
-        ("time per event", &streams.time_per_event_us),
-    ]
+pub(super) fn rows(streams: &Streams) -> [(String, &Times); 4] {
+    streams.distributions().map(|of| (of.words(), of.times))
 }
 
 /// What the rows mean.
@@ -56,6 +51,18 @@ pub(super) fn line(streams: &Streams) -> String {
             streams.censored_gaps
         ));
     }
+    for of in streams.distributions() {
+        let moved = of.void.into_iter().flatten();
+        let moved = moved.map(|one: &Moved| one.figure.replace('_', "."));
+        let moved: Vec<String> = moved.collect();
+        if !moved.is_empty() {
+            text.push_str(&format!(
+                "\nThe generator was late, which could have moved {} of the {}",
+                moved.join(", "),
+                of.words()
+            ));
+        }
+    }
     text.push('\n');
     text
 }
@@ -80,5 +87,14 @@ mod tests {
                         the end of the run\nFirst events that never came count with the time we \
                         waited for them: 4\n";
         assert_eq!(line(&streams), format!("{begins}{expected}"));
+        let moved = |figure: &str| Moved {
+            figure: figure.to_owned(),
+            by_us: 9.0,
+            allowed_us: 1.0,
+        };
+        streams.void_first_byte = vec![moved("p50"), moved("p99")];
+        let told = line(&streams);
+        let late = "\nThe generator was late, which could have moved p50, p99 of the first byte\n";
+        assert!(told.ends_with(late), "{told}");
     }
 }

@@ -100,7 +100,8 @@ fn distributions(record: &Record, paint: Paint) -> String {
     ];
     rows.extend(others.into_iter().filter(|(_, times)| times.max.is_some()));
     let streams = record.streams.as_ref();
-    rows.extend(streams.into_iter().flat_map(streams::rows));
+    let of_streams: Vec<(String, &Times)> = streams.into_iter().flat_map(streams::rows).collect();
+    rows.extend((of_streams.iter()).map(|(name, times)| (name.as_str(), *times)));
     let open = record.plan.schedule.is_open();
     let meaning = if open {
         "Response time counts from when a request was due, service time from when it was sent;\n\
@@ -109,8 +110,8 @@ fn distributions(record: &Record, paint: Paint) -> String {
         "Closed loop: a request is due when its connection is free, so a slow server is asked\n\
          less often. What users would wait at a given rate, only an open loop (-R) can tell."
     };
-    let of_streams = streams.map_or("", |_| streams::MEANING);
-    format!("{}{meaning}\n{of_streams}", times::table(&rows, paint))
+    let more = streams.map_or("", |_| streams::MEANING);
+    format!("{}{meaning}\n{more}", times::table(&rows, paint))
 }
 
 fn rates(record: &Record) -> String {

@@ -374,6 +374,16 @@ impl Plan {
                 ));
             }
         }
+        if let (Schedule::Trace { .. }, Some(length_s)) = (&self.schedule, self.schedule.length_s())
+            && self.warm_up_s >= length_s
+        {
+            return Err(Invalid(format!(
+                "--warmup {} is no shorter than what is replayed, {}: nothing would be measured; \
+                 shorten it, or send the file over again (--replay-passes)",
+                measure::units::wrk_time_us(1e6 * self.warm_up_s),
+                measure::units::wrk_time_us(1e6 * length_s)
+            )));
+        }
         self.schedule.validate()
     }
 

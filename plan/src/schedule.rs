@@ -23,6 +23,8 @@ use replay::Trace;
 pub const STAGES_MAX: usize = 1000;
 /// The most passes of a trace, and the most times as fast.
 pub const PASSES_MAX: u32 = 1_000_000;
+/// A stage, or what is replayed, takes less than so many seconds: three years.
+const LENGTH_S_MAX: f64 = 1e8;
 /// The highest rate that can be asked for, exchanges per second.
 pub const RATE_MAX: f64 = 1e9;
 
@@ -235,6 +237,14 @@ impl Schedule {
                         "{passes} passes: 1 to {PASSES_MAX} are possible"
                     )));
                 }
+                if self
+                    .length_s()
+                    .is_some_and(|length_s| length_s > LENGTH_S_MAX)
+                {
+                    return Err(Invalid(format!(
+                        "at the speed {speed} it would take more than three years: raise it"
+                    )));
+                }
                 check_rate(self.mean_rate(0.0).unwrap_or(0.0), true)
             }
         }
@@ -260,7 +270,7 @@ fn validate_stages(stages: &[Stage]) -> Result<(), Invalid> {
     for stage in stages {
         check_rate(stage.from, false)?;
         check_rate(stage.to, false)?;
-        if !(stage.seconds > 0.0 && stage.seconds < 1e8) {
+        if !(stage.seconds > 0.0 && stage.seconds < LENGTH_S_MAX) {
             return Err(Invalid(
                 "a stage must last longer than zero: write FROM:TO@TIME".into(),
             ));

@@ -292,7 +292,9 @@ fn entry(raw: Raw) -> Result<Entry, String> {
         request: Request {
             method: log::method_of(method.as_bytes())?,
             target,
-            fields: fields.map(|field| (field.name, field.value)).collect(),
+            fields: fields
+                .map(|field| (field.name, field.value.trim().to_owned()))
+                .collect(),
             body: body.unwrap_or_default(),
         },
         host,

@@ -34,7 +34,7 @@ const TIMES: [&str; 8] = [
 /// Of these the moment is that of the beginning already.
 const BEGINNINGS: [&str; 1] = ["StartUTC"];
 const METHODS: [&str; 3] = ["method", "request_method", "RequestMethod"];
-const TARGETS: [&str; 6] = ["target", "path", "uri", "request_uri", "url", "RequestPath"];
+const TARGETS: [&str; 6] = ["target", "request_uri", "path", "uri", "url", "RequestPath"];
 const QUERIES: [&str; 2] = ["args", "query"];
 const HOSTS: [&str; 2] = ["host", "RequestHost"];
 const BODIES: [&str; 2] = ["body", "body_base64"];
@@ -169,7 +169,7 @@ fn listed(fields: &Object) -> Vec<(String, String)> {
         let texts = values.iter().filter_map(Value::as_str);
         listed.extend(texts.filter(|text| har::is_sent(name, text)).map(|text| {
             let name: &str = name;
-            (name.to_owned(), text.to_owned())
+            (name.to_owned(), text.trim().to_owned())
         }));
     }
     listed

@@ -24,6 +24,7 @@ pub(crate) fn entry(line: &[u8]) -> Result<Entry, String> {
         rest = behind;
         // What a field may hold (RFC 9110 §5.5).
         let value = String::from_utf8(value).ok();
+        let value = value.map(|text| text.trim().to_owned());
         let value = value.filter(|text| !text.chars().any(char::is_control));
         fields.extend(
             value

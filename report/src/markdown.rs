@@ -6,7 +6,7 @@ use lab::manifest::Outcome;
 use lab::validity::Line;
 use lab::verdict::Kind;
 use measure::foreign::document;
-use statistics::format::{count, time_us};
+use statistics::format::count;
 use statistics::{Ratio, Spread};
 
 use super::checks::{State, count_in_words, summaries};
@@ -16,6 +16,7 @@ use super::faulted;
 use super::figures::{Column, columns, judged_by, of_two_loads, written};
 use super::plot::{confidence, plot};
 use super::resources::Table;
+use super::steps::{InRows, Shown, StepFigures};
 use super::{Figures, Report, Row, standing, steps};
 
 /// The whole report.
@@ -193,48 +194,79 @@ fn by_request(report: &Report) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let mut lines = vec![
-        ["request", "subject", "requests/s"]
-            .map(str::to_owned)
-            .to_vec(),
-    ];
-    for metric in steps::TIMES {
-        lines[0].extend([steps::heading(metric).to_owned(), "× baseline".to_owned()]);
-    }
-    lines[0].extend(["exchanges", "failed", "unfinished"].map(str::to_owned));
     let figure = |spread: Option<&Spread>, write: fn(f64) -> String| {
         spread.map_or("–".to_owned(), |spread| ranged(spread, write))
     };
-    for request in &all {
-        for (_, row, step) in &request.rows {
-            let mut cells = vec![request.name.to_owned(), row.facts.name.clone()];
-            cells.push(figure(step.requests_per_second.as_ref(), count));
-            for metric in steps::TIMES {
-                cells.push(figure(step.time(metric), time_us));
-                cells.push(match step.said(metric) {
-                    Some(said) => ratio(said.ratio.as_ref(), said.verdict.kind),
-                    None if row.facts.name == report.setup.baseline => "baseline".to_owned(),
-                    None => "–".to_owned(),
-                });
-            }
+    let compared = |row: &Row, step: &StepFigures, shown: &[Shown]| {
+        let mut cells = Vec::new();
+        for one in shown {
+            let metric = one.metric;
+            cells.push(figure(step.figure(metric), steps::write(metric)));
+            cells.extend(one.is_judged.then(|| match step.said(metric) {
+                Some(said) => ratio(said.ratio.as_ref(), said.verdict.kind),
+                None if row.facts.name == report.setup.baseline => "baseline".to_owned(),
+                None => "–".to_owned(),
+            }));
+        }
+        cells
+    };
+    let times = Shown::times();
+    let headings = ["requests/s"].into_iter().chain(Shown::headings(&times));
+    let headings = headings.chain(["exchanges", "failed", "unfinished"]);
+    let whole = all.iter().flat_map(|request| {
+        lines_of(request, |row, step| {
+            let mut cells = vec![figure(step.requests_per_second.as_ref(), count)];
+            cells.extend(compared(row, step, &times));
             let counts = [step.completed + step.lost(), step.failed, step.unfinished];
             cells.extend(counts.map(|count| count.to_string()));
-            lines.push(cells);
-        }
-    }
+            cells
+        })
+    });
     let mut text = String::from("## By request\n\n");
-    for (at, line) in lines.iter().enumerate() {
-        let cells: Vec<String> = line.iter().map(|cell| escape(cell)).collect();
-        text.push_str(&format!("| {} |\n", cells.join(" | ")));
-        if at == 0 {
-            text.push_str(&format!("|---|---|{}\n", "--:|".repeat(line.len() - 2)));
-        }
-    }
+    text.push_str(&of_requests(headings, whole));
     text.push_str(&format!(
         "\nEach figure is the median of the rounds that count, with the lowest and the highest in \
          brackets; exchanges, failed and unfinished ones are of all rounds. {}\n\n",
         escape(&steps::explained(&report.setup).join(" "))
     ));
+    let events = steps::of_events(&all);
+    if !events.is_empty() {
+        let streaming = steps::streaming(&all).into_iter();
+        let lines = streaming
+            .flat_map(|request| lines_of(request, |row, step| compared(row, step, &events)));
+        text.push_str("Events by request:\n\n");
+        text.push_str(&of_requests(Shown::headings(&events), lines));
+        text.push('\n');
+    }
+    text
+}
+
+/// A request in each row that has it, with what `cells` has of it.
+fn lines_of(
+    request: &InRows<'_>,
+    cells: impl Fn(&Row, &StepFigures) -> Vec<String>,
+) -> Vec<Vec<String>> {
+    let line = |(_, row, step): &(usize, &Row, &StepFigures)| {
+        let names = vec![request.name.to_owned(), row.facts.name.clone()];
+        [names, cells(row, step)].concat()
+    };
+    request.rows.iter().map(line).collect()
+}
+
+/// A table with a line for each request in each row.
+fn of_requests<'a>(
+    headings: impl Iterator<Item = &'a str>,
+    lines: impl Iterator<Item = Vec<String>>,
+) -> String {
+    let headings = ["request", "subject"].into_iter().chain(headings);
+    let headings: Vec<String> = headings.map(str::to_owned).collect();
+    let rule = format!("|---|---|{}\n", "--:|".repeat(headings.len() - 2));
+    let line = |cells: &[String]| {
+        let cells: Vec<String> = cells.iter().map(|cell| escape(cell)).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let mut text = line(&headings) + &rule;
+    lines.for_each(|cells| text.push_str(&line(&cells)));
     text
 }
 

@@ -329,26 +329,25 @@ fn lines_of_step(step: &Step) -> Vec<[String; 3]> {
     lines
 }
 
-/// The distributions of events, with whether lateness is part of them.
-fn times_of_streams(streams: &Streams) -> [(&'static str, &Times, bool); 3] {
-    [
-        ("time to the first event", &streams.first_event_us, true),
-        ("gap between events", &streams.event_gap_us, false),
-        ("time per event", &streams.time_per_event_us, false),
-    ]
-}
+/// What the distributions of streams are called, in their order.
+const OF_STREAMS: [&str; 4] = [
+    "time to the first byte",
+    "time to the first event",
+    "gap between events",
+    "time per event",
+];
 
 /// What was seen inside answers, `of` the run or a step.
 fn lines_of_streams(of: &str, streams: &Streams) -> Vec<[String; 3]> {
     let remark = format!("{} events; {} streams", streams.events, streams.streams);
     let rate = per_second(streams.events_per_second);
     let mut lines = vec![line(&format!("{of}events/s"), rate, remark)];
-    for (name, times, is_from_due) in times_of_streams(streams) {
+    for (name, times) in OF_STREAMS.into_iter().zip(streams.distributions()) {
         for one in [&PERCENTILES[0], &PERCENTILES[2]] {
-            let Some(us) = one.value(times) else {
+            let Some(us) = one.value(times.times) else {
                 continue;
             };
-            let remark = match is_from_due && is_void(&streams.void, one) {
+            let remark = match times.is_void(one.field) {
                 true => "the generator's lateness may have moved it",
                 false => "",
             };
@@ -391,14 +390,14 @@ fn measures_of_run(of: &str, record: &Record) -> Vec<Measure> {
     if let Some(streams) = record.streams.as_ref().filter(|of| of.events > 0) {
         let rate = streams.events_per_second;
         measures.push(Measure::bigger(of, "events/s", "events/s", rate));
-        for (name, times, is_from_due) in times_of_streams(streams) {
+        for (name, times) in OF_STREAMS.into_iter().zip(streams.distributions()) {
             measures.extend(
                 [&PERCENTILES[0], &PERCENTILES[2]]
                     .into_iter()
                     .filter_map(|one| {
-                        let us = one.value(times)?;
-                        let is_trusted = !(is_from_due && is_void(&streams.void, one));
+                        let us = one.value(times.times)?;
                         let name = format!("{} {name}", one.name);
+                        let is_trusted = !times.is_void(one.field);
                         is_trusted.then(|| Measure::smaller(of, &name, "µs", us))
                     }),
             );

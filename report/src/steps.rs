@@ -13,6 +13,7 @@ use load::check::Streamed;
 use schemars::JsonSchema;
 use serde::Serialize;
 use statistics::Spread;
+use statistics::format::{count, time_us};
 
 use super::figures::{judged_by, of_two_loads, streamed};
 use super::{Distribution, Report, Row, standing};
@@ -124,10 +125,11 @@ impl StepFigures {
         }
     }
 
-    /// Its figure by one of [`TIMES`].
-    pub(crate) fn time(&self, metric: Metric) -> Option<&Spread> {
+    /// Its figure by one of [`TIMES`] or [`of_events`].
+    pub(crate) fn figure(&self, metric: Metric) -> Option<&Spread> {
         match metric {
             Metric::ResponseTimeP50 => self.p50_us.as_ref(),
+            Metric::Streamed(figure) => self.streamed.get(&figure),
             _ => self.p99_us.as_ref(),
         }
     }
@@ -147,12 +149,69 @@ fn is_of_events(metric: Metric) -> bool {
     matches!(metric, Metric::Streamed(_))
 }
 
-/// The heading of a time.
+/// The heading of a figure.
 pub(crate) fn heading(metric: Metric) -> &'static str {
     match metric {
         Metric::ResponseTimeP50 => "p50",
+        Metric::Streamed(figure) => figure.short(),
         _ => "p99",
     }
+}
+
+/// How a figure is written.
+pub(crate) fn write(metric: Metric) -> fn(f64) -> String {
+    match metric {
+        Metric::Streamed(figure) if !figure.is_a_time() => count,
+        _ => time_us,
+    }
+}
+
+/// A column of figures: what it shows, and whether it's compared with the baseline.
+pub(crate) struct Shown {
+    pub(crate) metric: Metric,
+    pub(crate) is_judged: bool,
+}
+
+impl Shown {
+    /// The columns of every mix.
+    pub(crate) fn times() -> Vec<Shown> {
+        let judged = |metric| Shown {
+            metric,
+            is_judged: true,
+        };
+        TIMES.map(judged).into()
+    }
+
+    /// The headings of these columns.
+    pub(crate) fn headings(all: &[Shown]) -> impl Iterator<Item = &'static str> {
+        let of = |one: &Shown| {
+            let beside = one.is_judged.then_some("× baseline");
+            [Some(heading(one.metric)), beside].into_iter().flatten()
+        };
+        all.iter().flat_map(of)
+    }
+}
+
+/// The columns of events: those that some request has, and of these those that somebody who waits
+/// sees, or by which it was asked to judge. None where no answer is a stream.
+pub(crate) fn of_events(requests: &[InRows<'_>]) -> Vec<Shown> {
+    let steps = || requests.iter().flat_map(|one| &one.rows);
+    let shown = |figure: Streamed| {
+        let metric = Metric::Streamed(figure);
+        let is_judged = steps().any(|(_, _, step)| step.said(metric).is_some());
+        let is_usual = Streamed::USUAL.contains(&figure) || figure == Streamed::EventRate;
+        let is_known = steps().any(|(_, _, step)| step.streamed.contains_key(&figure));
+        (is_known && (is_usual || is_judged)).then_some(Shown { metric, is_judged })
+    };
+    Streamed::ALL.into_iter().filter_map(shown).collect()
+}
+
+/// The requests whose answers are streams.
+pub(crate) fn streaming<'a, 'b>(requests: &'b [InRows<'a>]) -> Vec<&'b InRows<'a>> {
+    // A time to the first byte has every answer.
+    let is_stream = |step: &StepFigures| step.streamed.contains_key(&Streamed::EventRate);
+    let streams = |one: &&InRows<'_>| one.rows.iter().any(|(_, _, step)| is_stream(step));
+    requests.iter().filter(streams).collect()
 }
 
 /// One request in all rows that have it, each with its place.

@@ -44,6 +44,8 @@ pub struct Exchange {
     pub intended: Time,
     /// When it was handed to the driver; [`Time::NEVER`] while it waits for its connection.
     pub sent: Time,
+    /// Which request of a log it sends; 0 where there is none.
+    pub request: u32,
     /// In the lower half which step of the workload it is, in the upper how often a peer has said
     /// that it did nothing for it, and at the top what has come of a stream: exchanges are copied
     /// often, and so in one piece.
@@ -59,6 +61,7 @@ impl Exchange {
     pub const NONE: Exchange = Exchange {
         intended: Time::NEVER,
         sent: Time::NEVER,
+        request: 0,
         marks: 0,
     };
 
@@ -68,6 +71,7 @@ impl Exchange {
         Exchange {
             intended,
             sent,
+            request: 0,
             marks: 0,
         }
     }

@@ -144,7 +144,11 @@ impl Memory {
     ) {
         look.status = status;
         if self.listens {
-            look.listener.head(fields());
+            match status {
+                // What says that it's an error is none, whatever its type (HTML §9.2.3).
+                200..=299 => look.listener.head(fields()),
+                _ => look.listener.begin(false),
+            }
         }
         if let Some(heard) = &mut self.hearing {
             look.whole = Some(heard.begin(status, fields()));

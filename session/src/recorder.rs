@@ -414,7 +414,7 @@ impl Recorder {
         if status == Status::DeadlineExceeded {
             self.censor(exchange, now);
         } else {
-            self.untimed(exchange, now);
+            self.cut_short(exchange, ErrorKind::StreamReset, now);
         }
     }
 
@@ -578,10 +578,16 @@ impl Recorder {
         if kind.is_timeout() {
             self.censor(exchange, now);
         } else {
-            self.untimed(exchange, now);
-            if streams::cut_before_first(exchange, kind) {
-                self.never_came(exchange, now);
-            }
+            self.cut_short(exchange, kind, now);
+        }
+    }
+
+    /// An exchange ended because of `kind` before it was answered, and nobody gave it up.
+    fn cut_short(&mut self, exchange: &Exchange, kind: ErrorKind, now: Time) {
+        self.untimed(exchange, now);
+        let clocks = self.clocks.as_ref();
+        if clocks.is_some_and(|clocks| clocks.cut_before_first(exchange, kind)) {
+            self.never_came(exchange, now);
         }
     }
 

@@ -136,6 +136,8 @@ pub struct Clocks {
     clocks: Vec<Clock>,
     /// How many answers may come on one connection at once.
     each: usize,
+    /// They are messages, before which no head comes.
+    of_messages: bool,
 }
 
 impl Clocks {
@@ -144,7 +146,26 @@ impl Clocks {
         Clocks {
             clocks: vec![Clock::default(); sessions * each as usize],
             each: each as usize,
+            of_messages: false,
         }
+    }
+
+    /// Answers are messages of a WebSocket.
+    #[must_use]
+    pub fn of_messages(self, of_messages: bool) -> Clocks {
+        Clocks {
+            of_messages,
+            ..self
+        }
+    }
+
+    /// Whether an exchange that failed like this ended in a stream whose first event was still to
+    /// come, and that the peer, or the way to it, broke off.
+    pub(crate) fn cut_before_first(&self, exchange: &Exchange, kind: ErrorKind) -> bool {
+        use ErrorKind::{EarlyClose, Reset, StreamCut, StreamReset};
+        let is_cut = matches!(kind, EarlyClose | Reset | StreamCut | StreamReset);
+        let has_begun = self.of_messages || exchange.has_answer_begun();
+        is_cut && has_begun && exchange.awaits_event()
     }
 
     /// Where answers come in order, the one that comes is that of the only place.
@@ -182,7 +203,7 @@ impl Clocks {
         }
         if sign.seen.events > 0 {
             let is_first = clock.events == 0;
-            clock.events(sign.seen.events, now, within(now), &mut books);
+            clock.events(sign.seen.events, now, window, &mut books);
             exchange.event_came();
             if is_first && clock.is_measured {
                 let (waited_ns, took_ns) = (now.since(exchange.intended), now.since(exchange.sent));
@@ -242,14 +263,16 @@ impl Clocks {
 }
 
 impl Clock {
-    /// So many events came at `now`, in one piece. They count if that is inside the window.
-    fn events(&mut self, count: u32, now: Time, counts: bool, books: &mut Books<'_>) {
+    /// So many events came at `now`, in one piece. They count if that is inside the window; and a
+    /// silence that began inside it, if it's the longest of its stream.
+    fn events(&mut self, count: u32, now: Time, (start, end): (Time, Time), books: &mut Books<'_>) {
+        let within = |time: Time| time >= start && time < end;
         let others = u64::from(count) - 1;
         let gap_ns = match self.events {
             0 => None,
             _ => Some(now.since(self.last)),
         };
-        if counts {
+        if within(now) {
             books.count(self.step, |tally| {
                 tally.events += u64::from(count);
                 if others > 0 {
@@ -259,6 +282,10 @@ impl Clock {
                     tally.event_gap.record(gap_ns);
                 }
             });
+        } else if let Some(gap_ns) = gap_ns.filter(|gap| *gap > self.longest_gap_ns)
+            && within(self.last)
+        {
+            books.count(self.step, |tally| tally.event_gap.record(gap_ns));
         }
         if self.events == 0 {
             self.first = now;
@@ -282,8 +309,8 @@ impl Clock {
     }
 
     /// The answer isn't whole, and never will be. An event that was awaited came no sooner than
-    /// now: where the run ends that tells something only if it's longer than all gaps before, since
-    /// the end of a run comes at any time.
+    /// now: where the run ends, or the peer closes, that tells something only if it's longer than
+    /// all gaps before, since such an end comes at any time.
     fn cut(
         self,
         kind: Option<ErrorKind>,
@@ -295,10 +322,8 @@ impl Clock {
             return;
         }
         let waited_ns = now.since(self.last);
-        let tells = match kind {
-            None => waited_ns > self.longest_gap_ns,
-            Some(kind) => kind.is_timeout(),
-        };
+        let is_given_up = kind.is_some_and(ErrorKind::is_timeout);
+        let tells = is_given_up || waited_ns > self.longest_gap_ns;
         let is_awaited = self.events > 0 && !self.is_done;
         if is_awaited && tells && self.last >= start && self.last < end {
             books.count(self.step, |tally| {
@@ -327,6 +352,7 @@ pub(crate) fn never_came(exchange: &Exchange, now: Time, tally: &mut StreamTally
     let waited_ns = now.since(exchange.intended);
     if !exchange.has_answer_begun() {
         tally.first_byte.record(waited_ns);
+        tally.censored_heads += 1;
     }
     if exchange.awaits_event() {
         tally.first_event.record(waited_ns);
@@ -335,14 +361,6 @@ pub(crate) fn never_came(exchange: &Exchange, now: Time, tally: &mut StreamTally
             tally.first_event_service.record(now.since(exchange.sent));
         }
     }
-}
-
-/// Whether an exchange that failed like this ended in a stream whose first event was still to come,
-/// and that the peer, or the way to it, broke off.
-pub(crate) fn cut_before_first(exchange: &Exchange, kind: ErrorKind) -> bool {
-    use ErrorKind::{EarlyClose, Reset, StreamCut, StreamReset};
-    let is_cut = matches!(kind, EarlyClose | Reset | StreamCut | StreamReset);
-    is_cut && exchange.has_answer_begun() && exchange.awaits_event()
 }
 
 /// What whoever reads the figures of streams must know.
@@ -477,8 +495,9 @@ mod tests {
             (tally.event_gap.max(), tally.censored_gaps, tally.cut_off)
         };
         assert_eq!(cut(Some(ErrorKind::Timeout), 530), (500 * MS, 1, 0));
-        // Whoever closes doesn't keep anybody waiting.
-        assert_eq!(cut(Some(ErrorKind::StreamCut), 530), (10 * MS, 0, 0));
+        // Whoever closes after a silence has kept somebody waiting; at once, nobody.
+        assert_eq!(cut(Some(ErrorKind::StreamCut), 530), (500 * MS, 1, 0));
+        assert_eq!(cut(Some(ErrorKind::StreamCut), 38), (10 * MS, 0, 0));
         // The end of the run comes at any time: it says something of a stream that had stopped.
         assert_eq!(cut(None, 35), (10 * MS, 0, 1));
         assert_eq!(cut(None, 2_030), (2_000 * MS, 1, 1));
@@ -492,17 +511,22 @@ mod tests {
             (
                 tally.first_byte.max(),
                 tally.first_event.max(),
-                tally.censored,
+                (tally.censored_heads, tally.censored),
             )
         };
-        assert_eq!(left(&[]), (500 * MS, 500 * MS, 1));
-        assert_eq!(left(&[(10, HEAD)]), (10 * MS, 500 * MS, 1));
-        assert_eq!(left(&[(10, HEAD), (20, events(1))]), (10 * MS, 20 * MS, 0));
+        assert_eq!(left(&[]), (500 * MS, 500 * MS, (1, 1)));
+        assert_eq!(left(&[(10, HEAD)]), (10 * MS, 500 * MS, (0, 1)));
+        let whole = [(10, HEAD), (20, events(1))];
+        assert_eq!(left(&whole), (10 * MS, 20 * MS, (0, 0)));
         let other = Sign {
             is_stream: false,
             ..HEAD
         };
-        assert_eq!(left(&[(10, other)]), (10 * MS, 0, 0), "no stream, no event");
+        assert_eq!(
+            left(&[(10, other)]),
+            (10 * MS, 0, (0, 0)),
+            "no stream, no event"
+        );
     }
 
     #[test]

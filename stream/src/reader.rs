@@ -43,6 +43,7 @@ impl Reader {
             } else if name.eq_ignore_ascii_case(b"content-length") {
                 is_long_known = true;
             } else if name.eq_ignore_ascii_case(b"content-encoding")
+                && !value.trim_ascii().is_empty()
                 && !value.trim_ascii().eq_ignore_ascii_case(b"identity")
             {
                 return None;

@@ -1,7 +1,7 @@
 //! The exchanges that are under way.
 
 use measure::time::Time;
-use measure::timers::TimerId;
+use timers::TimerId;
 
 use crate::answer::{Error, Kind};
 use crate::desk::Exchange;

@@ -1,7 +1,7 @@
 //! The connections to upstreams, and what is to be done with their sockets.
 
 use measure::time::Time;
-use measure::timers::TimerId;
+use timers::TimerId;
 
 use crate::desk::Upstream;
 use crate::wire::Wire;

@@ -8,8 +8,8 @@ mod sockets;
 use std::collections::VecDeque;
 
 use measure::time::Time;
-use measure::timers::Wheel;
 use proto::http1::HeadMemo;
+use timers::Wheel;
 
 use crate::answer::{Error, Event, Kind};
 use crate::config::Settings;

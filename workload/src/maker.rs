@@ -533,6 +533,28 @@ impl Maker {
         step
     }
 
+    /// Which of those that were made once is the next request; 0 where there are none.
+    pub fn request(&self) -> u32 {
+        self.current.as_ref().map_or(0, |made| made.traced)
+    }
+
+    /// The next request is one that was refused. Of those that were made once it's the same again,
+    /// and of others another one of its step.
+    pub fn say_again(&mut self, step: u16, request: u32) {
+        if self.source.traced.is_some() {
+            self.current = Some(Made {
+                step,
+                traced: request,
+                ..Made::default()
+            });
+        }
+    }
+
+    /// Whether requests were made once, so that each has its own time.
+    pub fn is_of_log(&self) -> bool {
+        self.source.traced.is_some()
+    }
+
     /// The step of the next request, which will never be sent.
     pub fn pass_over(&mut self) -> u16 {
         match self.ahead.pop_front() {

@@ -68,12 +68,20 @@ impl Replayed {
         workload.file = Some(given.file.to_owned());
         let notes = trace.notes.iter();
         let notes = notes.map(|note| Foreign::new(note).to_string()).collect();
-        let left = &trace.left_out;
+        // Each field by its name: a reason that's new doesn't compile until records have it.
+        let replay::LeftOut {
+            unreadable,
+            by_method,
+            elsewhere,
+            without_body,
+            methods: _,
+            first: _,
+        } = &trace.left_out;
         let left_out = LeftOut {
-            unreadable: left.unreadable,
-            by_method: left.by_method,
-            elsewhere: left.elsewhere,
-            without_body: left.without_body,
+            unreadable: *unreadable,
+            by_method: *by_method,
+            elsewhere: *elsewhere,
+            without_body: *without_body,
         };
         let last = trace.sendings.last();
         let schedule = Schedule::Trace {

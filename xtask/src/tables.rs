@@ -27,9 +27,15 @@ pub(crate) const CRATES: &[Crate] = &[
         test_imports: &["measure"],
     },
     Crate {
+        name: "timers",
+        holds: "a timer wheel: many timers, one deadline; no clock",
+        imports: &["measure"],
+        test_imports: &[],
+    },
+    Crate {
         name: "engine",
         holds: "sockets to bytes and back on io_uring, epoll or a simulator; no protocols",
-        imports: &["measure"],
+        imports: &["measure", "timers"],
         test_imports: &["tls"],
     },
     Crate {
@@ -58,7 +64,7 @@ pub(crate) const CRATES: &[Crate] = &[
     },
     Crate {
         name: "flow",
-        holds: "flows of users, written as Hurl files: one user's session; no I/O, no clock",
+        holds: "flows of users, written as Hurl files: one user's session; reads files once, no clock",
         imports: &["cookies", "measure"],
         test_imports: &[],
     },
@@ -146,7 +152,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "upstream",
         holds: "requests to other servers: pools, connections, retries, limits; no sockets",
-        imports: &["exchange", "measure", "proto"],
+        imports: &["exchange", "measure", "proto", "timers"],
         test_imports: &[],
     },
     Crate {

@@ -23,6 +23,7 @@ use otlp::figures_of_a_run;
 use report::benchmark;
 use report::single::Single;
 
+use crate::args::report as report_args;
 use crate::args::run::{Format, Run};
 use crate::args::values::Live;
 use crate::exported::Outcome;
@@ -194,6 +195,31 @@ fn data(
     })
 }
 
+/// What is printed of the record of a run that was made before.
+pub(crate) fn again(
+    record: &Record,
+    format: report_args::Format,
+    paint: Paint,
+) -> Result<String, String> {
+    let format = match format {
+        report_args::Format::Text => Format::Text,
+        report_args::Format::Markdown => Format::Markdown,
+        report_args::Format::Json => Format::Json,
+        report_args::Format::Csv => Format::Csv,
+        report_args::Format::Junit => Format::Junit,
+        report_args::Format::SmallerIsBetter => Format::SmallerIsBetter,
+        report_args::Format::BiggerIsBetter => Format::BiggerIsBetter,
+        report_args::Format::Bencher => Format::Bencher,
+    };
+    data(record, trouble(record, None), format, false, paint)
+}
+
+/// The page of such a record.
+pub(crate) fn html(record: &Record) -> Result<String, String> {
+    let trouble = trouble(record, None);
+    data(record, trouble, Format::Html, false, Paint::PLAIN)
+}
+
 /// What a receiver is told of a run that ended like this.
 fn outcome(plan: &Plan, record: &Record, (exit, trouble): (Exit, Option<String>)) -> Outcome {
     Outcome {
@@ -231,10 +257,12 @@ fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
         EndedBy::Script if record.exchanges.completed == 0 && record.exchanges.failed == 0 => Err(
             Failure::running("nothing was measured; the warnings say why"),
         ),
-        _ if record.plan.has_users() && nobody_was_asked(record) => Err(Failure::running(
-            "no request was sent: the flow skips all of them, or waits for their delays; see its \
+        _ if record.plan.has_users() && nobody_was_asked(record) && !record.only_streamed() => {
+            Err(Failure::running(
+                "no request was sent: the flow skips all of them, or waits for their delays; see its \
              [Options], or give it more time (-d)",
-        )),
+            ))
+        }
         _ if nothing_was_sent(record) => Err(Failure::running(
             "no request was sent: every connection waited, as the file or the script says \
              (`=== wait`, delay()); give it more time (-d)",

@@ -433,11 +433,11 @@ fn the_report_of_a_hold_is_made_again_of_its_record() {
     assert_says(&junit, "<testsuites name=\"ringside hold\"");
     let refused = ringside(&["report", &file, &file]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert_says(&refused.stderr, "give it alone");
+    assert_says(&refused.stderr, "give it by itself");
 }
 
 #[test]
-fn the_record_of_a_run_is_no_report_of_its_own() {
+fn the_report_of_a_run_is_made_again_of_its_record() {
     let server = Server::start(&[]);
     let folder = Folder::new();
     let (file, url) = (folder.path("run.json"), server.at("/"));
@@ -445,9 +445,21 @@ fn the_record_of_a_run_is_no_report_of_its_own() {
         "run", "-c1", "-d100ms", "--format", "json", "-o", &file, &url,
     ];
     ringside(&words);
+    let ended = ringside(&["report", &file]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_says(&ended.stdout, "Requests/sec:");
+    assert_says(&ended.stderr, "run.html");
+    let page = fs::read_to_string(folder.path("run.html")).unwrap();
+    assert_says(&page, "Over time");
+    let json = ringside(&["report", &file, "--format", "json"]).stdout;
+    assert_eq!(json, fs::read_to_string(&file).unwrap());
+    let markdown = ringside(&["report", &file, "--format", "markdown"]).stdout;
+    assert_says(&markdown, "requests/s");
+    // One that says less than a record must is told by its name.
+    fs::write(&file, "{\"exchanges\": 1}").unwrap();
     let refused = ringside(&["report", &file]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert_says(&refused.stderr, "is the record of a run");
+    assert_says(&refused.stderr, "run.json");
 }
 
 #[test]

@@ -265,8 +265,8 @@ impl<'a> Reader<'a> {
             "htmlEscape" => Filter::HtmlEscape,
             "htmlUnescape" => Filter::HtmlUnescape,
             "xpath" => return Err(wrong_at(start, XPATH)),
-            "decode" => {
-                let what = "the filter decode isn't supported: utf8Decode reads UTF-8";
+            "decode" | "charsetDecode" => {
+                let what = format!("the filter {word} isn't supported: utf8Decode reads UTF-8");
                 return Err(wrong_at(start, what));
             }
             "format" | "toDate" | "dateFormat" | "daysAfterNow" | "daysBeforeNow" => {

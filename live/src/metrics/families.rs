@@ -184,7 +184,7 @@ fn of_the_whole(sums: &Sums<Counted>, tags: Tagged<'_>) -> Vec<Family> {
 
 /// What was seen inside answers; nothing where nobody looked.
 fn of_streams(streams: &StreamTally, tags: Tagged<'_>) -> Vec<Family> {
-    if streams.first_byte.is_empty() && streams.events == 0 {
+    if streams.is_empty() {
         return Vec::new();
     }
     let counters = [

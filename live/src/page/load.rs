@@ -114,7 +114,7 @@ impl<C: Load> Loaded<C> {
     #[cfg(test)]
     pub(super) fn cells(&self) -> usize {
         let points = self.history.points().iter();
-        points.map(|point| point.times.len()).sum()
+        points.map(Point::cells).sum()
     }
 
     /// How often something happened in a second of the last interval.

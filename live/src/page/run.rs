@@ -9,11 +9,15 @@ use statistics::format::{count, digits, per_second, time_us, whole};
 use super::Title;
 use super::drawing::{Drawn, part, quantile, rounded, tiles, us};
 use super::load::{Load, Loaded, errors, late, late_cells, statuses};
-use crate::Point;
+use crate::{Events, Point};
 
 const TIME: &str = "time since the start of the measured window";
 /// Quantiles of response times that are drawn.
 const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 1.0];
+/// Those of streams' times.
+const OF_EVENTS: [f64; 3] = [0.5, 0.99, 1.0];
+/// So many plots are of the load; those behind them are of the generator.
+const OVER_TIME: usize = 6;
 
 impl Load for Counted {
     const NOUN: &'static str = "run";
@@ -49,6 +53,26 @@ impl Load for Counted {
             scale: Scale::FromZero,
             write: count,
         },
+        Drawn {
+            blank: Blank {
+                title: "Events",
+                more: "inside answers, or messages of streams",
+                axes: (TIME, "events per second"),
+                series: &[("events", 1)],
+            },
+            scale: Scale::FromZero,
+            write: count,
+        },
+        of_events(
+            "First event",
+            "from when a stream was due to its first event",
+            (TIME, "time to the first event"),
+        ),
+        of_events(
+            "Event gaps",
+            "from each event of a stream to the next",
+            (TIME, "time between events"),
+        ),
         late(
             (TIME, "lateness"),
             "from when a request was due to when it was sent",
@@ -67,13 +91,14 @@ impl Load for Counted {
         let time = |q| (!times.is_empty()).then(|| us(times.quantile(q) as f64));
         cells.extend(QUANTILES.map(time));
         cells.push(Some(point.connected as f64));
+        cells.extend(event_cells(&point.events, |count| point.rate(count)));
         cells.extend(late_cells(point));
         cells
     }
 
     fn sections(title: &Title, plots: Vec<Markup>) -> Vec<Section> {
         let mut plots = plots.into_iter();
-        let over_time = plots.by_ref().take(3);
+        let over_time = plots.by_ref().take(OVER_TIME);
         let over_time = html! { @for plot in over_time { (plot) } };
         let mut sections = vec![
             Section::new("Over time", "", over_time),
@@ -103,6 +128,35 @@ impl Load for Counted {
         }
         parts
     }
+}
+
+/// A plot of times in streams; it's hidden where there are none.
+const fn of_events(
+    title: &'static str,
+    more: &'static str,
+    axes: (&'static str, &'static str),
+) -> Drawn {
+    Drawn {
+        blank: Blank {
+            title,
+            more,
+            axes,
+            series: &[("p50", 1), ("p99", 2), ("max", 7)],
+        },
+        scale: Scale::Log,
+        write: time_us,
+    }
+}
+
+/// What the plots of streams draw: their rate, and both times.
+fn event_cells(events: &Events, rate: impl Fn(u64) -> f64) -> Vec<Option<f64>> {
+    let is_any = events.count > 0;
+    let mut cells = vec![is_any.then(|| rounded(rate(events.count)))];
+    for times in [&events.first, &events.gaps] {
+        let time = |q| (!times.is_empty()).then(|| us(times.quantile(q) as f64));
+        cells.extend(OF_EVENTS.map(time));
+    }
+    cells
 }
 
 /// What somebody who looks over wants to know first.
@@ -149,7 +203,7 @@ fn figures(load: &Loaded<Counted>) -> Markup {
 /// The same of events inside answers; nothing where nobody looks for them.
 fn of_streams(load: &Loaded<Counted>) -> Vec<(&'static str, String, String)> {
     let streams = &load.sum.streams;
-    if streams.first_byte.is_empty() && streams.events == 0 {
+    if streams.is_empty() {
         return Vec::new();
     }
     let rate = match load.is_over {

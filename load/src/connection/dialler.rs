@@ -71,7 +71,9 @@ impl Route {
             Order::Kept => 1,
             Order::Free => depth,
         };
-        let clocks = self.listens.then(|| Clocks::new(sessions, each));
+        let of_messages = matches!(self.speech, Speech::WebSocket(_));
+        let clocks = || Clocks::new(sessions, each).of_messages(of_messages);
+        let clocks = self.listens.then(clocks);
         clocks.map(Box::new)
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use engine::sim::{Connection, Faults, Peer, Replies};
 use measure::record::Step as Figures;
 use measure::time::Time;
+use proto::http2::ErrorCode;
 use proto::http2::server::{Config, Event, Server as Machine};
 
 use super::conservation::UpTo;
@@ -19,7 +20,8 @@ use plan::{Plan, Request, Step, Target, Workload};
 type Seen = Arc<Mutex<Vec<(String, String, Vec<u8>)>>>;
 
 /// Answers each call after 1 ms: with three messages where the method is `Many`, with a status of
-/// 5 where it is `Gone`, else with one.
+/// 5 where it is `Gone`, else with one. Of `Broken` and `Never` it resets the stream, behind a message
+/// or before one.
 #[derive(Default)]
 struct Methods {
     machines: BTreeMap<Connection, Machine>,
@@ -33,6 +35,7 @@ impl Methods {
         let (count, status) = match path.rsplit('/').next() {
             Some("Many") => (3, "0"),
             Some("Gone") => (0, "5"),
+            Some("Never") => (0, "0"),
             _ => (1, "0"),
         };
         for _ in 0..count {
@@ -43,6 +46,10 @@ impl Methods {
             .respond(stream, 200, &head, false, &mut out)
             .unwrap();
         machine.data(stream, &body, false, &mut out).unwrap();
+        if path.ends_with("/Broken") || path.ends_with("/Never") {
+            machine.reset(stream, ErrorCode::INTERNAL_ERROR, &mut out);
+            return out;
+        }
         let trailers = [("grpc-status", status)];
         machine.trailers(stream, &trailers, &mut out).unwrap();
         out
@@ -136,6 +143,8 @@ fn mixed(schedule: Schedule, steps: Vec<Step>, most: u64) -> Plan {
         ("One", CallKind::Unary),
         ("Gone", CallKind::Unary),
         ("Many", CallKind::Bidirectional),
+        ("Broken", CallKind::Bidirectional),
+        ("Never", CallKind::Bidirectional),
     ] {
         let path = format!("/a.B/{method}");
         workload.methods.add(&path, Arc::new(UpTo(kind, most)));
@@ -238,4 +247,34 @@ fn a_body_that_does_not_fit_in_the_middle_ends_the_run_as_rows_do() {
         let why = "a.http:1: with its values filled in, it is too many";
         assert!(told.contains(why), "{told}");
     }
+}
+
+#[test]
+fn a_stream_that_is_reset_goes_on_no_more_and_its_first_message_took_as_long_as_that() {
+    let steps = vec![step(1, "Broken", "", "a"), step(1, "Never", "", "a")];
+    let mut plan = mixed(Schedule::Constant { rate: 100.0 }, steps, u64::MAX);
+    (plan.events, plan.duration_s) = (true, Some(1.0));
+    let record = recorded(&plan, run(&plan, 1, Faults::none(), Methods::default()));
+    assert_eq!(
+        (record.exchanges.completed, record.exchanges.failed),
+        (0, 100)
+    );
+    let of = |name: &str| {
+        let step = record.steps.iter().find(|step| step.name == name).unwrap();
+        let streams = step.streams.as_ref().unwrap();
+        assert_eq!((streams.cut_off, streams.censored_gaps), (0, 0), "{name}");
+        (step.failed, streams)
+    };
+    let (broken, streams) = of("Broken");
+    assert_eq!((streams.events, streams.censored), (broken, 0));
+    let (never, streams) = of("Never");
+    assert_eq!((streams.events, streams.censored), (0, never));
+    assert_eq!(broken + never, 100);
+    let streams = record.streams.as_ref().unwrap();
+    assert_eq!(
+        streams.event_gap_us.count,
+        Some(0),
+        "none had a second message"
+    );
+    assert!(!record.warnings.iter().any(|one| one.contains("unanswered")));
 }

@@ -25,6 +25,8 @@ struct Streamer<L> {
     served: u64,
     /// The type of what it answers.
     kind: &'static str,
+    /// Every other answer says that it has no room.
+    sheds: bool,
     law: L,
 }
 
@@ -34,6 +36,7 @@ impl<L: FnMut(u64) -> Vec<Deed>> Streamer<L> {
             unread: BTreeMap::new(),
             served: 0,
             kind: "text/event-stream",
+            sheds: false,
             law,
         }
     }
@@ -50,8 +53,12 @@ impl<L: FnMut(u64) -> Vec<Deed>> Peer for Streamer<L> {
         while let Some(end) = unread.windows(4).position(|four| four == b"\r\n\r\n") {
             unread.drain(..end + 4);
             let kind = self.kind;
+            let status = match self.sheds && self.served % 2 == 1 {
+                true => "503 Service Unavailable",
+                false => "200 OK",
+            };
             let head = format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n"
+                "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n"
             );
             replies.send(MS, head);
             for deed in (self.law)(self.served) {
@@ -199,6 +206,45 @@ fn a_server_that_closes_between_events_has_an_error_of_its_own_kind() {
     let record = recorded(&plan, outcome);
     let rule: Threshold = "first_event_max<20ms".parse().unwrap();
     assert_ne!(check::judge(&[rule], &record)[0].outcome, Met::Holds);
+}
+
+#[test]
+fn a_silence_that_ends_behind_the_window_or_with_the_servers_close_is_a_gap() {
+    let plan = planned(Schedule::Closed, 1, 1.0);
+    let mut plan = Plan {
+        timeout_s: 5.0,
+        ..plan
+    };
+    let until_silent = |law: Deed| -> Vec<Deed> {
+        let mut deeds: Vec<Deed> = (1..=90).map(|n| Deed::Event(n * 10 * MS)).collect();
+        deeds.push(law);
+        deeds
+    };
+    let longest = |plan: &Plan, law: fn() -> Deed| {
+        let law = move |_| until_silent(law());
+        let outcome = run(plan, 3, Faults::none(), Streamer::new(law));
+        let streams = &outcome.recorder.tally.streams;
+        (streams.event_gap.max() / MS, streams.censored_gaps)
+    };
+    assert_eq!(longest(&plan, || Deed::Event(3_900 * MS)), (3_000, 0));
+    plan.duration_s = Some(3.0);
+    let (gap_ms, censored) = longest(&plan, || Deed::Close(1_900 * MS));
+    assert_eq!(gap_ms, 1_000);
+    assert!(censored > 0, "it may have taken longer");
+}
+
+#[test]
+fn an_answer_that_says_an_error_is_no_stream() {
+    let plan = planned(Schedule::Constant { rate: 100.0 }, 50, 1.0);
+    let mut streamer = Streamer::new(|n: u64| match n % 2 {
+        0 => events(300 * MS, 2),
+        _ => events(MS, 2),
+    });
+    streamer.sheds = true;
+    let outcome = run(&plan, 3, Faults::none(), streamer);
+    let streams = &outcome.recorder.tally.streams;
+    assert_eq!((streams.streams, streams.events), (50, 100));
+    assert!(streams.first_event.quantile(0.1) >= 300 * MS);
 }
 
 #[test]

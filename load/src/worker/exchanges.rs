@@ -97,6 +97,7 @@ impl Taking<'_> {
                 status: Some(status),
             } => {
                 if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
+                    self.cut(place, ErrorKind::StreamReset);
                     self.recorder.call_reset(&exchange, status, self.now);
                     self.took.ended += 1;
                 }
@@ -107,6 +108,7 @@ impl Taking<'_> {
             }
             Happening::Refused { place } => {
                 if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
+                    self.cut(place, ErrorKind::StreamRefused);
                     send_again(exchange, self.recorder, self.again, self.now);
                     self.took.ended += 1;
                 }
@@ -122,9 +124,14 @@ impl Taking<'_> {
         }
     }
 
+    /// A stream that came there goes on no more.
+    fn cut(&mut self, place: u32, kind: ErrorKind) {
+        self.recorder.cut_one((self.index, place), kind, self.now);
+    }
+
     fn failed(&mut self, place: u32, kind: ErrorKind) {
         if let Some(exchange) = self.flights.end(self.index, self.ring, place) {
-            self.recorder.cut_one((self.index, place), kind, self.now);
+            self.cut(place, kind);
             self.recorder.failed(&exchange, kind, self.now);
             self.took.ended += 1;
             self.took.failed = Some(kind);
@@ -488,8 +495,7 @@ impl<D: Driver> Worker<'_, D> {
     /// Open loop: the exchange that is sent next, if one is due. One that was refused comes first.
     fn next_due(&mut self, now: Time) -> Option<Exchange> {
         if let Some(refused) = self.again.pop_front() {
-            self.recorder.taken_again(&refused, now);
-            return Some(refused);
+            return Some(self.take_again(refused, now));
         }
         let intended = self.due.filter(|due| *due <= now)?;
         if self.maker.is_some() && !self.has_request() {
@@ -542,6 +548,9 @@ impl<D: Driver> Worker<'_, D> {
 
     fn take_again(&mut self, refused: Exchange, now: Time) -> Exchange {
         self.recorder.taken_again(&refused, now);
+        if let Some(maker) = &mut self.maker {
+            maker.say_again(&refused);
+        }
         refused
     }
 
@@ -567,7 +576,10 @@ impl<D: Driver> Worker<'_, D> {
 
     #[inline(never)]
     fn new_of_step(&mut self, intended: Time) -> Exchange {
-        let exchange = Exchange::new(intended, Time::NEVER).of_step(self.next_step());
+        let mut exchange = Exchange::new(intended, Time::NEVER).of_step(self.next_step());
+        if let Some(maker) = &self.maker {
+            exchange.request = maker.request();
+        }
         self.recorder.step_begun(&exchange);
         self.begun += 1;
         exchange

@@ -112,6 +112,12 @@ impl<D: Driver> Worker<'_, D> {
         // subject that cannot hold the rate would never get to the exchanges that are measured.
         while self.due.is_some_and(|due| due < start) {
             self.dropped += 1;
+            if let Some(Requests::Mix(maker)) = &mut self.maker
+                && maker.is_of_log()
+            {
+                // Each of a log's requests has its own time.
+                maker.pass_over();
+            }
             self.look_ahead();
         }
         let awaited = self.is_awaiting(start);

@@ -188,8 +188,7 @@ impl IntervalStep {
 impl IntervalStreams {
     /// None where nothing came of any.
     fn of(streams: &StreamTally) -> Option<IntervalStreams> {
-        let is_empty = streams.first_byte.is_empty() && streams.events == 0;
-        (!is_empty).then(|| IntervalStreams {
+        (!streams.is_empty()).then(|| IntervalStreams {
             streams: streams.streams,
             events: streams.events,
             censored: streams.censored,

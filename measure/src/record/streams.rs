@@ -11,6 +11,7 @@ use crate::tally::StreamTally;
 /// gaps count where they come inside the window; the other figures are those of the window's
 /// exchanges.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Streams {
     /// Answers that were streams of events.
     pub streams: u64,
@@ -39,6 +40,8 @@ pub struct Streams {
     /// For each stream that was over and had at least two events: how long it took from the first
     /// to the last, by the events behind the first one, in microseconds.
     pub time_per_event_us: Times,
+    /// Of the samples of `first_byte_us`: lower bounds.
+    pub censored_heads: u64,
     /// Of the samples of `first_event_us`: lower bounds.
     pub censored: u64,
     /// Of the samples of `event_gap_us`: lower bounds.
@@ -46,12 +49,15 @@ pub struct Streams {
     /// Figures of `first_event_us` that can't be trusted, because the generator's own lateness
     /// could have moved them by more than their precision.
     pub void: Vec<Moved>,
+    /// The same of `first_byte_us`.
+    pub void_first_byte: Vec<Moved>,
     /// The whole distributions: HdrHistogram's format V2 in nanoseconds, deflated, in base64.
     pub histograms: StreamHistograms,
 }
 
 /// Whole distributions of streams.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct StreamHistograms {
     /// From intended to the head of the answer.
     pub first_byte: String,
@@ -63,11 +69,42 @@ pub struct StreamHistograms {
     pub time_per_event: String,
 }
 
+/// One distribution of streams' times.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamTimes<'a> {
+    /// Its name in thresholds and files: `first_event`.
+    pub name: &'static str,
+    /// The summary, in microseconds.
+    pub times: &'a Times,
+    /// The whole of it, as records have it.
+    pub histogram: &'a str,
+    /// Where it counts from when an exchange was due, so that lateness is part of it: the figures
+    /// that lateness could have moved.
+    pub void: Option<&'a Vec<Moved>>,
+    /// How many samples are lower bounds.
+    pub censored: u64,
+}
+
+impl StreamTimes<'_> {
+    /// Its name in words: `first event`.
+    pub fn words(&self) -> String {
+        self.name.replace('_', " ")
+    }
+
+    /// Whether lateness could have moved this figure: `p99`.
+    pub fn is_void(&self, figure: &str) -> bool {
+        let void = self.void.into_iter().flatten();
+        void.into_iter().any(|one| one.figure == figure)
+    }
+}
+
 /// What a record needs of streams besides their tally.
 #[derive(Clone, Debug, Default)]
 pub struct StreamFacts {
     /// Figures of the time to the first event that lateness could have moved.
     pub void: Vec<Moved>,
+    /// The same of the time to the first byte.
+    pub void_first_byte: Vec<Moved>,
 }
 
 impl Streams {
@@ -84,11 +121,55 @@ impl Streams {
             first_event_us: Times::of(&streams.first_event),
             event_gap_us: Times::of(&streams.event_gap),
             time_per_event_us: Times::of(&streams.time_per_event),
+            censored_heads: streams.censored_heads,
             censored: streams.censored,
             censored_gaps: streams.censored_gaps,
             void: facts.void,
+            void_first_byte: facts.void_first_byte,
             histograms: StreamHistograms::of(streams),
         }
+    }
+
+    /// All distributions of times, in the order in which they are shown.
+    pub fn distributions(&self) -> [StreamTimes<'_>; 4] {
+        let whole = &self.histograms;
+        let of = |name, times, histogram, void, censored| StreamTimes {
+            name,
+            times,
+            histogram,
+            void,
+            censored,
+        };
+        [
+            of(
+                "first_byte",
+                &self.first_byte_us,
+                &whole.first_byte,
+                Some(&self.void_first_byte),
+                self.censored_heads,
+            ),
+            of(
+                "first_event",
+                &self.first_event_us,
+                &whole.first_event,
+                Some(&self.void),
+                self.censored,
+            ),
+            of(
+                "event_gap",
+                &self.event_gap_us,
+                &whole.event_gap,
+                None,
+                self.censored_gaps,
+            ),
+            of(
+                "time_per_event",
+                &self.time_per_event_us,
+                &whole.time_per_event,
+                None,
+                0,
+            ),
+        ]
     }
 }
 

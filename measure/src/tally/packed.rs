@@ -104,6 +104,7 @@ struct PackedStreams {
     torn: u64,
     cut_off: u64,
     events: u64,
+    censored_heads: u64,
     censored: u64,
     censored_gaps: u64,
 }
@@ -315,14 +316,16 @@ impl PackedStreams {
     fn of(streams: &StreamTally) -> PackedStreams {
         other_form!(StreamTally to PackedStreams, streams, with Sparse::of,
         lengths [first_byte, first_event, first_event_service, event_gap, time_per_event],
-        counts [streams, empty, done, torn, cut_off, events, censored, censored_gaps],
+        counts [streams, empty, done, torn, cut_off, events, censored_heads, censored,
+            censored_gaps],
         apart {})
     }
 
     fn unpack(&self) -> StreamTally {
         other_form!(PackedStreams to StreamTally, self, with unpacked,
         lengths [first_byte, first_event, first_event_service, event_gap, time_per_event],
-        counts [streams, empty, done, torn, cut_off, events, censored, censored_gaps],
+        counts [streams, empty, done, torn, cut_off, events, censored_heads, censored,
+            censored_gaps],
         apart {})
     }
 
@@ -335,7 +338,8 @@ impl PackedStreams {
             &self.time_per_event,
         ];
         lengths.into_iter().try_for_each(Sparse::check)?;
-        let firsts = self.censored <= self.first_event.count();
+        let heads = self.censored_heads <= self.first_byte.count();
+        let firsts = heads && self.censored <= self.first_event.count();
         match firsts && self.censored_gaps <= self.event_gap.count() {
             true => Ok(()),
             false => Err("there are more lower bounds than events".to_owned()),
@@ -345,7 +349,8 @@ impl PackedStreams {
     fn merge(&mut self, other: &PackedStreams) -> Result<(), String> {
         add_packed!(PackedStreams, self, other,
             lengths [first_byte, first_event, first_event_service, event_gap, time_per_event],
-            counts [streams, empty, done, torn, cut_off, events, censored, censored_gaps],
+            counts [streams, empty, done, torn, cut_off, events, censored_heads, censored,
+                censored_gaps],
             maps [],
             apart []);
         Ok(())

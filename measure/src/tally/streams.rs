@@ -30,6 +30,8 @@ pub struct StreamTally {
     pub cut_off: u64,
     /// Events that came inside the window, whatever exchange they belong to.
     pub events: u64,
+    /// Samples of the first byte that are only lower bounds.
+    pub censored_heads: u64,
     /// Samples of the first event that are only lower bounds.
     pub censored: u64,
     /// Gaps that are only lower bounds: no event followed before the stream was given up.
@@ -37,11 +39,17 @@ pub struct StreamTally {
 }
 
 impl StreamTally {
+    /// Whether nobody looked into answers, or none came.
+    pub fn is_empty(&self) -> bool {
+        self.first_byte.is_empty() && self.events == 0
+    }
+
     /// Adds everything that `other` counted.
     pub fn merge(&mut self, other: &StreamTally) {
         merge_fields!(StreamTally, self, other,
             merge [first_byte, first_event, first_event_service, event_gap, time_per_event],
-            add [streams, empty, done, torn, cut_off, events, censored, censored_gaps],
+            add [streams, empty, done, torn, cut_off, events, censored_heads, censored,
+                censored_gaps],
             apart []);
     }
 
@@ -49,13 +57,19 @@ impl StreamTally {
     pub(super) fn clear(&mut self) {
         clear_fields!(StreamTally, self,
             clear [first_byte, first_event, first_event_service, event_gap, time_per_event],
-            zero [streams, empty, done, torn, cut_off, events, censored, censored_gaps],
+            zero [streams, empty, done, torn, cut_off, events, censored_heads, censored,
+                censored_gaps],
             apart []);
     }
 
     /// Parts are no more than what they are parts of.
     pub(super) fn check(&self) {
         let parts = [
+            (
+                "censored first bytes",
+                self.censored_heads,
+                self.first_byte.count(),
+            ),
             (
                 "censored first events",
                 self.censored,

@@ -96,7 +96,7 @@ impl Pen<'_, Counted> {
     /// What was seen inside answers; nothing where nobody looked.
     fn streams(&self) -> Vec<Metric> {
         let streams = &self.sums.counted.streams;
-        if streams.first_byte.is_empty() && streams.events == 0 {
+        if streams.is_empty() {
             return Vec::new();
         }
         let counters = [

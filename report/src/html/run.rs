@@ -3,7 +3,7 @@
 use load::Record;
 use maud::{Markup, html};
 use measure::histogram::samples_for;
-use measure::record::{Moved, Step, Streams, Times};
+use measure::record::{Moved, Step, StreamTimes, Streams, Times};
 use measure::series::Row;
 use statistics::format::{count, digits, per_second, time_us, whole};
 
@@ -169,14 +169,7 @@ fn distributions(title: &str, all: &[Timed<'_>]) -> Markup {
 }
 
 fn cells((name, times, _, void): &Timed<'_>) -> Vec<Cell> {
-    let shown = |figure: &str, share: f64, value: Option<f64>| {
-        let enough = times.count.is_none_or(|count| count >= samples_for(share));
-        let text = value.filter(|_| enough).map_or_else(dash, time_us);
-        match void.iter().any(|one| one.figure == figure) {
-            true => Cell::text(text).under("moved by lateness"),
-            false => Cell::text(text),
-        }
-    };
+    let shown = |figure, share, value| shown(times, void, figure, share, value);
     vec![
         Cell::text(*name),
         Cell::text(times.count.map_or_else(dash, whole)),
@@ -187,6 +180,17 @@ fn cells((name, times, _, void): &Timed<'_>) -> Vec<Cell> {
         shown("p99_9", 0.999, times.p99_9),
         shown("max", 0.0, times.max),
     ]
+}
+
+/// A figure of these times; a dash where they are too few, and with a word where lateness could have
+/// moved it.
+fn shown(times: &Times, void: &[Moved], figure: &str, share: f64, value: Option<f64>) -> Cell {
+    let enough = times.count.is_none_or(|count| count >= samples_for(share));
+    let text = value.filter(|_| enough).map_or_else(dash, time_us);
+    match void.iter().any(|one| one.figure == figure) {
+        true => Cell::text(text).under("moved by lateness"),
+        false => Cell::text(text),
+    }
 }
 
 fn times(record: &Record) -> Markup {
@@ -206,26 +210,13 @@ fn times(record: &Record) -> Markup {
 
 /// What was seen inside answers.
 fn of_streams(record: &Record, streams: &Streams) -> Markup {
-    let whole = &streams.histograms;
-    let (first, gap) = (&whole.first_event, &whole.event_gap);
-    let begun: [Timed<'_>; 2] = [
-        (
-            "first byte",
-            &streams.first_byte_us,
-            &whole.first_byte,
-            &streams.void,
-        ),
-        ("first event", &streams.first_event_us, first, &streams.void),
-    ];
-    let then: [Timed<'_>; 2] = [
-        ("event gap", &streams.event_gap_us, gap, &[]),
-        (
-            "time per event",
-            &streams.time_per_event_us,
-            &whole.time_per_event,
-            &[],
-        ),
-    ];
+    let names = ["first byte", "first event", "event gap", "time per event"];
+    let all: Vec<Timed<'_>> = names
+        .into_iter()
+        .zip(streams.distributions())
+        .map(|(name, of)| (name, of.times, of.histogram, void_of(&of)))
+        .collect();
+    let (begun, then) = all.split_at(2);
     let by_step = record.steps.iter().filter(|_| record.steps.len() > 1);
     let by_step: Vec<Vec<Cell>> = by_step.filter_map(streams_of).collect();
     let headings = [
@@ -238,28 +229,34 @@ fn of_streams(record: &Record, streams: &Streams) -> Markup {
         ("gap p99", Column::Figures),
     ];
     html! {
-        (distributions("Until the first event", &begun))
-        (distributions("Between events", &then))
+        (distributions("Until the first event", begun))
+        (distributions("Between events", then))
         @if !by_step.is_empty() { (table("By request", &headings, &by_step)) }
     }
+}
+
+/// The figures that lateness could have moved.
+fn void_of<'r>(of: &StreamTimes<'r>) -> &'r [Moved] {
+    of.void.map_or(&[], Vec::as_slice)
 }
 
 /// The streams of a request, where it has some.
 fn streams_of(step: &Step) -> Option<Vec<Cell>> {
     let streams = step.streams.as_ref().filter(|of| of.streams > 0)?;
-    let time = |times: &Times, share: f64, value: Option<f64>| {
-        let enough = times.count.is_none_or(|count| count >= samples_for(share));
-        Cell::text(value.filter(|_| enough).map_or_else(dash, time_us))
+    let time = |of: StreamTimes<'_>, figure: &str, share: f64, value| {
+        shown(of.times, void_of(&of), figure, share, value)
     };
-    let (first, gap) = (&streams.first_event_us, &streams.event_gap_us);
+    let p50 = |of: StreamTimes<'_>| time(of, "p50", 0.5, of.times.p50);
+    let p99 = |of: StreamTimes<'_>| time(of, "p99", 0.99, of.times.p99);
+    let [_, first, gap, _] = streams.distributions();
     Some(vec![
         Cell::text(&step.name),
         Cell::text(whole(streams.streams)),
         Cell::text(whole(streams.events)),
-        time(first, 0.5, first.p50),
-        time(first, 0.99, first.p99),
-        time(gap, 0.5, gap.p50),
-        time(gap, 0.99, gap.p99),
+        p50(first),
+        p99(first),
+        p50(gap),
+        p99(gap),
     ])
 }
 

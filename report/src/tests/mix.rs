@@ -1,6 +1,8 @@
 //! Reports of comparisons whose requests differ.
 
 use lab::manifest::Cold;
+use load::check::Streamed;
+use measure::record::{Streams, Times};
 
 use super::*;
 use crate::made_up::{mixed, step};
@@ -160,6 +162,67 @@ fn times_are_of_the_equal_rate_and_the_rate_of_the_closed_loop() {
     let (equal, closed): (Vec<&str>, Vec<&str>) =
         of_create.partition(|line| line.ends_with(",create,33000,0"));
     assert_eq!((equal.len(), closed.len()), (10, 10), "{text}");
+}
+
+/// Streams of ten events each, whose times are so many times as long as those of others.
+fn streams(slower: f64) -> Streams {
+    let times = |p50: f64| Times {
+        count: Some(20_000),
+        p50: Some(p50),
+        p99: Some(3.0 * p50),
+        ..Times::default()
+    };
+    Streams {
+        streams: 2000,
+        events: 20_000,
+        events_per_second: 20_000.0,
+        first_byte_us: times(100.0),
+        first_event_us: times(1000.0 * slower),
+        event_gap_us: times(500.0 * slower),
+        ..Streams::default()
+    }
+}
+
+#[test]
+fn every_format_shows_the_events_of_each_request_that_is_answered_by_a_stream() {
+    let (setup, mut rows) = example();
+    for (at, round) in (rows.iter_mut().enumerate()).flat_map(|(at, row)| {
+        let rounds = row.1.iter_mut();
+        rounds.map(move |round| (at, round))
+    }) {
+        let by = 1.0 + 0.001 * f64::from(round.round);
+        let slower = if at == 1 { 2.0 * by } else { by };
+        let steps = &mut round.record.as_mut().expect("a record").steps;
+        steps[0].streams = Some(Streams {
+            first_byte_us: streams(1.0).first_byte_us,
+            ..Streams::default()
+        });
+        steps[1].streams = Some(streams(slower));
+    }
+    let first_event = Metric::Streamed(Streamed::FirstEventP99);
+    let setup = Setup {
+        judged_by: vec![Metric::RequestsPerSecond, first_event],
+        ..setup
+    };
+    let found = report(setup, Vec::new(), rows);
+    let text = terminal(&found, LOOK);
+    let shown = part(&text, "\nEvents by request\n", "\n\n");
+    check("events.txt", &format!("Events by request\n{shown}\n"));
+    let text = markdown(&found);
+    let shown = part(&text, "Events by request:\n\n", "\n\n");
+    check("events.md", &format!("{shown}\n"));
+    assert!(!shown.contains("list"), "it has no events: {shown}");
+    let page = html(&found, &Enclosed::default());
+    stands_alone(&page);
+    let shown = part(&page, "<h3>Events</h3>", "</table>");
+    for said in ["1st event p99", "gap p99", "events/s", "6.02 ms"] {
+        assert!(shown.contains(said), "{said}: {shown}");
+    }
+    assert!(!shown.contains("list"), "{shown}");
+    let create = &found.subjects[1].steps[1];
+    let ratio = create.said(first_event).and_then(|said| said.ratio);
+    let ratio = ratio.expect("enough rounds").centre;
+    assert!((1.99..2.01).contains(&ratio), "{ratio}");
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub(crate) fn tiny_server() {
 
 /// Whether nobody is served any more.
 static GONE: AtomicBool = AtomicBool::new(false);
-/// Where the fault `goes away` does so: beyond what is asked before a window.
+/// Where the faults `goes away` and `swells` begin: beyond what is asked before a window.
 const GOES_AWAY_AFTER: u64 = 500;
 
 /// What would command a terminal, a page, a table and a spreadsheet: a title, a cleared screen,
@@ -69,6 +69,9 @@ fn serve(mut stream: TcpStream, fault: &str, port: u16) {
             match fault {
                 "hands over" => ask_helper(),
                 "burns" => burn(),
+                "swells" if SERVED.load(Ordering::Relaxed) > GOES_AWAY_AFTER => {
+                    std::mem::forget(vec![1u8; 256 << 10]);
+                }
                 _ => {}
             }
             let answer = answer(&head, fault);

@@ -175,8 +175,10 @@ fn limits_hold_and_what_they_did_is_told_and_spoils_nothing() {
     let row = |name: &str, subject: &str, limits: &str| {
         format!("\n[[rows]]\nname = \"{name}\"\nsubject = \"{subject}\"\n{limits}\n")
     };
+    arena.tiny("swells", "swells");
     let rows = [
         row("plain", "plain", ""),
+        row("swelling", "swells", "limits = { memory = \"64M\" }"),
         row(
             "held",
             "burns",
@@ -217,6 +219,12 @@ fn limits_hold_and_what_they_did_is_told_and_spoils_nothing() {
     let clues = look_next(&outcome);
     let said = "Held back by the CPU limit: held (0.2 CPUs) for ";
     assert!(clues.contains(said), "{clues}");
+    // What fills its memory while it's measured is named with the round.
+    let swollen = failed("swelling").expect("it needs more than it may have");
+    assert!(
+        swollen.contains("round") && swollen.contains("out of memory (OOM)"),
+        "{swollen}"
+    );
 }
 
 #[test]

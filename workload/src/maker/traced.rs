@@ -33,13 +33,18 @@ impl Traced {
         for request in &trace.requests {
             let mut methods = workload.steps.iter().map(|step| &step.request.method);
             let step = methods.position(|method| *method == request.method);
+            // Its query and its fields may hold secrets.
             let refused = |why: &str| {
-                let (file, method, target) = (file.display(), &request.method, &request.target);
-                Invalid(format!("{file}: {method} {target}: {why}"))
+                let (file, method) = (file.display(), &request.method);
+                let path = request.target.split('?').next().unwrap_or_default();
+                Invalid(format!("{file}: {method} {path}: {why}"))
             };
             let step = step.ok_or_else(|| refused("no step has this method"))?;
             steps.push(step as u16);
-            ready.push(one(plan, request).map_err(|Invalid(why)| refused(&why))?);
+            let sent = one(plan, request);
+            ready.push(
+                sent.map_err(|_| refused("it has a field that can't be sent (RFC 9110 §5.5)"))?,
+            );
         }
         Ok(Some(Traced {
             trace,

@@ -27,12 +27,10 @@ const TOKEN: &str = " token";
 /// What is read of a request; it may say anything else.
 #[derive(Deserialize)]
 struct Wanted {
-    #[serde(default)]
-    stream: bool,
+    stream: Option<bool>,
     #[serde(alias = "max_completion_tokens")]
     max_tokens: Option<u64>,
-    #[serde(default)]
-    model: String,
+    model: Option<String>,
 }
 
 /// The route of a worker.
@@ -54,18 +52,22 @@ impl Answerer for Completions {
             }
         };
         let tokens = wanted.max_tokens.unwrap_or(TOKENS);
+        if tokens == 0 {
+            return refusal("max_tokens must be at least 1\n".to_owned());
+        }
+        let model = wanted.model.unwrap_or_default();
         let usual = Pace::new(tokens, Law::Constant(FIRST), EVERY);
         let pace = match timed(asked, usual) {
             Ok(pace) => pace,
             Err(sentence) => return refusal(sentence),
         };
-        let says = match wanted.stream {
-            true => stream(&wanted.model),
+        let says = match wanted.stream.unwrap_or_default() {
+            true => stream(&model),
             false if tokens > WHOLE_TOKENS_MAX => {
                 let most = format!("at most {WHOLE_TOKENS_MAX} tokens without \"stream\":true\n");
                 return refusal(most);
             }
-            false => whole(&wanted.model, tokens),
+            false => whole(&model, tokens),
         };
         self.0.begin(pace, says, context)
     }

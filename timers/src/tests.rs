@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::random::Random;
-use crate::time::Time;
+use measure::random::Random;
+use measure::time::Time;
 
 use super::{TimerId, Wheel};
 

@@ -17,8 +17,9 @@
 //! Ticks only sort. Each timer keeps its time to the nanosecond and is never reported before it.
 //!
 //! Knows nothing of clocks: the time is an argument.
+#![forbid(unsafe_code)]
 
-use crate::time::Time;
+use measure::time::Time;
 
 /// A tick is 2^14 nanoseconds.
 const TICK_BITS: u32 = 14;

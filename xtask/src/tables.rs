@@ -497,7 +497,7 @@ pub(crate) const CRATES: &[Crate] = &[
         imports: &[
             "cli", "control", "engine", "fleet", "load", "measure", "output", "replay", "workload",
         ],
-        test_imports: &["testserver", "tls"],
+        test_imports: &["groups", "testserver", "tls"],
     },
     Crate {
         name: "xtask",

@@ -75,3 +75,5 @@ mod usage;
 mod void;
 mod watched;
 mod websocket;
+#[path = "../../../tests/yaml.rs"]
+mod yaml;

@@ -91,6 +91,8 @@ def of_row(row, judged, equal_rate):
         line["equal_rate"] = equal_rate
         line["server_cpu_us"] = median(at_equal_rate.get("server_cpu_us_per_exchange"))
         line["p99_us"] = median(at_equal_rate.get("p99_us"))
+    elif any(metric == "response_time_p99" for metric, _, _ in judged):
+        line["p99_us"] = median(figures.get("p99_us"))
     memory = median(figures.get("memory_peak_bytes"))
     line["memory_mib"] = memory and memory / 1024**2
     line["system_calls"] = ((row.get("profile") or {}).get("calls") or {}).get("per_exchange")
@@ -202,7 +204,8 @@ SHOWN = [
     ("CPU µs per request", lambda line: number(line, "busy_cpu_us", 1)),
     ("CPU beside the baseline", lambda line: not line.get("equal_rate") and beside(line, "cpu")),
     ("CPU at an equal rate", lambda line: line.get("equal_rate") and beside(line, "cpu")),
-    ("p99 µs at an equal rate", lambda line: number(line, "p99_us", 0)),
+    ("p99 µs", lambda line: not line.get("equal_rate") and number(line, "p99_us", 0)),
+    ("p99 µs at an equal rate", lambda line: line.get("equal_rate") and number(line, "p99_us", 0)),
     ("p99 beside the baseline", lambda line: beside(line, "p99")),
     ("generator's CPU µs per request", lambda line: number(line, "generator_cpu_us", 1)),
     ("generator's CPU beside the baseline", lambda line: beside(line, "generator")),

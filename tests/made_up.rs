@@ -148,6 +148,7 @@ pub(crate) fn row(name: &str, outcome: Outcome, samples: Vec<Sample>) -> (RowFac
         subject: name.into(),
         own_server: false,
         content_type: Some("text/plain".into()),
+        link: None,
         cold: None,
         left_behind: BTreeSet::new(),
         profile: None,

@@ -215,7 +215,7 @@ impl Seeker {
 /// Why a row cannot be measured at all, and what it wrote.
 fn trouble(entry: &Entry) -> Option<(String, Vec<String>)> {
     match &entry.state {
-        State::Missing(what) => Some((what.clone(), Vec::new())),
+        State::Missing(what) | State::Cannot(what) => Some((what.clone(), Vec::new())),
         State::Failed(what, log) => Some((what.clone(), log.clone())),
         _ => None,
     }

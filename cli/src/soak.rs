@@ -4,22 +4,28 @@ use std::path::{Path, PathBuf};
 
 use engine::signal::Stop;
 use lab::Event;
+use live::page::End;
 use load::plan::workload::Order;
 use load::protocol::Tls;
-use load::{Plan, Redaction};
+use load::{Plan, Progress, Redaction, Watcher};
+use measure::interval::Interval;
+use measure::record::EndedBy;
 use netns::wants_host;
+use otlp::Value;
 use soak::found::Verdict;
-use soak::{Options, Outcome, Told, Whom};
+use soak::{Onlooker, Options, Outcome, Told, Whom};
 
 use crate::args::report;
 use crate::args::soak::{Format, Soak};
+use crate::args::values::Live;
 use crate::compare::{Talk, keep, look};
-use crate::page;
+use crate::export::receiver;
 use crate::run::route::secure;
+use crate::run::watching::Watching;
 use crate::run::{plan, targets};
-use crate::this_program;
+use crate::watching::{Seen, give_back};
+use crate::{exported, page, this_program};
 use exit::{Exit, Failure};
-use output::progress::Line;
 use output::terminal::{self, Paint};
 use output::width;
 
@@ -28,9 +34,13 @@ const ANY: &str = "http://localhost/";
 
 /// Soaks, and reports.
 pub(crate) fn run(arguments: &Soak, no_color: bool) -> Result<Exit, Failure> {
+    if let Some(refusal) = refusal(arguments) {
+        return Err(Failure::usage(refusal));
+    }
+    receiver(&arguments.export)?;
     // A target is wherever it is; a row's subject is started here.
     if !is_target(arguments)
-        && let Some(end) = network::privately(in_host(arguments), None)?
+        && let Some(end) = network::privately(in_host(arguments), page::address(arguments.live))?
     {
         return Ok(end);
     }
@@ -40,19 +50,148 @@ pub(crate) fn run(arguments: &Soak, no_color: bool) -> Result<Exit, Failure> {
         plan::call(&arguments.load, plan, &stop)?;
     }
     let mut talk = Talk::new(no_color);
-    let paint = Paint::for_stderr(no_color);
-    let mut line = Line::on_stderr();
-    let outcome = soak::soak(
-        &options,
-        &stop,
-        &mut |event: &Event<'_>| talk.tell(event),
-        &mut |told| tell(told, &mut line, paint),
-    );
-    line.clear();
+    let mut onlooking = Onlooking {
+        arguments,
+        stop: &stop,
+        paint: Paint::for_stderr(no_color),
+        watching: None,
+        found: String::new(),
+    };
+    let told = &mut |event: &Event<'_>| talk.tell(event);
+    let outcome = soak::soak(&options, &stop, told, &mut onlooking);
+    let watching = onlooking.watching;
     drop(talk);
+    // Who looks on got nothing of what failed before there was any load.
     let outcome = outcome.map_err(|refused| crate::gate::failure(refused, &stop))?;
-    report(&outcome, arguments.format, no_color)?;
-    Ok(end(&outcome))
+    let watched = watching.map(Watching::finish);
+    let reported = report(&outcome, arguments.format, no_color);
+    let end = end(&outcome);
+    let Some((written, mut onlookers)) = watched else {
+        return reported.map(|()| end);
+    };
+    onlookers.export(|| exported(&outcome, end));
+    onlookers.leave(|| told_at_the_end(&outcome), &stop);
+    reported.and_then(|()| Failure::unless_written(written, Ok(end)))
+}
+
+/// What of those who watch doesn't go together.
+fn refusal(arguments: &Soak) -> Option<String> {
+    if arguments.watched.takes_stdout() {
+        return Some(
+            "--intervals - and the report would both go to standard output; name a file".to_owned(),
+        );
+    }
+    let named = [
+        arguments.watched.metrics.map(|_| "--metrics"),
+        arguments.export.otlp.as_ref().map(|_| "--otlp"),
+    ];
+    let named = named.into_iter().flatten().next()?;
+    (!is_target(arguments) && in_host(arguments).is_none()).then(|| {
+        format!(
+            "{named}: the subject of a FILE is loaded in a private network, which nobody outside \
+             gets at; add --host-network, or watch it with --live=PORT"
+        )
+    })
+}
+
+/// Who looks on: whoever reads what the program says, and whom the arguments ask for, from when the
+/// load begins.
+struct Onlooking<'a> {
+    arguments: &'a Soak,
+    stop: &'a Stop,
+    paint: Paint,
+    watching: Option<Watching>,
+    /// What was found last, for a screen, on which nothing stays.
+    found: String,
+}
+
+impl Onlooker for Onlooking<'_> {
+    fn tell(&mut self, told: &Told<'_>) {
+        let text = match told {
+            Told::Begun(folder, text) => format!("{text}; records in {}", folder.display()),
+            Told::Caution(text) => self.paint.warning(text),
+            Told::Found(text) | Told::Now(text) => (*text).to_owned(),
+        };
+        match (&mut self.watching, told) {
+            (None, _) => terminal::say(&text),
+            (Some(watching), Told::Now(_)) => watching.say(&(text + &self.found)),
+            (Some(watching), _) => {
+                watching.note(&text);
+                if self.arguments.live == Some(Live::Terminal) {
+                    self.found = format!("  {text}");
+                }
+            }
+        }
+    }
+
+    fn begins(&mut self, subject: &str, part: u32, plan: &Plan) -> Result<(), String> {
+        let Soak {
+            watched,
+            live,
+            export,
+            ..
+        } = self.arguments;
+        let title = match part {
+            1 => subject.to_owned(),
+            _ => format!("{subject}, part {part}"),
+        };
+        let seen = Seen::of_soak(title, plan);
+        let watching = Watching::start((watched, *live, export), seen, self.stop);
+        self.watching = Some(watching.map_err(|failure| failure.text)?);
+        Ok(())
+    }
+}
+
+impl Watcher for Onlooking<'_> {
+    fn progress(&mut self, now: &Progress) {
+        if let Some(watching) = &mut self.watching {
+            watching.progress(now);
+        }
+    }
+
+    fn wants_intervals(&self) -> bool {
+        (self.watching.as_ref()).is_some_and(|watching| watching.wants_intervals())
+    }
+
+    fn interval(&mut self, interval: Interval) {
+        if let Some(watching) = &mut self.watching {
+            watching.interval(interval);
+        }
+    }
+}
+
+/// What those who look on are told at the end.
+fn told_at_the_end(outcome: &Outcome) -> End {
+    let ended_by = match outcome.stopped {
+        Some(_) => EndedBy::Interrupt,
+        None => EndedBy::Duration,
+    };
+    let trouble = outcome.failed.as_deref();
+    End {
+        found: outcome.soak.says.clone(),
+        ..page::end_of_load("soak", (ended_by, &*outcome.notes()), &[], trouble)
+    }
+}
+
+/// What a receiver is told of a soak that ended like this.
+fn exported(outcome: &Outcome, exit: Exit) -> exported::Outcome {
+    let soak = &outcome.soak;
+    let figures: [(&str, Value); 4] = [
+        ("exchanges.completed", soak.exchanges.completed.into()),
+        ("exchanges.failed", soak.exchanges.failed.into()),
+        ("duration_s", soak.measured_s.into()),
+        ("verdict", soak.verdict.word().into()),
+    ];
+    let figures = figures.map(|(name, value)| (format!("ringside.{name}"), value));
+    exported::Outcome {
+        verb: "soak",
+        origin: soak.asked.subject.clone(),
+        figures: figures.into(),
+        warnings: outcome.notes(),
+        thresholds: Vec::new(),
+        exit,
+        trouble: outcome.trouble().or_else(|| exit.trouble(soak.is_held())),
+    }
 }
 
 /// Whether a server is loaded that somebody else runs.
@@ -90,6 +229,7 @@ fn options(arguments: &Soak) -> Result<Options, Failure> {
         resume: arguments.resume.clone(),
         ringside: this_program()?,
         redaction,
+        before_exit: give_back,
     })
 }
 
@@ -153,21 +293,6 @@ fn row(arguments: &Soak) -> Result<Whom, String> {
             "{file} is a comparison file, which sets its own requests and connections: put these \
              options into its [workload], or give a URL instead"
         )),
-    }
-}
-
-fn tell(told: &Told<'_>, line: &mut Line, paint: Paint) {
-    if let Told::Now(text) = told {
-        return line.show(text);
-    }
-    line.clear();
-    match told {
-        Told::Begun(folder, text) => {
-            terminal::say(&format!("{text}; records in {}", folder.display()));
-        }
-        Told::Found(text) => terminal::say(text),
-        Told::Caution(text) => terminal::say(&paint.warning(text)),
-        Told::Now(_) => {}
     }
 }
 

@@ -27,7 +27,8 @@ use output::terminal;
 pub(crate) struct Watching<C = Counted> {
     line: Line,
     screen: Option<Screen>,
-    tell: Tell,
+    /// None where whoever watches is told how far it is.
+    tell: Option<Tell>,
     /// The median and the 99th percentile of the last second, in microseconds.
     last: Option<(f64, f64)>,
     hub: Hub<C>,
@@ -48,7 +49,7 @@ pub(crate) struct Seen {
     pub(crate) steps: Vec<String>,
     /// Connections that were asked for.
     asked: u32,
-    tell: Tell,
+    tell: Option<Tell>,
 }
 
 impl Seen {
@@ -62,11 +63,20 @@ impl Seen {
             title: scrub(&plan.target.origin()),
             steps: names.map(|name| scrub(&name)).collect(),
             asked: plan.connections,
-            tell: Box::new(move |now| {
+            tell: Some(Box::new(move |now| {
                 let text = progress_text(now, before);
                 before = Some(*now);
                 text
-            }),
+            })),
+        }
+    }
+
+    /// The load of a soak, which is called so, and says for itself how far it is.
+    pub(crate) fn of_soak(title: String, plan: &Plan) -> Seen {
+        Seen {
+            title,
+            tell: None,
+            ..Seen::of_run(plan)
         }
     }
 
@@ -77,10 +87,10 @@ impl Seen {
             title: plan.redaction.scrub(&plan.target.origin()).into_owned(),
             steps: Vec::new(),
             asked,
-            tell: Box::new(move |now| {
+            tell: Some(Box::new(move |now| {
                 let opening_s = (Time::now() - began).as_secs();
                 hold_progress_text(now, asked, opening_s)
-            }),
+            })),
         }
     }
 }
@@ -245,7 +255,8 @@ impl<C: Watchable> Watching<C> {
         *before = Some(*now);
     }
 
-    fn say(&mut self, text: &str) {
+    /// How far it is, until that is said anew.
+    pub(crate) fn say(&mut self, text: &str) {
         match &self.screen {
             Some(screen) => screen.say(text),
             None => self.line.show(text),
@@ -318,7 +329,10 @@ impl<C: Watchable> Watcher<C> for Watching<C> {
         if let Some(page) = &self.page {
             page::show(page, "", C::WARM_UP, now);
         }
-        let mut text = (self.tell)(now);
+        let Some(tell) = &mut self.tell else {
+            return;
+        };
+        let mut text = tell(now);
         if let Some((p50_us, p99_us)) = self.last {
             let (p50, p99) = (wrk_time_us(p50_us), wrk_time_us(p99_us));
             text.push_str(&format!("  p50 {p50}  p99 {p99}"));

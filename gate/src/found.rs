@@ -184,7 +184,7 @@ impl Found {
             let row = manifest.row(name)?;
             let lost = matches!(
                 row.outcome,
-                Outcome::Failed { .. } | Outcome::Missing { .. }
+                Outcome::Failed { .. } | Outcome::Missing { .. } | Outcome::Cannot { .. }
             );
             lost.then(|| (row.clone(), label.clone()))
         })
@@ -193,7 +193,9 @@ impl Found {
     fn fail(&mut self, row: &RowFacts, label: &str, folder: &Path) {
         let (what, log) = match &row.outcome {
             Outcome::Failed { what, log } => (format!("{label} {what}"), log.clone()),
-            Outcome::Missing { install } => (format!("{label} can't run here: {install}"), vec![]),
+            Outcome::Missing { install: why } | Outcome::Cannot { why } => {
+                (format!("{label} can't run here: {why}"), vec![])
+            }
             Outcome::Measured | Outcome::NotReached => return,
         };
         let own = folder.join("subjects").join(&row.name);

@@ -51,5 +51,8 @@ fn of_comparison() -> Made {
     if let Some(table) = page.table("[workload]") {
         made.put("rows.workload", Section::difference(table, &shared));
     }
+    if let Some(table) = page.table("[network]") {
+        made.put("rows.network", Section::difference(table, &["private"]));
+    }
     made
 }

@@ -272,6 +272,7 @@ fn of_tables(heading: &str, row: &Row) -> Option<Value> {
         ("[[rows]]", "generator") => "generator",
         ("[[rows]]", "start") => "start",
         ("[[rows]]", "limits") => "limits",
+        ("[[rows]]", "network") => "rows.network",
         ("[[phase]]", "faults") => "faults",
         ("[[companion]]", "ready") => "companion.ready",
         _ => return None,

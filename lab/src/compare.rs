@@ -7,6 +7,7 @@ use std::time::Duration;
 use load::{Signal, Stop};
 use measure::host::Host;
 use measure::time::{unix_seconds, utc_stamp};
+use netns::laid;
 use statistics::sequential::Looks;
 use supervisor::binaries::{self, binaries};
 use supervisor::build::{self, Unbuilt};
@@ -413,8 +414,27 @@ fn as_sentence(text: &str) -> String {
     format!("{first}{}.", letters.as_str())
 }
 
-/// Builds a subject, if it needs that, and asks for its version.
+/// Sees whether a row can be measured here at all, builds its subject, if it needs that, and asks
+/// for its version.
 pub fn prepare(
+    mut entry: Entry,
+    cache: &Cache,
+    setting: &Setting<'_>,
+    store: &Store,
+    observer: &mut dyn Observer,
+) -> Entry {
+    let Err(why) = laid::try_out(&entry.row.link) else {
+        return made_ready(entry, cache, setting, store, observer);
+    };
+    observer.event(&Event::Missing {
+        subject: &entry.row.name,
+        what: &why,
+    });
+    entry.state = State::Cannot(why);
+    entry
+}
+
+fn made_ready(
     mut entry: Entry,
     cache: &Cache,
     setting: &Setting<'_>,

@@ -212,6 +212,8 @@ struct WrittenRow {
     start: Varied,
     #[serde(default)]
     limits: Limits,
+    #[serde(default)]
+    network: netns::link::Written,
 }
 
 fn rounds() -> Spanned<u32> {
@@ -367,6 +369,8 @@ impl Reader<'_> {
             let mut subject = subject.suited(&workload);
             wanted.start.vary(&mut subject, &self.redaction);
             subject.limit(wanted.limits);
+            let link = wanted.network.or(&self.written.network.link);
+            subject.description += &link.told();
             self.proxy(&mut subject);
             let mut question = workload
                 .question(self.beside)
@@ -411,6 +415,7 @@ impl Reader<'_> {
                 generator,
                 folder: self.folder(),
                 warm_up_max: None,
+                link,
                 proxied: self.is_proxied(),
             });
         }
@@ -506,7 +511,7 @@ impl Reader<'_> {
             points: Vec::new(),
             workload,
             cores: written.cores.clone(),
-            network: written.network,
+            network: written.network.clone(),
             engine: engine.map_or("auto".into(), |engine| engine.get_ref().clone()),
             capacity: written.capacity.clone(),
             redaction: self.redaction.clone(),
@@ -632,6 +637,7 @@ struct Wanted {
     generator: Option<Spanned<Generator>>,
     start: Varied,
     limits: Limits,
+    network: netns::link::Written,
 }
 
 fn wanted(written: &mut Written, document: &Document) -> Result<Vec<Wanted>, BadFile> {
@@ -651,6 +657,7 @@ fn wanted(written: &mut Written, document: &Document) -> Result<Vec<Wanted>, Bad
                 generator: None,
                 start: Varied::default(),
                 limits: Limits::default(),
+                network: netns::link::Written::default(),
             })
             .collect()),
         None => {
@@ -665,6 +672,7 @@ fn wanted(written: &mut Written, document: &Document) -> Result<Vec<Wanted>, Bad
                 generator: row.generator,
                 start: row.start,
                 limits: row.limits,
+                network: row.network,
             });
             Ok(wanted.collect())
         }

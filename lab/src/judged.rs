@@ -92,6 +92,7 @@ impl<'a> Measured<'a> {
 fn reason_spoilt(facts: &RowFacts, samples: &[Sample]) -> Option<String> {
     match &facts.outcome {
         Outcome::Missing { .. } => Some(format!("{} is not installed", facts.name)),
+        Outcome::Cannot { .. } => Some(format!("{} can't be measured here", facts.name)),
         Outcome::Failed { what, .. } => Some(format!("{} {what}", facts.name)),
         Outcome::Measured | Outcome::NotReached if samples.is_empty() => {
             Some(format!("{} wasn't measured", facts.name))

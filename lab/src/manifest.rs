@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use measure::host::Host;
 use netns::Network;
+use netns::link::Link;
 use profiles::calls::Calls;
 use serde::{Deserialize, Serialize};
 use statistics::sequential::Looks;
@@ -225,6 +226,9 @@ pub struct RowFacts {
     /// The type of content that it answers with, if it names one.
     #[serde(default)]
     pub content_type: Option<String>,
+    /// What was between it and its load; null: loopback as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Link>,
     /// How its warm-up was cut short; null where it wasn't.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cold: Option<Cold>,
@@ -352,6 +356,11 @@ pub enum Outcome {
     Missing {
         /// What to install.
         install: String,
+    },
+    /// This machine can't measure it as it was asked for.
+    Cannot {
+        /// What it lacks, and what to do.
+        why: String,
     },
     /// It could not be built, started, verified or measured to the end.
     Failed {

@@ -2,9 +2,12 @@
 //! nothing else, or in the host's.
 //!
 //! A network belongs to a whole process, as the machine does, so what is known of it is kept for
-//! the process ([`here`]). Entering a private one is [`namespace::enter`].
+//! the process ([`here`]). Entering a private one is [`namespace::enter`]. What is between both
+//! sides in it (a bandwidth, a delay) is a [`link::Link`], which [`laid::lay`] lays.
 #![forbid(unsafe_code)]
 
+pub mod laid;
+pub mod link;
 pub mod namespace;
 mod wanted;
 

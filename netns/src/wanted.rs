@@ -6,18 +6,50 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::link::{Bandwidth, Congestion, Delay, Loss, Written};
+
 /// What a comparison's file says about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(from = "Whole")]
 pub struct Wanted {
     /// Whether everything runs in a private network, in which the host's services aren't reached.
-    #[serde(default = "yes")]
     pub private: bool,
+    /// What is between both sides of every row that says nothing else.
+    pub link: Written,
+}
+
+/// The section as it stands in the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Whole {
+    #[serde(default = "yes")]
+    private: bool,
+    congestion: Option<Congestion>,
+    bandwidth: Option<Bandwidth>,
+    delay: Option<Delay>,
+    loss: Option<Loss>,
+}
+
+impl From<Whole> for Wanted {
+    fn from(whole: Whole) -> Wanted {
+        Wanted {
+            private: whole.private,
+            link: Written {
+                congestion: whole.congestion,
+                bandwidth: whole.bandwidth,
+                delay: whole.delay,
+                loss: whole.loss,
+            },
+        }
+    }
 }
 
 impl Default for Wanted {
     fn default() -> Wanted {
-        Wanted { private: yes() }
+        Wanted {
+            private: yes(),
+            link: Written::default(),
+        }
     }
 }
 
@@ -52,6 +84,7 @@ mod tests {
     fn a_file_asks_for_the_hosts_network_by_saying_so() {
         assert!(asks("name = \"a\"\n[network]\nprivate = false\n"));
         assert!(!asks("name = \"a\"\n[network]\nprivate = true\n"));
+        assert!(!asks("[network]\nbandwidth = \"100Mbit\"\n"));
         assert!(!asks("[network]\n"));
         assert!(!asks("name = \"a\"\n"));
         // What is wrong is said elsewhere.

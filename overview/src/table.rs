@@ -220,6 +220,7 @@ impl Row {
             failed: match &measured.facts.outcome {
                 Outcome::Failed { what, .. } => Some(what.clone()),
                 Outcome::Missing { .. } => Some("is not installed".to_owned()),
+                Outcome::Cannot { .. } => Some("can't be measured here".to_owned()),
                 Outcome::Measured | Outcome::NotReached => None,
             },
         }

@@ -185,7 +185,7 @@ fn of_row(row: &Row, setup: &Setup) -> Vec<Case> {
         // Without it, less can be said of the generator, and the exit code is the same.
         Outcome::Failed { .. } if row.facts.role == Role::Ceiling => Vec::new(),
         Outcome::Failed { what, .. } => whole(State::Error, what),
-        Outcome::Missing { install } => whole(State::Skipped, install),
+        Outcome::Missing { install: why } | Outcome::Cannot { why } => whole(State::Skipped, why),
         Outcome::NotReached => whole(State::Skipped, "The measurement ended before its turn."),
         Outcome::Measured if row.is_for_the_measuring() => Vec::new(),
         Outcome::Measured => judged(row, setup),

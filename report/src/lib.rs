@@ -333,6 +333,8 @@ fn notes(
     if let Some(asked) = &row.facts.asked {
         notes.push(Note::new(format!("asked {asked}")));
     }
+    let link = row.facts.link.as_ref();
+    notes.extend(link.map(|link| Note::new(format!("reached over {}", link.words()))));
     let cautions = row
         .found
         .iter()

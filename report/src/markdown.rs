@@ -122,6 +122,7 @@ fn table(rows: &[Row]) -> String {
             None => {
                 let state = match row.facts.outcome {
                     Outcome::Missing { .. } => "not installed",
+                    Outcome::Cannot { .. } => "can't be measured here",
                     Outcome::Failed { .. } => "failed",
                     Outcome::Measured | Outcome::NotReached => "not measured",
                 };
@@ -370,6 +371,13 @@ fn failures(rows: &[Row]) -> String {
                     "## {} is not installed\n\n{}\n\n",
                     escape(&row.facts.name),
                     escape(install)
+                ));
+            }
+            Outcome::Cannot { why } => {
+                text.push_str(&format!(
+                    "## {} can't be measured here\n\n{}.\n\n",
+                    escape(&row.facts.name),
+                    escape(why)
                 ));
             }
             Outcome::Measured | Outcome::NotReached => {}

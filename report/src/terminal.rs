@@ -451,6 +451,7 @@ fn cells(row: &Row, columns: &[&Column]) -> (Vec<String>, Vec<String>) {
 fn state(row: &Row) -> &'static str {
     match row.facts.outcome {
         Outcome::Missing { .. } => "not installed",
+        Outcome::Cannot { .. } => "can't be measured",
         Outcome::Failed { .. } => "failed",
         Outcome::Measured | Outcome::NotReached => "not measured",
     }
@@ -504,7 +505,7 @@ fn troubles(row: &Row, shared: &[(&str, Vec<&str>)], width: usize) -> Vec<String
         ));
     };
     match &row.facts.outcome {
-        Outcome::Missing { install } => say(install),
+        Outcome::Missing { install: why } | Outcome::Cannot { why } => say(why),
         Outcome::Failed { what, .. } => say(what),
         Outcome::Measured | Outcome::NotReached => {}
     }

@@ -7,6 +7,7 @@ use lab::finding::{Check, Finding, Severity};
 use lab::judging::{CLOSED, EQUAL};
 use lab::manifest::{Outcome, Profile, RanBefore, Role};
 use lab::round::{PhaseRun, Watched};
+use netns::link::Link;
 use profiles::calls::Calls;
 use supervisor::watch::subject::SharedPages;
 
@@ -442,6 +443,42 @@ fn servers_that_ran_before_are_reported_where_they_were() {
     let told = limits([elsewhere, elsewhere]);
     assert!(told.starts_with("ours, other ran on another"), "{told}");
     assert!(!told.contains(on_this_host), "{told}");
+}
+
+#[test]
+fn a_row_that_cannot_be_measured_here_says_why_in_every_format_and_a_link_is_told() {
+    let why = "this kernel has no netem: `modprobe sch_netem`, or another kernel";
+    let cannot = Outcome::Cannot {
+        why: why.to_owned(),
+    };
+    let mut narrow = row("narrow", Outcome::Measured, rounds(300_000.0, 0.99));
+    narrow.0.link = Some(Link {
+        bandwidth_bits_per_s: Some(100_000_000),
+        ..Link::USUAL
+    });
+    let far = row("far", cannot, Vec::new());
+    let report = report(setup(), Vec::new(), vec![narrow, far]);
+    assert!(report.complete() && report.has_figures());
+    let look = Look {
+        unicode: true,
+        colour: false,
+        width: 100,
+    };
+    let text = terminal(&report, look);
+    assert!(text.contains("far: this kernel has no netem"), "{text}");
+    assert!(text.contains("narrow: reached over 100 Mbit/s"), "{text}");
+    let text = markdown(&report);
+    assert!(text.contains("## far can't be measured here"), "{text}");
+    let page = html(&report, &Enclosed::default());
+    assert!(page.contains("Can't be measured here:"), "{page}");
+    let text = junit::comparison(&report);
+    let read = quick_junit::Report::deserialize_from_str(&text).expect("JUnit");
+    assert_eq!((read.errors, read.skipped), (0, 1), "{text}");
+    let record: serde_json::Value = serde_json::from_str(&json(&report)).expect("JSON");
+    let outcome = serde_json::json!({"state": "cannot", "why": why});
+    assert_eq!(record["subjects"][1]["outcome"], outcome);
+    let link = &record["subjects"][0]["link"];
+    assert_eq!(link["bandwidth_bits_per_s"], 100_000_000);
 }
 
 #[test]

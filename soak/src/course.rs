@@ -21,7 +21,7 @@ use crate::judge::{SAMPLES_MIN, counted, look};
 use crate::sample::Sample;
 use crate::whom::Watched;
 use crate::words::length;
-use crate::{RECORD, Told};
+use crate::{Onlooker, RECORD, Told};
 
 /// What all parts of a soak have in common.
 pub(crate) struct Course<'a> {
@@ -30,17 +30,21 @@ pub(crate) struct Course<'a> {
     pub(crate) journal: &'a mut Journal,
     pub(crate) store: &'a mut Store,
     pub(crate) stop: &'a Stop,
+    pub(crate) before_exit: fn(),
 }
 
 impl Course<'_> {
     /// Loads for so many seconds, and watches; why it ended before, unless somebody asked for it.
+    ///
+    /// # Errors
+    /// Why there is no load, since somebody can't watch who was to.
     pub(crate) fn run(
         self,
         mut plan: Plan,
         watched: Watched<'_>,
         left_s: f64,
-        tell: &mut dyn FnMut(&Told<'_>),
-    ) -> Option<String> {
+        onlooker: &mut dyn Onlooker,
+    ) -> Result<Option<String>, String> {
         let asked = &self.soak.asked;
         plan.schedule = Schedule::Constant { rate: asked.rate };
         plan.duration_s = Some(left_s);
@@ -48,13 +52,14 @@ impl Course<'_> {
         plan.count = None;
         let every = asked.sample_s as u64;
         let part = self.soak.parts.len() as u32 + 1;
+        onlooker.begins(&asked.subject, part, &plan)?;
         self.soak.process = watched.in_words();
         self.soak.parts.push(Part {
             began_unix_s: unix_seconds(),
             ..Part::default()
         });
         self.store.put_json(RECORD.as_ref(), self.soak);
-        let stop = self.stop;
+        let (stop, before_exit) = (self.stop, self.before_exit);
         let (to, intervals) = channel();
         let (said, from) = channel();
         let (ended, sampler) = thread::scope(|scope| {
@@ -73,10 +78,11 @@ impl Course<'_> {
                 joined: None,
                 to,
                 from,
-                tell: &mut *tell,
+                onlooker: &mut *onlooker,
             };
-            let ended = load::run_watched(&plan, stop, &mut feeder, |record| {
+            let ended = load::run_watched(&plan, stop, &mut feeder, move |record| {
                 // A script that doesn't come back: nothing here can end it.
+                before_exit();
                 eprintln!("ringside: {}", record.warnings.join("; "));
                 std::process::exit(1);
             });
@@ -85,20 +91,22 @@ impl Course<'_> {
             (ended, sampling.join())
         });
         let Ok(sampler) = sampler else {
-            return Some("the thread that takes samples broke; please report this".to_owned());
+            let what = "the thread that takes samples broke; please report this";
+            return Ok(Some(what.to_owned()));
         };
-        sampler.end(ended.map(|(record, _)| record))
+        Ok(sampler.end(ended.map(|(record, _)| record)))
     }
 }
 
-/// Joins intervals to samples, on the thread that looks after the load.
+/// Joins intervals to samples, on the thread that looks after the load, and gives each of them to
+/// who looks on, too.
 struct Feeder<'a> {
     /// How many seconds make a sample.
     every: u64,
     joined: Option<Interval>,
     to: Sender<Interval>,
     from: Receiver<Said>,
-    tell: &'a mut dyn FnMut(&Told<'_>),
+    onlooker: &'a mut dyn Onlooker,
 }
 
 /// What the other thread has to say.
@@ -119,18 +127,19 @@ impl Feeder<'_> {
 
     fn hear(&mut self) {
         for said in self.from.try_iter() {
-            match &said {
-                Said::Now(text) => (self.tell)(&Told::Now(text)),
-                Said::Found(text) => (self.tell)(&Told::Found(text)),
-                Said::Caution(text) => (self.tell)(&Told::Caution(text)),
-            }
+            self.onlooker.tell(&match &said {
+                Said::Now(text) => Told::Now(text),
+                Said::Found(text) => Told::Found(text),
+                Said::Caution(text) => Told::Caution(text),
+            });
         }
     }
 }
 
 impl Watcher for Feeder<'_> {
-    fn progress(&mut self, _now: &Progress) {
+    fn progress(&mut self, now: &Progress) {
         self.hear();
+        self.onlooker.progress(now);
     }
 
     fn wants_intervals(&self) -> bool {
@@ -138,6 +147,9 @@ impl Watcher for Feeder<'_> {
     }
 
     fn interval(&mut self, interval: Interval) {
+        if self.onlooker.wants_intervals() {
+            self.onlooker.interval(interval.clone());
+        }
         if interval.phase != Phase::Measure {
             // What comes after the window is in the run's record.
             return self.flush();

@@ -108,6 +108,19 @@ pub enum Verdict {
     NothingMeasured,
 }
 
+impl Verdict {
+    /// It as records write it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Leak => "leak",
+            Verdict::NoLeak => "no_leak",
+            Verdict::CannotTell => "cannot_tell",
+            Verdict::NotWatched => "not_watched",
+            Verdict::NothingMeasured => "nothing_measured",
+        }
+    }
+}
+
 /// What is followed over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

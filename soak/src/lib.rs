@@ -6,6 +6,7 @@
 //! [`sample`], which is written at once ([`journal`]): whatever ends the program, it can be gone on
 //! with. What samples allow to say is decided by [`found`] and `judge`, at looks that come when
 //! there is twice as much to see as at the one before, so that looking often costs nothing.
+//! An [`Onlooker`] hears of all that, and gets the intervals of the load as whoever watches a run.
 //!
 //! Knows no statistics (`statistics::trend` has them) and prints nothing.
 #![forbid(unsafe_code)]
@@ -27,7 +28,7 @@ use lab::store::{Store, read_with};
 use lab::{Observer, Source};
 use load::plan::Plan;
 use load::protocol::Tls;
-use load::{Redaction, Signal, Stop};
+use load::{Redaction, Signal, Stop, Watcher};
 use measure::host::Host;
 use measure::time::{unix_nanoseconds, unix_seconds};
 use scaffold::Refused;
@@ -80,6 +81,8 @@ pub struct Options {
     pub ringside: PathBuf,
     /// What is hidden in all that is written, besides what a file names.
     pub redaction: Redaction,
+    /// What is done first where a script that doesn't come back ends the whole program.
+    pub before_exit: fn(),
 }
 
 /// Whom to load.
@@ -118,6 +121,20 @@ pub enum Told<'a> {
     Caution(&'a str),
 }
 
+/// Whoever hears of a soak, and watches its load as that of a run is watched: one run for each part,
+/// which goes on when the process that is loaded is another one.
+pub trait Onlooker: Watcher {
+    /// What the soak has to tell.
+    fn tell(&mut self, told: &Told<'_>);
+
+    /// The load of part `part`, from 1, begins next, by `plan`; `subject` is what is loaded,
+    /// without secrets. Everything that [`Watcher`] has comes after this.
+    ///
+    /// # Errors
+    /// What keeps somebody from watching who was to, and what to do: there is no load then.
+    fn begins(&mut self, subject: &str, part: u32, plan: &Plan) -> Result<(), String>;
+}
+
 /// What came of it.
 #[derive(Debug)]
 pub struct Outcome {
@@ -141,7 +158,7 @@ pub fn soak(
     options: &Options,
     stop: &Stop,
     observer: &mut dyn Observer,
-    tell: &mut dyn FnMut(&Told<'_>),
+    onlooker: &mut dyn Onlooker,
 ) -> Result<Outcome, Refused> {
     let ground = Ground::find(options)?;
     let asked = asked(options, &ground)?;
@@ -154,9 +171,9 @@ pub fn soak(
         }
     }
     let folder = begun.store.folder().to_owned();
-    tell(&Told::Begun(&folder, &in_words(&begun.soak, left_s)));
+    onlooker.tell(&Told::Begun(&folder, &in_words(&begun.soak, left_s)));
     for caution in &begun.soak.cautions {
-        tell(&Told::Caution(caution));
+        onlooker.tell(&Told::Caution(caution));
     }
     let mut failed = None;
     if left_s >= 1.0 {
@@ -166,16 +183,18 @@ pub fn soak(
             store,
             journal,
         } = &mut begun;
-        failed = ground.loaded(options, (store, stop, observer), |plan, watched, store| {
+        let loaded = ground.loaded(options, (store, stop, observer), |plan, watched, store| {
             let course = Course {
                 soak,
                 samples,
                 journal,
                 store,
                 stop,
+                before_exit: options.before_exit,
             };
-            course.run(plan, watched, left_s, tell)
+            course.run(plan, watched, left_s, onlooker)
         })?;
+        failed = loaded.map_err(Refused::Wrong)?;
     }
     Ok(begun.conclude(stop, failed))
 }
@@ -371,6 +390,18 @@ impl Outcome {
     /// Whether a leak is proven.
     pub fn leaks(&self) -> bool {
         self.soak.verdict == Verdict::Leak
+    }
+
+    /// Why it isn't what one would like it to be, if so: why it ended before its time, or the leak.
+    pub fn trouble(&self) -> Option<String> {
+        let leak = || self.leaks().then(|| self.soak.says.join(" "));
+        self.failed.clone().or_else(leak)
+    }
+
+    /// What to know about its figures, and what happened meanwhile, in sentences.
+    pub fn notes(&self) -> Vec<String> {
+        let happened = self.soak.findings.iter().map(|finding| &finding.says);
+        self.soak.cautions.iter().chain(happened).cloned().collect()
     }
 }
 

@@ -188,14 +188,14 @@ impl Ground {
         }
     }
 
-    /// Has `load` load it, with the plan and the process that is watched; returns why it ended
-    /// before its time. Nothing that was started is alive afterwards.
-    pub(crate) fn loaded(
+    /// Has `load` load it, with the plan and the process that is watched; returns what that does.
+    /// Nothing that was started is alive afterwards.
+    pub(crate) fn loaded<T>(
         &self,
         options: &Options,
         (store, stop, observer): (&mut Store, &Stop, &mut dyn Observer),
-        load: impl FnOnce(Plan, Watched<'_>, &mut Store) -> Option<String>,
-    ) -> Result<Option<String>, Refused> {
+        load: impl FnOnce(Plan, Watched<'_>, &mut Store) -> T,
+    ) -> Result<T, Refused> {
         match self {
             Ground::Target {
                 plan,
@@ -238,7 +238,9 @@ impl Ground {
                         let plan = live.plan.clone();
                         Ok(load(plan, Watched::Started(&mut live.process), store))
                     }
-                    State::Missing(what) => Err(Refused::Failed(what.clone(), Vec::new())),
+                    State::Missing(what) | State::Cannot(what) => {
+                        Err(Refused::Failed(what.clone(), Vec::new()))
+                    }
                     State::Failed(what, log) => {
                         Err(Refused::Failed(format!("{} {what}", row.name), log.clone()))
                     }

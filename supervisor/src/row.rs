@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use netns::link::Link;
+
 use crate::generator::Generator;
 use crate::subject::Subject;
 use crate::workload::{Question, Workload};
@@ -24,6 +26,8 @@ pub struct Row {
     pub folder: PathBuf,
     /// Beyond which its subject's own warm-up is cut.
     pub warm_up_max: Option<Duration>,
+    /// What is between generator and subject, besides loopback.
+    pub link: Link,
     /// The load goes through a proxy in front of its subject, which can break connections.
     pub proxied: bool,
 }

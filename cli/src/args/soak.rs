@@ -3,17 +3,20 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 
+use super::export::Export;
 use super::load::Load;
 use super::network::Network;
 use super::targets::Targets;
-use super::values;
+use super::values::{self, Live};
+use super::watched::Watched;
 
 const NOTES: &str = "\
 Examples:
   ringside soak http://localhost:8080/ --rate 500 --for 72h
   ringside soak comparisons/soak/leaking.toml --for 10m
+  ringside soak http://localhost:8080/ --rate 500 --for 72h --live=8090 --metrics 9102
   ringside soak http://localhost:8080/ --rate 500 --for 72h --resume DIR
 
 The load is constant, in an open loop. With a FILE, the subject of its only row (or of --row) is
@@ -27,6 +30,8 @@ It's looked whether a leak is proven after some samples, and again whenever ther
 what's said at all looks together is wrong in at most 5 of 100 soaks in which nothing grows. Samples
 are written as they come, so an interrupted soak goes on with the same command and --resume, after a
 reboot, too. Restarts of the process, and times in which nothing was answered or seen are told.
+--live, --metrics and --otlp show the load of this part, as of a run; with a FILE, --metrics and
+--otlp need --host-network.
 
 Counts take k, M, G. Times take us, ms, s, m, h, d; a bare number is seconds. Sizes take KiB, MiB.
 Exit codes: 0 no leak, or no process was watched; 1 no measurements; 2 wrong usage; 3 the subject
@@ -35,7 +40,10 @@ proven; 130, 143 stopped by SIGINT or SIGTERM, with a report.";
 
 /// Arguments of `ringside soak`.
 #[derive(Debug, Args)]
-#[command(after_help = NOTES)]
+#[command(
+    after_help = NOTES,
+    group = ArgGroup::new("watchers").args(["metrics", "otlp"]).multiple(true),
+)]
 pub(crate) struct Soak {
     /// A server to load, or a comparison whose subject is started
     #[arg(
@@ -83,6 +91,20 @@ pub(crate) struct Soak {
         hide_possible_values = true, help_heading = SOAK)]
     pub(crate) format: Format,
 
+    /// Draw rates, response times and errors over time in the terminal (q ends the soak, as Ctrl-C
+    /// does), or with =ADDR on a page for browsers: PORT or HOST:PORT, on 127.0.0.1 unless HOST
+    /// says otherwise
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, require_equals = true,
+        default_missing_value = values::TERMINAL, value_parser = values::live,
+        help_heading = OUTPUT)]
+    pub(crate) live: Option<Live>,
+
+    #[command(flatten)]
+    pub(crate) watched: Watched,
+
+    #[command(flatten)]
+    pub(crate) export: Export,
+
     #[command(flatten)]
     pub(crate) targets: Targets,
 
@@ -103,3 +125,4 @@ pub(crate) enum Format {
 }
 
 const SOAK: &str = "Soak";
+const OUTPUT: &str = "Output";

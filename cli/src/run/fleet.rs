@@ -20,6 +20,7 @@ use crate::args::fleet::{Fleet, OnLoss as Named};
 use crate::args::run::{Format, Run};
 use crate::args::values::{Agents, Weight};
 use crate::page;
+use crate::watching::Seen;
 use exit::{Exit, Failure};
 use output::destination::Destination;
 use output::terminal::{self, Paint};
@@ -153,10 +154,12 @@ pub(crate) fn run(
     let destination = place(arguments, &plan).map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     plan::call(&arguments.load, &mut plan, &stop)?;
+    let watched = (&arguments.watched, arguments.live, &arguments.export);
+    let watching = Watching::start(watched, Seen::of_run(&plan), &stop)?;
     let mut reporter = Reporter {
         arguments,
         no_color,
-        watching: Some(Watching::start(arguments, &plan, &stop)?),
+        watching: Some(watching),
         destination: Some(destination),
         kept: None,
     };

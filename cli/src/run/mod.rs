@@ -10,7 +10,7 @@ pub(crate) mod replayed;
 pub(crate) mod route;
 pub(crate) mod sender;
 pub(crate) mod targets;
-mod watching;
+pub(crate) mod watching;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,7 +28,7 @@ use crate::args::run::{Format, Run};
 use crate::args::values::Live;
 use crate::exported::Outcome;
 use crate::page;
-use crate::watching::give_back;
+use crate::watching::{Seen, give_back};
 use exit::{Exit, Failure};
 use output::destination::Destination;
 use output::terminal::{self, Paint};
@@ -50,7 +50,8 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     let destination = place(arguments, &plan).map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     plan::call(&arguments.load, &mut plan, &stop)?;
-    let mut watching = Watching::start(arguments, &plan, &stop)?;
+    let asked = (&arguments.watched, arguments.live, &arguments.export);
+    let mut watching = Watching::start(asked, Seen::of_run(&plan), &stop)?;
     let destination = Arc::new(Mutex::new(Some(destination)));
     let hung = broken_off(Arc::clone(&destination), arguments);
     let ran = load::run_watched(&plan, &stop, &mut watching, hung);

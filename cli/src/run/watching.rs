@@ -1,34 +1,44 @@
-//! Who watches a run: whoever watches any load, and who is sent what was measured.
+//! Who watches a run, or the load of a soak: whoever watches any load, and who is sent what was
+//! measured.
 
 use engine::signal::Stop;
 use live::page::End;
-use load::{Plan, Progress, Watcher};
+use load::{Progress, Watcher};
 use measure::interval::Interval;
 use measure::tally::Counted;
 
-use crate::args::run::Run;
+use crate::args::export::Export;
+use crate::args::values::Live;
+use crate::args::watched::Watched;
 use crate::export::receiver;
 use crate::exported::{Exported, Outcome};
 use crate::watching::{self, Seen};
 use exit::{Exit, Failure};
 
 /// See the module.
-pub(super) struct Watching {
+pub(crate) struct Watching {
     all: watching::Watching,
     exported: Option<Exported>,
 }
 
 impl Watching {
     /// Starts what the arguments ask for.
-    pub(super) fn start(arguments: &Run, plan: &Plan, stop: &Stop) -> Result<Watching, Failure> {
-        let asked = (&arguments.watched, arguments.live);
+    pub(crate) fn start(
+        (watched, live, export): (&Watched, Option<Live>, &Export),
+        seen: Seen,
+        stop: &Stop,
+    ) -> Result<Watching, Failure> {
         let (all, exported) =
-            watching::Watching::start(asked, Seen::of_run(plan), stop, |seen, hub| {
-                let name = arguments.watched.run_name.as_deref();
-                let receiver = receiver(&arguments.export)?;
-                Exported::start(receiver, name, seen, hub)
+            watching::Watching::start((watched, live), seen, stop, |seen, hub| {
+                let receiver = receiver(export)?;
+                Exported::start(receiver, watched.run_name.as_deref(), seen, hub)
             })?;
         Ok(Watching { all, exported })
+    }
+
+    /// How far it is, from whoever says that for itself.
+    pub(crate) fn say(&mut self, text: &str) {
+        self.all.say(text);
     }
 
     /// How far another load is that belongs to this run.
@@ -42,7 +52,7 @@ impl Watching {
     }
 
     /// Something that a user should know now.
-    pub(super) fn note(&mut self, what: &str) {
+    pub(crate) fn note(&mut self, what: &str) {
         self.all.note(what);
     }
 
@@ -61,7 +71,7 @@ impl Watching {
     }
 
     /// The run is over: what a reader didn't get, and those who may want to know how it ended.
-    pub(super) fn finish(mut self) -> (Result<(), String>, Onlookers) {
+    pub(crate) fn finish(mut self) -> (Result<(), String>, Onlookers) {
         let (written, all) = self.all.finish();
         let onlookers = Onlookers {
             all,
@@ -87,7 +97,7 @@ impl Watcher for Watching {
 }
 
 /// Who looks on from elsewhere, and goes when the report is written.
-pub(super) struct Onlookers {
+pub(crate) struct Onlookers {
     all: watching::Onlookers,
     exported: Option<Exported>,
     /// How many intervals there were.
@@ -96,14 +106,14 @@ pub(super) struct Onlookers {
 
 impl Onlookers {
     /// Sends what is to be sent of the run, of which this came.
-    pub(super) fn export(&mut self, outcome: impl FnOnce() -> Outcome) {
+    pub(crate) fn export(&mut self, outcome: impl FnOnce() -> Outcome) {
         if let Some(exported) = self.exported.take() {
             exported.finish(self.given, outcome());
         }
     }
 
     /// Waits a moment until they know how it ended, or somebody wants it to `stop`.
-    pub(super) fn leave(self, end: impl FnOnce() -> End, stop: &Stop) {
+    pub(crate) fn leave(self, end: impl FnOnce() -> End, stop: &Stop) {
         self.all.leave(end, stop);
     }
 }

@@ -32,6 +32,7 @@ mod history;
 mod hold;
 mod http2;
 mod interop;
+mod link;
 mod live;
 #[path = "../../../tests/master.rs"]
 mod master;
@@ -66,6 +67,7 @@ mod skill;
 #[path = "../../../tests/skip.rs"]
 mod skip;
 mod soak;
+mod soak_watched;
 mod start;
 mod start_resume;
 mod start_url;

@@ -35,7 +35,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 
 /// Whether this machine lets us have networks of our own, as we are and as somebody who is root in
 /// a namespace of users; says so if not.
-fn permitted() -> bool {
+pub(super) fn permitted() -> bool {
     let mut own = Command::new("unshare");
     own.args(["-Urnm", "unshare", "-n", "true"]);
     let permitted = own.output().is_ok_and(|ended| ended.status.success());

@@ -2,6 +2,7 @@
 //! hangs, refuses or dies changes nothing about a run but what is said of it.
 
 mod hold;
+mod soak;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -19,6 +19,8 @@ pub(super) struct Run {
     child: Child,
     stderr: BufReader<ChildStderr>,
     pub(super) url: String,
+    /// What it said before, that line among it.
+    pub(super) said: String,
 }
 
 impl Run {
@@ -50,7 +52,12 @@ impl Run {
                 break url.trim().to_owned();
             }
         };
-        Run { child, stderr, url }
+        Run {
+            child,
+            stderr,
+            url,
+            said,
+        }
     }
 
     /// `HOST:PORT`.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use measure::foreign::Foreign;
+use netns::laid;
 use supervisor::binaries::Binary;
 use supervisor::command::TimedCommand;
 use supervisor::difference::difference;
@@ -70,6 +71,8 @@ pub enum State {
     Timed(Box<TimedCommand>),
     /// A program is missing; the text says what to install.
     Missing(String),
+    /// This machine can't measure it as it's asked for; the text says why, and what to do.
+    Cannot(String),
     /// What went wrong, and the last lines that it wrote.
     Failed(String, Vec<String>),
 }
@@ -113,12 +116,20 @@ impl Entry {
     }
 
     fn can_run(&self) -> bool {
-        !matches!(self.state, State::Missing(_) | State::Failed(..))
+        use State::{Cannot, Failed, Missing};
+        !matches!(self.state, Missing(_) | Cannot(_) | Failed(..))
     }
 
-    /// Starts what waits, and warms it up.
+    /// Starts what waits, and warms it up. From here on all that is sent goes over the row's link.
     pub fn raise(&mut self, setting: &Setting<'_>, observer: &mut dyn Observer) {
-        if setting.stop.requested().is_some() || !matches!(self.state, State::Waiting) {
+        if setting.stop.requested().is_some() || !self.can_run() {
+            return;
+        }
+        if let Err(why) = laid::lay(&self.row.link) {
+            let what = format!("can't be loaded over {}: {why}", self.row.link.words());
+            return self.fail(Trouble::Failed(what, Vec::new()), observer);
+        }
+        if !matches!(self.state, State::Waiting) {
             return;
         }
         self.start = match &mut self.process {
@@ -194,6 +205,7 @@ impl Entry {
             State::Missing(install) => Outcome::Missing {
                 install: install.clone(),
             },
+            State::Cannot(why) => Outcome::Cannot { why: why.clone() },
             State::Failed(what, log) => Outcome::Failed {
                 what: scrub(what),
                 log: log.iter().map(scrub).collect(),
@@ -219,7 +231,7 @@ pub fn idle_cpu_ns(entries: &mut [Entry], but: usize) -> u64 {
             _ if at == but || same => 0,
             State::Live(live) => live.watch.cpu_ns(),
             State::Timed(command) => command.idle_cpu_ns(),
-            State::Waiting | State::Missing(_) | State::Failed(..) => 0,
+            State::Waiting | State::Missing(_) | State::Cannot(_) | State::Failed(..) => 0,
         };
     }
     sum
@@ -295,6 +307,7 @@ pub fn facts(entries: &[Entry], baseline: &str) -> Vec<RowFacts> {
         subject: entry.row.subject.name.clone(),
         own_server: entry.row.subject.is_own_server(),
         content_type: entry.content_type(),
+        link: (!entry.row.link.is_usual()).then(|| entry.row.link.clone()),
         cold: cold(&entry.row).or_else(|| entry.before.as_ref()?.cold),
         left_behind: {
             let before = entry.before.iter().flat_map(|facts| &facts.left_behind);

@@ -222,7 +222,7 @@ impl Rounds<'_> {
                 };
                 command.run_once(&setting).map(Ran::timed)
             }
-            State::Waiting | State::Missing(_) | State::Failed(..) => return,
+            State::Waiting | State::Missing(_) | State::Cannot(_) | State::Failed(..) => return,
         };
         let ran = match ran {
             Ok(ran) => ran,

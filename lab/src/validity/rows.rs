@@ -105,7 +105,7 @@ fn warm_up(row: &Rows<'_>) -> Looked {
 }
 
 /// Our own server under the same load is what the generator can do at most: near to it, a figure
-/// is also the generator's.
+/// is also the generator's. Over a link it's what the link lets through.
 fn ceiling(row: &Rows<'_>, all: &[Rows<'_>]) -> Looked {
     let rate = |round: &Round| {
         let closed = round.record.as_ref()?.offered_rate.is_none();
@@ -116,6 +116,7 @@ fn ceiling(row: &Rows<'_>, all: &[Rows<'_>]) -> Looked {
     };
     let ours = |other: &&Rows<'_>| {
         (other.facts.role == Role::Ceiling || other.facts.own_server)
+            && other.facts.link.is_none()
             && other.facts.asked == row.facts.asked
     };
     let limits = all

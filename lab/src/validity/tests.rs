@@ -452,6 +452,7 @@ fn facts(name: &str) -> RowFacts {
         subject: name.into(),
         own_server: false,
         content_type: Some("text/plain".into()),
+        link: None,
         cold: None,
         left_behind: Default::default(),
         profile: None,

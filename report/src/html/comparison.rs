@@ -255,6 +255,7 @@ fn cells(report: &Report, at: usize, row: &Row, columns: &[&Column]) -> Vec<Cell
         None => {
             let state = match row.facts.outcome {
                 Outcome::Missing { .. } => badge(Tone::Void, "not installed"),
+                Outcome::Cannot { .. } => badge(Tone::Void, "can't be measured here"),
                 Outcome::Failed { .. } => badge(Tone::Bad, "failed"),
                 Outcome::Measured | Outcome::NotReached => badge(Tone::Void, "not measured"),
             };
@@ -603,7 +604,7 @@ fn single(report: &Report) -> Option<Section> {
         !row.notes.is_empty()
             || matches!(
                 row.facts.outcome,
-                Outcome::Failed { .. } | Outcome::Missing { .. }
+                Outcome::Failed { .. } | Outcome::Missing { .. } | Outcome::Cannot { .. }
             )
     };
     let rows: Vec<&Row> = report.subjects.iter().filter(told).collect();
@@ -618,6 +619,9 @@ fn single(report: &Report) -> Option<Section> {
                 @match &row.facts.outcome {
                     Outcome::Missing { install } => {
                         (note(Tone::Void, "Not installed.", install))
+                    }
+                    Outcome::Cannot { why } => {
+                        (note(Tone::Void, "Can't be measured here:", why))
                     }
                     Outcome::Failed { what, log } => {
                         (note(Tone::Bad, "Failed:", what))

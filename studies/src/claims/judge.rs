@@ -176,8 +176,8 @@ impl<'a> Rounds<'a> {
         };
         let (facts, samples) = (row.facts, row.side_by(metric).samples.to_vec());
         match &facts.outcome {
-            Outcome::Missing { install } => {
-                let sentence = words::of_row(name, install.trim_end_matches('.'));
+            Outcome::Missing { install: why } | Outcome::Cannot { why } => {
+                let sentence = words::of_row(name, why.trim_end_matches('.'));
                 return Err(Judgement::of(Word::CannotBeTested, sentence));
             }
             Outcome::Failed { what, .. } => {

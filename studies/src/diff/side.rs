@@ -15,6 +15,7 @@ use load::redaction::without_hashes;
 use load::{Record, Stop};
 use measure::host::Host;
 use netns::Network;
+use netns::link::Link;
 use report::pack::{Records, is_pack};
 use serde::Deserialize;
 use serde_json::Value;
@@ -459,6 +460,7 @@ impl Measured {
                 ));
             }
         }
+        self.same_links(after)?;
         let cpus = |host: &Host| host.cpus_online.map(|cpus| cpus.to_string());
         let facts: [(&str, Option<String>, Option<String>); 3] = [
             (
@@ -478,6 +480,27 @@ impl Measured {
                 let (before, now) = (said(&before), said(&now));
                 return Err(format!(
                     "they ran on different hosts: the {what} was {before} and is {now}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows may be reached over links of their own.
+    fn same_links(&self, after: &Measured) -> Result<(), String> {
+        let link = |row: &MeasuredRow| {
+            let facts = row.program.as_ref()?;
+            let link = facts.link.as_ref();
+            Some(link.map_or("loopback".to_owned(), Link::words))
+        };
+        for row in after.subjects() {
+            let before = self.row(&row.name).and_then(link);
+            if let (Some(before), Some(now)) = (before, link(row))
+                && before != now
+            {
+                return Err(format!(
+                    "{} is reached over another network: {before} before, {now} now",
+                    row.name
                 ));
             }
         }

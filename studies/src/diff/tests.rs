@@ -8,6 +8,7 @@ use lab::round::{Round, Watched};
 use lab::sample::Sample;
 use lab::store::Store;
 use netns::Network;
+use netns::link::Link;
 use supervisor::binaries::Binary;
 use tempfile::TempDir;
 
@@ -371,6 +372,15 @@ fn another_workload_another_host_and_a_newer_schema_are_refused_with_the_reason(
         why.contains("newer/comparison.json") && why.contains("99"),
         "{why}"
     );
+    let over = place.changed("over", 300e3, |manifest, _| {
+        manifest.rows[0].link = Some(Link {
+            bandwidth_bits_per_s: Some(100_000_000),
+            ..Link::USUAL
+        });
+    });
+    let why = refused(&base, &over);
+    let expected = "ours is reached over another network: loopback before, 100 Mbit/s now";
+    assert!(why.contains(expected), "{why}");
     let asked = place.changed("asked", 300e3, |manifest, _| {
         manifest.rows[0].asked = Some("GET /json".into());
     });

@@ -45,7 +45,9 @@ subject = "x"
 command = ["x"]
 [rows.start]
 [rows.limits]
+[rows.network]
 [cores]
+[network]
 [sweep]
 [[phase]]
 name = "x"
@@ -396,8 +398,8 @@ fn the_keys_of_a_comparison_have_the_types_and_defaults_that_the_reference_says(
         let read = Comparison::read(&file, None);
         read.map(|it| meaning(&it)).map_err(|bad| bad.to_string())
     };
-    let least =
-        "subjects = [\"x\", \"y\"]\n[workload]\n[cores]\n[judge]\n[capacity]\nslo = [\"p99<1s\"]\n";
+    let least = "subjects = [\"x\", \"y\"]\n[workload]\n[cores]\n[network]\n[judge]\n\
+                 [capacity]\nslo = [\"p99<1s\"]\n";
     let phases = "subjects = [\"x\"]\n[[phase]]\nname = \"a\"\nfor = \"1s\"\n";
     let rows = "[[rows]]\nname = \"a\"\nsubject = \"x\"\n";
     for text in [least, phases, rows] {
@@ -414,6 +416,7 @@ fn the_keys_of_a_comparison_have_the_types_and_defaults_that_the_reference_says(
         ("\n### `generator`\n", COMPARISON, "[rows.generator]"),
         ("\n### `start`\n", COMPARISON, "[rows.start]"),
         ("\n### `limits`\n", COMPARISON, "[rows.limits]"),
+        ("\n## `[network]`\n", least, "[network]"),
         ("\n## `[sweep]`\n", COMPARISON, "[sweep]"),
     ] {
         types_and_defaults_hold("comparison.md", heading, (text, table), &read);
@@ -451,6 +454,7 @@ fn the_reference_names_every_key_of_a_comparison() {
         ("[rows.generator]", "\n### `generator`\n"),
         ("[rows.start]", "\n### `start`\n"),
         ("[rows.limits]", "\n### `limits`\n"),
+        ("[rows.network]", "\n## `[network]`\n"),
     ];
     every_key_is_named("comparison.md", COMPARISON, &places, &|text| {
         let file = write(&folder, "x.toml", text);

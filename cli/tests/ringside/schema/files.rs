@@ -47,6 +47,7 @@ subject = "ours"
 command = ["x"]
 [rows.start]
 [rows.limits]
+[rows.network]
 [cores]
 [network]
 [sweep]
@@ -161,7 +162,7 @@ fn a_schema_has_the_keys_that_the_reader_knows_and_no_others() {
             tables_seen += 1;
         }
     }
-    assert_eq!(tables_seen, 27, "tables of all three");
+    assert_eq!(tables_seen, 28, "tables of all three");
     let (gate, whole) = (schema("gate-file"), schema("comparison-file"));
     for key in whole["properties"].as_object().unwrap().keys() {
         let takes = ["gate", "judge", "workload", "cores", "network"].contains(&key.as_str());

@@ -1,8 +1,8 @@
 //! gRPC calls: the JSON of a step, and the messages that it becomes.
 //!
 //! A body that stays the same is encoded once. One with templates is encoded each time, ahead of
-//! when it is sent, by whoever has the method's description: that allocates, and so does compressing
-//! its messages there.
+//! when it is sent, by whoever has the method's description: that allocates, and so does
+//! compressing its messages there.
 
 use std::sync::Arc;
 use std::time::Duration;

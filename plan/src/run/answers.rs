@@ -88,8 +88,8 @@ impl Plan {
         }
     }
 
-    /// Has its requests ask for compressed answers (RFC 9110 §12.5.3), if those are wanted and unless
-    /// they say which. Calls of gRPC do so by what is said of all of them.
+    /// Has its requests ask for compressed answers (RFC 9110 §12.5.3), if those are wanted, and
+    /// unless they say which. Calls of gRPC do so by what is said of all of them.
     pub fn ask_for_compressed(&mut self) {
         if !self.compressed || matches!(self.protocol, Protocol::Grpc { .. }) {
             return;

@@ -121,8 +121,8 @@ pub enum Told<'a> {
     Caution(&'a str),
 }
 
-/// Whoever hears of a soak, and watches its load as that of a run is watched: one run for each part,
-/// which goes on when the process that is loaded is another one.
+/// Whoever hears of a soak, and watches its load as that of a run is watched: one run for each
+/// part, which goes on when the process that is loaded is another one.
 pub trait Onlooker: Watcher {
     /// What the soak has to tell.
     fn tell(&mut self, told: &Told<'_>);

@@ -64,7 +64,7 @@ pub(crate) const CRATES: &[Crate] = &[
     },
     Crate {
         name: "flow",
-        holds: "flows of users, written as Hurl files: one user's session; reads files once, no clock",
+        holds: "flows of users, written as Hurl files: one user's session; reads files, no clock",
         imports: &["cookies", "measure"],
         test_imports: &[],
     },

@@ -199,8 +199,8 @@ fn cells((name, times, _, void): &Timed<'_>) -> Vec<Cell> {
     ]
 }
 
-/// A figure of these times; a dash where they are too few, and with a word where lateness could have
-/// moved it.
+/// A figure of these times; a dash where they are too few, and with a word where lateness could
+/// have moved it.
 fn shown(times: &Times, void: &[Moved], figure: &str, share: f64, value: Option<f64>) -> Cell {
     let enough = times.count.is_none_or(|count| count >= samples_for(share));
     let text = value.filter(|_| enough).map_or_else(dash, time_us);

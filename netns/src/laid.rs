@@ -6,8 +6,9 @@
 //! queue of its own (an ifb device), and goes on from there to whom it's for. By then no socket
 //! owns it: what waits has left its sender, and what is dropped is lost.
 //!
-//! Loopback also has packets of 64 KiB and takes several of them as one. Over a link it has 1,500
-//! bytes and takes each by itself, so that congestion controls count, and links lose, packets.
+//! Loopback also has packets of 64 KiB. Over a link they have 1,500 bytes, so that congestion
+//! controls count those. Many of them are handed on as one, as network cards take them, but not
+//! where some are lost: a loss would be one of many at once.
 //!
 //! The commands are those of iproute2 (tc-tbf(8), tc-netem(8), ip-link(8)). Links change between
 //! rounds, never during one. A connection that was opened before keeps its congestion control.
@@ -27,9 +28,9 @@ const DEVICE: &str = "ringside";
 /// Loopback's own size of packets, and that of a link.
 const USUAL_MTU: u32 = 65_536;
 const MTU: u32 = 1_500;
-/// How many of them are sent as one, likewise.
+/// How many of them may be handed on as one: as loopback has it, and where each is lost by itself.
 const USUAL_SEGMENTS: u32 = 65_535;
-const SEGMENTS: u32 = 1;
+const SEGMENTS_TO_LOSE: u32 = 1;
 /// Of what passes at once after a pause: what a millisecond has room for, and at least this.
 const BURST_MIN_BYTES: u64 = 16_384;
 /// How long the queue in front of a bandwidth gets: what would wait for longer is dropped.
@@ -244,7 +245,11 @@ fn laying(link: &Link) -> Vec<Step> {
         ));
         steps.push(step.needing("tbf", "sch_tbf", "CONFIG_NET_SCH_TBF"));
     }
-    steps.push(packets(MTU, SEGMENTS));
+    let segments = match link.loss {
+        Some(_) => SEGMENTS_TO_LOSE,
+        None => USUAL_SEGMENTS,
+    };
+    steps.push(packets(MTU, segments));
     let ingress = Step::tc("qdisc add dev lo handle ffff: ingress".to_owned());
     steps.push(ingress.needing("ingress", "sch_ingress", "CONFIG_NET_SCH_INGRESS"));
     let hand_over = Step::tc(format!(

@@ -253,6 +253,8 @@ fn elsewhere(row: &Rows<'_>, all: &[Rows<'_>]) -> Looked {
     let others: Vec<&Round> = all
         .iter()
         .filter(|other| other.facts.subject != row.facts.subject)
+        // What a link takes, the kernel does beside both sides.
+        .filter(|other| other.facts.link == row.facts.link)
         .flat_map(|other| other.rounds.iter().copied())
         .collect();
     let share = |round: &Round, name: &str| {

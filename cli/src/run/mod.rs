@@ -240,7 +240,7 @@ fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
         _ if record.plan.has_users() && nobody_was_asked(record) && !record.only_streamed() => {
             Err(Failure::running(
                 "no request was sent: the flow skips all of them, or waits for their delays; see \
-             its [Options], or give it more time (-d)",
+                 its [Options], or give it more time (-d)",
             ))
         }
         _ if nothing_was_sent(record) => Err(Failure::running(

@@ -125,7 +125,11 @@ fn rates(record: &Record) -> String {
         None => format!("Achieved {:.2}/s", record.achieved_rate),
     };
     // Beside the flows of users, which are another count.
-    let what = if record.plan.has_users() { " requests" } else { "" };
+    let what = if record.plan.has_users() {
+        " requests"
+    } else {
+        ""
+    };
     text.push_str(&format!("; completed {}{what}; ", exchanges.completed));
     text.push_str(&lost(&record.lost()));
     if let Some(drain) = &record.drain {

@@ -74,9 +74,7 @@ fn verdict(record: &Record, trouble: Option<&str>) -> Found {
     let crossed: Vec<&str> = crossed.map(|judged| &*judged.rule).collect();
     let (tone, sign, says) = match trouble {
         Some(why) => (Tone::Void, "∅", why.to_owned()),
-        None if !crossed.is_empty() => {
-            (Tone::Bad, "✕", format!("Not met: {}", crossed.join(", ")))
-        }
+        None if !crossed.is_empty() => (Tone::Bad, "✕", format!("Not met: {}", crossed.join(", "))),
         None if record.generator.limited => (Tone::Warn, "≥", format!("At least {rate} answered")),
         None if lost.count() > 0 => (Tone::Warn, "!", format!("{rate} answered")),
         None => (Tone::Good, "=", format!("{rate} answered")),

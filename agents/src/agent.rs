@@ -239,6 +239,8 @@ impl Owner {
                     checks: &checks,
                 });
             }
+            Told::Began(late_ns) => self.handle(Event::Began { late_ns }),
+            Told::Held => self.loads.own_has_ended(),
             Told::Counted(interval) => self.handle(Event::Counted(&interval)),
             Told::Hung(why) => {
                 say(&format!("{why}; this agent ends when the run is over"));
@@ -248,7 +250,14 @@ impl Owner {
                 self.failed(&why);
             }
             Told::Trouble(what) => self.handle(Event::NotKept(&what)),
-            Told::Ended { verdict, failed } => {
+            Told::Ended {
+                verdict,
+                failed,
+                is_own,
+            } => {
+                if is_own {
+                    self.loads.own_has_ended();
+                }
                 let Some((verdict, failed)) = self.loads.ended(verdict, failed) else {
                     return;
                 };
@@ -336,8 +345,8 @@ impl Owner {
             load.own_connections()
         );
         self.note("load", &what);
-        self.loads.begin(load, at);
-        match Work::begin(*ready, at, self.tell.clone()) {
+        let among = self.loads.begin(load, at);
+        match Work::begin(*ready, at, among, self.tell.clone()) {
             Ok(work) => self.work = Some(work),
             Err(why) => self.failed(&why),
         }

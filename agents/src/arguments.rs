@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use agents::agent::Settings;
-use agents::local::BESIDE;
+use agents::beside::BESIDE;
 use agents::manifests::Manifests;
 use agents::nats::Broker;
 use agents::policy::Policy;
@@ -28,7 +28,7 @@ An agent waits for runs at a NATS server, and sends its share of each. It loads 
 policy on its own machine allows, and stops by itself if it doesn't hear the coordinator for 10 s.
 status says which agents are there and what they do; stop ends all load of all of them. keys makes
 an nkey, keeps its seed in FILE and prints its public key: for --nkey, and for run --sign.
-manifests writes a fleet for Kubernetes into DIR, as kubectl apply --kustomize takes it.
+manifests writes a fleet for Kubernetes into DIR, for kubectl apply --kustomize.
 ringside hands all of this over to this program, ringside-fleet, which takes the same words.
 
 Options of an agent:

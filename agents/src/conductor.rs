@@ -11,7 +11,7 @@ use fleet::Name;
 use fleet::bus::Bus as _;
 use fleet::chain::{Digest, Hasher};
 use fleet::coordinator::{Action, Coordinator, End as Ending, Event, LEAD_NS, OnLoss, Settings};
-use fleet::counted::Interval;
+use fleet::counted::{self, Interval};
 use fleet::message::DataFile;
 use fleet::record::Outcome;
 use load::hold::{self, EACH};
@@ -19,16 +19,15 @@ use load::{Plan, Progress};
 use measure::hold::Counted as Held;
 use measure::time::{Time, unix_seconds};
 
-use crate::held::OfHold;
 use crate::local::Here;
 use crate::nats::{Broker, End};
 use crate::orders::Notary;
-use crate::result::{OfControl, OfRun};
-use crate::sight::{Onlooker, Sight, Span};
+use crate::result::OfControl;
+use crate::sight::{OfLoad, Onlooker, Sight, Span};
 use crate::signed::{self, Signer};
 use crate::store::{Content, Shelf};
 use crate::task::Load;
-use crate::{VERSION, epoch, sent};
+use crate::{VERSION, epoch, held, result, sent};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// How long agents have to answer the call.
@@ -77,16 +76,18 @@ impl Conductor for Fleet {
         seer: &mut dyn Seer,
     ) -> Result<(), String> {
         let way = || (Load::Run(plan.clone()), Span::of_run(plan));
-        let mut of_run = OfRun::new(plan, seer);
+        let mut control = OfControl::new(plan);
         if asked.control {
-            let what = "the control: the same load, against a server of each agent's own";
-            of_run.note(what);
-            let mut control = OfControl::new(plan);
+            seer.note("the control: the same load, against a server of each agent's own");
             let sent = self.carry_out(asked, way(), true, stop, &mut control);
             sent.map_err(|why| format!("there's no control: {why}"))?;
-            of_run.control(control);
         }
-        self.weighed(asked, way(), stop, &mut of_run)
+        let mut onlooker = OfLoad::new(seer, counted::run, |outcome, stopped| {
+            let mut conducted = result::conducted(plan, outcome, stopped)?;
+            conducted.record.control = control.control.take();
+            Ok(conducted)
+        });
+        self.weighed(asked, way(), stop, &mut onlooker)
     }
 
     fn hold(
@@ -101,7 +102,10 @@ impl Conductor for Fleet {
         let threads = plan.threads.unwrap_or(each.div_ceil(EACH) as u32);
         divided.threads = Some(threads);
         let way = (Load::Hold(divided), Span::of_hold(plan));
-        self.weighed(asked, way, stop, &mut OfHold::new(plan, seer))
+        let mut onlooker = OfLoad::new(seer, counted::hold, |outcome, stopped| {
+            held::conducted(plan, outcome, stopped)
+        });
+        self.weighed(asked, way, stop, &mut onlooker)
     }
 }
 

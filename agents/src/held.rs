@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use cli::{Conducted, Seer};
+use cli::Conducted;
 use engine::signal::Signal;
-use fleet::Name;
 use fleet::counted::{self, Interval as Packed};
-use fleet::record::{Outcome, Record as Of};
-use load::Progress;
+use fleet::record::{Connections, Outcome, Record as Of};
 use load::hold::{Plan, Record};
 use measure::counters::Errors;
 use measure::hold::{Counted, Facts, Memory, Row, Tally};
@@ -16,55 +14,13 @@ use measure::interval::{Counter as _, Interval, Phase};
 use measure::record::EndedBy;
 use measure::series::ROWS_MAX;
 
-use crate::result::{generator, is_valid, put_reached, text};
-use crate::sight::Onlooker;
-
-/// Whoever looks on while a hold goes on.
-pub(crate) struct OfHold<'a> {
-    plan: &'a Plan,
-    seer: &'a mut dyn Seer<Counted, Record>,
-    reached: BTreeMap<Name, f64>,
-}
-
-impl<'a> OfHold<'a> {
-    pub(crate) fn new(plan: &'a Plan, seer: &'a mut dyn Seer<Counted, Record>) -> OfHold<'a> {
-        OfHold {
-            plan,
-            seer,
-            reached: BTreeMap::new(),
-        }
-    }
-}
-
-impl Onlooker for OfHold<'_> {
-    fn note(&mut self, what: &str) {
-        self.seer.note(what);
-    }
-
-    fn progress(&mut self, now: &Progress) {
-        self.seer.progress(now);
-    }
-
-    fn interval(&mut self, interval: &Packed) -> Result<(), String> {
-        if self.seer.wants_intervals() {
-            self.seer.interval(counted::hold(interval)?);
-        }
-        Ok(())
-    }
-
-    fn divided(&mut self, rates: &BTreeMap<Name, f64>) {
-        self.reached.clone_from(rates);
-    }
-
-    fn keep(&mut self, outcome: &Outcome, stopped: Option<Signal>) -> Result<(), String> {
-        let mut conducted = conducted(self.plan, outcome, stopped)?;
-        put_reached(&mut conducted.fleet, &self.reached);
-        self.seer.keep(conducted)
-    }
-}
+use crate::result::{generator, is_valid, text};
 
 /// The record of a plan that a fleet carried out, until a signal ended it, if one did.
-fn conducted(
+///
+/// # Errors
+/// A sentence: what was counted can't be put together.
+pub(crate) fn conducted(
     plan: &Plan,
     outcome: &Outcome,
     stopped: Option<Signal>,
@@ -106,11 +62,31 @@ fn conducted(
     })
 }
 
-/// How long connections were opened, and then held by all.
+/// What agents held that ended early while others went on; none where none did, or all.
+fn ended_early(of: &Of) -> impl Iterator<Item = Connections> {
+    let some_went_on = of.agents.iter().any(|agent| !agent.ended_early);
+    let early = of
+        .agents
+        .iter()
+        .filter(move |agent| some_went_on && agent.ended_early);
+    early.filter_map(|agent| agent.figures.held)
+}
+
+/// How long connections were opened, and then held by all who went on to the end.
 fn lengths(outcome: &Outcome) -> (f64, f64) {
     let ends = outcome.counted.held().and_then(|held| held.ends);
     let ends = ends.unwrap_or_default();
-    (ends.opening_ns as f64 / 1e9, ends.held_ns as f64 / 1e9)
+    let went_on = outcome
+        .record
+        .agents
+        .iter()
+        .filter(|agent| !agent.ended_early);
+    let held = went_on.filter_map(|agent| Some(agent.figures.held?.held_ns));
+    let held_ns = held.min().unwrap_or(match ends.held_ns {
+        u64::MAX => 0,
+        held_ns => held_ns,
+    });
+    (ends.opening_ns as f64 / 1e9, held_ns as f64 / 1e9)
 }
 
 /// All that agents counted.
@@ -120,7 +96,12 @@ fn tally(outcome: &Outcome, held_s: f64) -> Result<Tally, String> {
         return Ok(tally);
     };
     tally.take_back(&held.unpack()?);
-    let ends = held.ends.unwrap_or_default();
+    let mut ends = held.ends.unwrap_or_default();
+    // With whoever held them they were closed.
+    for early in ended_early(&outcome.record) {
+        ends.survived = ends.survived.saturating_sub(early.survived);
+        ends.standing = ends.standing.saturating_sub(early.standing);
+    }
     // Together they have held nothing where one never began to.
     tally.survived = if held_s > 0.0 { ends.survived } else { 0 };
     (tally.standing, tally.watched_ns) = (ends.standing, ends.watched_ns);
@@ -197,6 +178,7 @@ fn by_name(errors: &Errors) -> BTreeMap<String, u64> {
 
 #[cfg(test)]
 mod tests {
+    use fleet::Name;
     use fleet::counted::{Counted as Sum, Ends};
     use fleet::record::Figures;
 

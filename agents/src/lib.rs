@@ -12,6 +12,7 @@
 
 pub mod agent;
 mod audit;
+pub mod beside;
 pub mod conductor;
 pub mod everyone;
 mod held;

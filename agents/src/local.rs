@@ -2,15 +2,20 @@
 //! which end when whoever started them does.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use measure::cpu;
 use measure::time::{Time, sleep_until};
-use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::geteuid;
+use tempfile::TempDir;
 
+use crate::beside::{self, Kept};
 use crate::epoch;
 use crate::nats::Broker;
 use crate::policy::ANYTHING;
@@ -20,20 +25,28 @@ const SERVER: &str = "nats-server";
 /// How long it may take to listen.
 const READY_NS: u64 = 20_000_000_000;
 const LOOK_NS: u64 = 20_000_000;
+/// How the name of a fleet's folder begins, and the file in it that its owner has locked.
+const FOLDER: &str = "ringside-fleet-";
+const LOCK: &str = "lock";
 /// The variable of agents whose user didn't start them: they don't say that they wait. It names a
 /// folder for their files, which goes when they do.
 pub const LOCAL: &str = "RINGSIDE_FLEET_LOCAL";
-/// The word that has this program become another one, which ends with its parent.
-pub const BESIDE: &str = "beside";
 
 /// See the module.
 #[derive(Debug)]
 pub struct Here {
+    broker: Broker,
+    _kept: Kept,
+}
+
+/// Its programs.
+struct Programs {
     /// The server first.
     children: Vec<Child>,
-    broker: Broker,
     /// Gone with this.
-    _folder: tempfile::TempDir,
+    folder: TempDir,
+    /// Held as long as the folder is somebody's.
+    _lock: File,
 }
 
 impl Here {
@@ -42,47 +55,12 @@ impl Here {
     /// # Errors
     /// A sentence: what couldn't be started, and what to do.
     pub fn start(agents: u32, cpus: &[usize]) -> Result<Here, String> {
-        let server = find_server(SERVER)?;
-        let folder = tempfile::tempdir().map_err(|why| format!("can't make a folder: {why}"))?;
-        // Whoever else is on this machine may connect to the port.
-        let password = format!("{:016x}{:016x}", epoch().nonce, epoch().nonce);
-        let config = folder.path().join("nats.conf");
-        let policy = folder.path().join("policy.toml");
-        let written = fs::write(&config, configuration(folder.path(), &password))
-            .and_then(|()| fs::write(&policy, ANYTHING));
-        written.map_err(|why| format!("can't write into {}: {why}", folder.path().display()))?;
-        let mut children = vec![spawn(&server, |command| {
-            command.arg("--config").arg(&config).stderr(Stdio::null());
-        })?];
-        let started = port(folder.path(), &mut children[0]).and_then(|port| {
-            let url = format!("nats://fleet:{password}@127.0.0.1:{port}");
-            let this = std::env::current_exe()
-                .map_err(|why| format!("can't find the path of this program: {why}"))?;
-            for (number, cpus) in dealt(agents, cpus).into_iter().enumerate() {
-                children.push(spawn(&this, |command| {
-                    command
-                        // The key is for a server of somebody else's.
-                        .env_remove("NATS_NKEY")
-                        .env("NATS_URL", &url)
-                        .env(LOCAL, folder.path())
-                        .args(["agent", "--threads", "1", "--cpus", &cpus])
-                        .args(["--name", &format!("local-{number}"), "--policy"])
-                        .arg(&policy);
-                })?);
-            }
-            Broker::new(&url, None)
-        });
-        match started {
-            Ok(broker) => Ok(Here {
-                children,
-                broker,
-                _folder: folder,
-            }),
-            Err(why) => {
-                children.iter_mut().for_each(end);
-                Err(why)
-            }
-        }
+        let cpus = cpus.to_vec();
+        let (kept, broker) = Kept::start(move || Programs::start(agents, &cpus))?;
+        Ok(Here {
+            broker,
+            _kept: kept,
+        })
     }
 
     /// Its server.
@@ -91,7 +69,48 @@ impl Here {
     }
 }
 
-impl Drop for Here {
+impl Programs {
+    fn start(agents: u32, cpus: &[usize]) -> Result<(Programs, Broker), String> {
+        let server = find_server(SERVER)?;
+        let folder = own_folder(&std::env::temp_dir());
+        let (folder, lock) = folder.map_err(|why| format!("can't make a folder: {why}"))?;
+        // Whoever else is on this machine may connect to the port.
+        let password = format!("{:016x}{:016x}", epoch().nonce, epoch().nonce);
+        let config = folder.path().join("nats.conf");
+        let policy = folder.path().join("policy.toml");
+        let written = fs::write(&config, configuration(folder.path(), &password))
+            .and_then(|()| fs::write(&policy, ANYTHING));
+        written.map_err(|why| format!("can't write into {}: {why}", folder.path().display()))?;
+        let child = spawn(&server, |command| {
+            command.arg("--config").arg(&config).stderr(Stdio::null());
+        })?;
+        let mut programs = Programs {
+            children: vec![child],
+            folder,
+            _lock: lock,
+        };
+        let folder = programs.folder.path().to_owned();
+        let port = port(&folder, &mut programs.children[0])?;
+        let url = format!("nats://fleet:{password}@127.0.0.1:{port}");
+        let this = std::env::current_exe()
+            .map_err(|why| format!("can't find the path of this program: {why}"))?;
+        for (number, cpus) in dealt(agents, cpus).into_iter().enumerate() {
+            programs.children.push(spawn(&this, |command| {
+                command
+                    // The key is for a server of somebody else's.
+                    .env_remove("NATS_NKEY")
+                    .env("NATS_URL", &url)
+                    .env(LOCAL, &folder)
+                    .args(["agent", "--threads", "1", "--cpus", &cpus])
+                    .args(["--name", &format!("local-{number}"), "--policy"])
+                    .arg(&policy);
+            })?);
+        }
+        Ok((programs, Broker::new(&url, None)?))
+    }
+}
+
+impl Drop for Programs {
     fn drop(&mut self) {
         // Nobody misses the server.
         self.children.iter_mut().rev().for_each(end);
@@ -121,6 +140,33 @@ pub fn find_server(name: &str) -> Result<PathBuf, String> {
              (Debian: nats-server)"
         )
     })
+}
+
+/// A folder of its own below this one, and what shows that somebody has it. Those are removed whose
+/// owners were killed, and couldn't do that.
+fn own_folder(below: &Path) -> io::Result<(TempDir, File)> {
+    for entry in fs::read_dir(below)?.flatten() {
+        let is_one = entry.file_name().to_string_lossy().starts_with(FOLDER);
+        if is_one && is_left(&entry.path().join(LOCK)) {
+            // If another one does, too, it's gone all the same.
+            let _removed = fs::remove_dir_all(entry.path());
+        }
+    }
+    let folder = tempfile::Builder::new().prefix(FOLDER).tempdir_in(below)?;
+    // It has its name only when it's locked: others look for that.
+    let (early, path) = (folder.path().join("locked"), folder.path().join(LOCK));
+    let lock = File::create(&early)?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+    fs::rename(early, path)?;
+    Ok((folder, lock))
+}
+
+/// Whether this is a lock of this user's that nobody holds any more.
+fn is_left(lock: &Path) -> bool {
+    let own = geteuid().as_raw();
+    let is_ours = |of: Metadata| of.is_file() && of.uid() == own;
+    let is_free = |lock: File| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
+    fs::symlink_metadata(lock).is_ok_and(is_ours) && File::open(lock).is_ok_and(is_free)
 }
 
 /// What the server listens at, whom it lets in, and where it says which port it has.
@@ -175,12 +221,12 @@ fn dealt(agents: u32, cpus: &[usize]) -> Vec<String> {
     (0..agents).map(each).collect()
 }
 
-/// Starts a program that ends with this process, even if this one is killed.
+/// Starts a program that ends with this thread, even if this process is killed.
 fn spawn(program: &Path, add: impl FnOnce(&mut Command)) -> Result<Child, String> {
     let failed = |why| format!("can't start {}: {why}", program.display());
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
     command
-        .args([BESIDE, &std::process::id().to_string()])
+        .args(beside::words())
         .arg(program)
         // A Ctrl-C is for this process, which sees to it that the load ends well.
         .process_group(0)
@@ -188,19 +234,6 @@ fn spawn(program: &Path, add: impl FnOnce(&mut Command)) -> Result<Child, String
         .stdout(Stdio::null());
     add(&mut command);
     command.spawn().map_err(failed)
-}
-
-/// Becomes a program that ends with the process that has this id, its parent. Says why, if it
-/// returns.
-pub fn beside(parent: &str, program: &OsStr, arguments: &[std::ffi::OsString]) -> String {
-    let asked = set_parent_process_death_signal(Some(Signal::KILL));
-    let parent = parent.parse().ok().and_then(Pid::from_raw);
-    // If it ended before the kernel was asked, somebody else is the parent by now.
-    if asked.is_err() || parent.is_none() || getppid() != parent {
-        return "whoever started this has ended".to_owned();
-    }
-    let error = Command::new(program).args(arguments).exec();
-    format!("can't start {}: {error}", Path::new(program).display())
 }
 
 #[cfg(test)]
@@ -213,6 +246,19 @@ mod tests {
         assert_eq!(dealt(3, &[1, 0]), ["1", "0", "1"]);
         assert_eq!(dealt(1, &[5]), ["5"]);
         assert!(dealt(2, &[]).iter().all(|cpus| !cpus.is_empty()));
+    }
+
+    #[test]
+    fn what_a_killed_fleet_left_behind_is_removed_by_the_next_one() {
+        let place = tempfile::tempdir().unwrap();
+        let (killed, lock) = own_folder(place.path()).unwrap();
+        let left = killed.keep();
+        let (alive, _held) = own_folder(place.path()).unwrap();
+        assert!(left.is_dir(), "its owner is there");
+        // The kernel does that when it ends a process.
+        drop(lock);
+        let _another = own_folder(place.path()).unwrap();
+        assert!(!left.exists() && alive.path().is_dir());
     }
 
     #[test]

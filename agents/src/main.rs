@@ -7,9 +7,9 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use agents::agent;
+use agents::beside::become_it;
 use agents::conductor::Fleet;
 use agents::everyone;
-use agents::local::beside;
 use agents::nats::Broker;
 use agents::signed::make_key;
 use engine::signal::Stop;
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         Ok(Verb::Keys(file)) => make_key(&file)
             .and_then(|public| print(&format!("{public}\n")).map_err(|why| why.to_string())),
         Ok(Verb::Beside { parent, command }) => match command.split_first() {
-            Some((program, arguments)) => Err(beside(&parent, program, arguments)),
+            Some((program, arguments)) => Err(become_it(&parent, program, arguments)),
             None => Err("there's nothing to start".to_owned()),
         },
         Err(wrong) => {

@@ -4,26 +4,41 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use load::plan::THREADS_MAX;
+use load::plan::{CONNECTIONS_MAX, THREADS_MAX};
 
 use crate::signed::make_key;
 
 /// The most agents: an indexed Job keeps which of its indexes have failed.
 const AGENTS_MAX: u32 = 10_000;
 
-const FILES: [(&str, &str); 8] = [
-    ("README.md", include_str!("manifests/README.md")),
-    (
-        "kustomization.yaml",
-        include_str!("manifests/kustomization.yaml"),
-    ),
-    ("namespace.yaml", include_str!("manifests/namespace.yaml")),
-    ("nats.yaml", include_str!("manifests/nats.yaml")),
-    ("nats.conf", include_str!("manifests/nats.conf")),
-    ("agents.yaml", include_str!("manifests/agents.yaml")),
-    ("policy.toml", include_str!("manifests/policy.toml")),
-    ("network.yaml", include_str!("manifests/network.yaml")),
+/// Its folders: what all have, what has it go on the nodes, and a run.
+const FOLDERS: [&str; 4] = ["base", "epoll", "uring", "run"];
+
+/// The template of a file, by its path in the folder.
+macro_rules! file {
+    ($path:literal) => {
+        ($path, include_str!(concat!("manifests/", $path)))
+    };
+}
+
+const FILES: [(&str, &str); 13] = [
+    file!("README.md"),
+    file!("base/kustomization.yaml"),
+    file!("base/namespace.yaml"),
+    file!("base/nats.yaml"),
+    file!("base/nats.conf"),
+    file!("base/agents.yaml"),
+    file!("base/policy.toml"),
+    file!("base/network.yaml"),
+    file!("epoll/kustomization.yaml"),
+    file!("uring/kustomization.yaml"),
+    file!("uring/seccomp.json"),
+    file!("run/kustomization.yaml"),
+    file!("run/coordinator.yaml"),
 ];
+
+/// Connections of a thread, in the run that is there to be changed.
+const CONNECTIONS_EACH: u64 = 10;
 
 /// What is to be written, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,13 +85,20 @@ impl Manifests {
     pub fn write(&self) -> Result<(), String> {
         let failed = |path: &Path, why| format!("can't write {}: {why}", path.display());
         fs::create_dir(&self.folder).map_err(|why| failed(&self.folder, why))?;
-        let agent = make_key(&self.folder.join("agent.seed"))?;
-        let coordinator = make_key(&self.folder.join("coordinator.seed"))?;
+        for name in FOLDERS {
+            let path = self.folder.join(name);
+            fs::create_dir(&path).map_err(|why| failed(&path, why))?;
+        }
+        let agent = make_key(&self.folder.join("base/agent.seed"))?;
+        let coordinator = make_key(&self.folder.join("run/coordinator.seed"))?;
+        let threads = u64::from(self.agents) * u64::from(self.threads);
+        let connections = (threads * CONNECTIONS_EACH).min(CONNECTIONS_MAX.into());
         for (name, template) in FILES {
             let text = template
                 .replace("@IMAGE@", &self.image)
                 .replace("@AGENTS@", &self.agents.to_string())
                 .replace("@THREADS@", &self.threads.to_string())
+                .replace("@CONNECTIONS@", &connections.to_string())
                 .replace("@AGENT@", &agent)
                 .replace("@COORDINATOR@", &coordinator);
             let path = self.folder.join(name);
@@ -103,7 +125,7 @@ mod tests {
             let is_left = |part: &str| part.starts_with(|c: char| c.is_ascii_uppercase());
             assert!(!read(name).split('@').skip(1).any(is_left), "{name}");
         }
-        let agents = read("agents.yaml");
+        let agents = read("base/agents.yaml");
         for part in [
             "completions: 12\n",
             "parallelism: 12\n",
@@ -113,8 +135,12 @@ mod tests {
         ] {
             assert!(agents.contains(part), "{part}: {agents}");
         }
+        let run = read("run/coordinator.yaml");
+        for part in ["--agents=12\n", "--threads=3\n", "--connections=360\n"] {
+            assert!(run.contains(part), "{part}: {run}");
+        }
         // The policy is one, which lets nothing pass until its owner says what.
-        let policy = Policy::of(&read("policy.toml")).unwrap();
+        let policy = Policy::of(&read("base/policy.toml")).unwrap();
         let said = policy.check_address("10.0.0.1:80".parse().unwrap());
         assert!(said.unwrap_err().contains("allows no address"));
         let said = manifests.write().unwrap_err();

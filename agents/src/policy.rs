@@ -286,7 +286,18 @@ impl Policy {
                 self.check_amount(plan, place)?;
                 self.check_script(plan)
             }
-            Load::Hold(plan) => self.check_held(plan, place),
+            Load::Hold(plan) => self.check_held(plan, &[*place]),
+        }
+    }
+
+    /// Whether an agent may do so much of a load that has all of these places.
+    ///
+    /// # Errors
+    /// A sentence that names the limit.
+    pub(crate) fn check_loads(&self, load: &Load, places: &[Place]) -> Result<(), String> {
+        match load {
+            Load::Run(plan) => self.check_amounts(plan, places),
+            Load::Hold(plan) => self.check_held(plan, places),
         }
     }
 
@@ -305,10 +316,12 @@ impl Policy {
 
     /// Whether it may hold so many connections. What counts as its requests are heartbeats, or
     /// attempts to connect where those are more.
-    fn check_held(&self, plan: &hold::Plan, place: &Place) -> Result<(), String> {
-        let connections = place.part(plan.connections.into());
+    fn check_held(&self, plan: &hold::Plan, places: &[Place]) -> Result<(), String> {
+        let parts = places.iter();
+        let connections: u64 = parts.map(|place| place.part(plan.connections.into())).sum();
         let beats = connections as f64 / plan.heartbeat_s;
-        let rate = beats.max(plan.open_rate * place.fraction());
+        let share: f64 = places.iter().map(Place::fraction).sum();
+        let rate = beats.max(plan.open_rate * share);
         if let Some(limit) = self.limits.rate.filter(|limit| rate > *limit) {
             return Err(format!(
                 "its share of {rate:.1} heartbeats or new connections/s is above the {limit} of \
@@ -343,11 +356,8 @@ impl Policy {
         self.check_amounts(plan, &[*place])
     }
 
-    /// Whether an agent may do so much that has all of these places.
-    ///
-    /// # Errors
-    /// As for [`Policy::check_amount`].
-    pub(crate) fn check_amounts(&self, plan: &Plan, places: &[Place]) -> Result<(), String> {
+    /// The same of one that has all of these places.
+    fn check_amounts(&self, plan: &Plan, places: &[Place]) -> Result<(), String> {
         if let Some(limit) = self.limits.rate {
             let Some(rate) = peak_rate(&plan.schedule) else {
                 return Err(format!(

@@ -1,11 +1,9 @@
 //! What a fleet's run came to, as the record and the text of a run.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use cli::{Conducted, Seer};
+use cli::Conducted;
 use engine::signal::Signal;
-use fleet::Name;
 use fleet::counted::{self, Interval as Packed};
 use fleet::record::{AgentRecord, Outcome, Record as Of};
 use load::{Plan, Progress, Record, grpc_status};
@@ -15,78 +13,15 @@ use measure::record::{Control, EndedBy, Facts, Generator, StepFacts, StreamFacts
 use measure::series::Row;
 use measure::tally::{Counted, Loop, Tally};
 use measure::time::Time;
-use serde_json::{Map, Value};
 
 use crate::VERSION;
 use crate::sight::Onlooker;
 
-/// Whoever looks on while a run goes on.
-pub(crate) struct OfRun<'a> {
-    plan: &'a Plan,
-    seer: &'a mut dyn Seer,
-    control: Option<Control>,
-    reached: BTreeMap<Name, f64>,
-}
-
-impl<'a> OfRun<'a> {
-    pub(crate) fn new(plan: &'a Plan, seer: &'a mut dyn Seer) -> OfRun<'a> {
-        OfRun {
-            plan,
-            seer,
-            control: None,
-            reached: BTreeMap::new(),
-        }
-    }
-
-    /// What came of the same load against a server of each agent's own.
-    pub(crate) fn control(&mut self, of: OfControl<'_>) {
-        self.control = of.control;
-    }
-}
-
-impl Onlooker for OfRun<'_> {
-    fn note(&mut self, what: &str) {
-        self.seer.note(what);
-    }
-
-    fn progress(&mut self, now: &Progress) {
-        self.seer.progress(now);
-    }
-
-    fn interval(&mut self, interval: &Packed) -> Result<(), String> {
-        if self.seer.wants_intervals() {
-            self.seer.interval(counted::run(interval)?);
-        }
-        Ok(())
-    }
-
-    fn divided(&mut self, rates: &BTreeMap<Name, f64>) {
-        self.reached.clone_from(rates);
-    }
-
-    fn keep(&mut self, outcome: &Outcome, stopped: Option<Signal>) -> Result<(), String> {
-        let mut conducted = conducted(self.plan, outcome, stopped)?;
-        conducted.record.control = self.control.take();
-        put_reached(&mut conducted.fleet, &self.reached);
-        self.seer.keep(conducted)
-    }
-}
-
-/// Writes down what agents reached, if the load was divided by that.
-pub(crate) fn put_reached(fleet: &mut Value, rates: &BTreeMap<Name, f64>) {
-    let rates = rates
-        .iter()
-        .map(|(name, rate)| (name.to_string(), (*rate).into()));
-    let rates: Map<String, Value> = rates.collect();
-    if let (Some(fleet), false) = (fleet.as_object_mut(), rates.is_empty()) {
-        fleet.insert("reached_per_s".to_owned(), rates.into());
-    }
-}
-
 /// Whoever waits for a control.
 pub(crate) struct OfControl<'a> {
     plan: &'a Plan,
-    control: Option<Control>,
+    /// What came of it.
+    pub(crate) control: Option<Control>,
 }
 
 impl<'a> OfControl<'a> {
@@ -118,7 +53,11 @@ impl Onlooker for OfControl<'_> {
 ///
 /// # Errors
 /// A sentence: what was counted can't be put together.
-fn conducted(plan: &Plan, outcome: &Outcome, stopped: Option<Signal>) -> Result<Conducted, String> {
+pub(crate) fn conducted(
+    plan: &Plan,
+    outcome: &Outcome,
+    stopped: Option<Signal>,
+) -> Result<Conducted, String> {
     let of = &outcome.record;
     let Seen {
         tally,
@@ -330,6 +269,7 @@ fn line(agent: &AgentRecord, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use fleet::Name;
     use fleet::record::Figures;
 
     use super::*;

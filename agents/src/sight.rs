@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use cli::{Conducted, Seer};
 use engine::signal::Signal;
 use fleet::Name;
 use fleet::coordinator::Coordinator;
 use fleet::counted::Interval;
 use fleet::record::Outcome;
 use load::{Phase, Plan, Progress, hold};
-use measure::interval::Phase as Of;
+use measure::interval::{Interval as Unpacked, Phase as Of};
 use measure::time::Time;
+use serde_json::{Map, Value};
 
 /// How often it is said.
 const EVERY_NS: u64 = 500_000_000;
@@ -36,6 +38,71 @@ pub(crate) trait Onlooker {
     /// # Errors
     /// A sentence: it can't be kept.
     fn keep(&mut self, outcome: &Outcome, stopped: Option<Signal>) -> Result<(), String>;
+}
+
+/// Whoever asked for a load, as an onlooker of it.
+pub(crate) struct OfLoad<'a, C, R> {
+    seer: &'a mut dyn Seer<C, R>,
+    /// What was counted, unpacked.
+    unpack: fn(&Interval) -> Result<Unpacked<C>, String>,
+    conducted: Conduct<'a, R>,
+    reached: BTreeMap<Name, f64>,
+}
+
+/// Makes the record of what came of a load, until a signal ended it, if one did.
+type Conduct<'a, R> = Box<dyn FnMut(&Outcome, Option<Signal>) -> Result<Conducted<R>, String> + 'a>;
+
+impl<'a, C, R> OfLoad<'a, C, R> {
+    pub(crate) fn new(
+        seer: &'a mut dyn Seer<C, R>,
+        unpack: fn(&Interval) -> Result<Unpacked<C>, String>,
+        conducted: impl FnMut(&Outcome, Option<Signal>) -> Result<Conducted<R>, String> + 'a,
+    ) -> OfLoad<'a, C, R> {
+        OfLoad {
+            seer,
+            unpack,
+            conducted: Box::new(conducted),
+            reached: BTreeMap::new(),
+        }
+    }
+}
+
+impl<C, R> Onlooker for OfLoad<'_, C, R> {
+    fn note(&mut self, what: &str) {
+        self.seer.note(what);
+    }
+
+    fn progress(&mut self, now: &Progress) {
+        self.seer.progress(now);
+    }
+
+    fn interval(&mut self, interval: &Interval) -> Result<(), String> {
+        if self.seer.wants_intervals() {
+            self.seer.interval((self.unpack)(interval)?);
+        }
+        Ok(())
+    }
+
+    fn divided(&mut self, rates: &BTreeMap<Name, f64>) {
+        self.reached.clone_from(rates);
+    }
+
+    fn keep(&mut self, outcome: &Outcome, stopped: Option<Signal>) -> Result<(), String> {
+        let mut conducted = (self.conducted)(outcome, stopped)?;
+        put_reached(&mut conducted.fleet, &self.reached);
+        self.seer.keep(conducted)
+    }
+}
+
+/// Writes down what agents reached, if the load was divided by that.
+fn put_reached(fleet: &mut Value, rates: &BTreeMap<Name, f64>) {
+    let rates = rates
+        .iter()
+        .map(|(name, rate)| (name.to_string(), (*rate).into()));
+    let rates: Map<String, Value> = rates.collect();
+    if let (Some(fleet), false) = (fleet.as_object_mut(), rates.is_empty()) {
+        fleet.insert("reached_per_s".to_owned(), rates.into());
+    }
 }
 
 /// The parts of a load over time.

@@ -2,31 +2,41 @@
 //!
 //! A worker that is taken over does from then on what it would have done: what was due before isn't
 //! sent, and nothing is sent twice, because whoever ran it has ended by then. So only loads that
-//! end by time can be taken over; of a count or of rows nobody knows what was left.
+//! end by time can be taken over; of a count or of rows nobody knows what was left. Connections
+//! that were held are lost with whoever held them: they're opened anew, and held for as long as the
+//! agent's own.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use fleet::Verdict;
 use fleet::division::Place;
-use load::Plan;
 use load::plan::Part;
 use load::schedule::{Schedule, Stage};
+use load::{Plan, hold};
 use measure::time::Time;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::policy::Policy;
 use crate::task::{Load, Ready};
-use crate::work::{Told, Work};
+use crate::work::{Among, Told, Work};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Connections are opened in this time.
 const LEAD_NS: u64 = SECOND_NS / 2;
+/// Connections that were taken over are held for longer than the agent's own by so much, and ended
+/// when those are: nobody knows how long they take to be opened.
+const LONGER_S: f64 = 86_400.0;
 
 /// All loads of an agent in a run.
 #[derive(Debug, Default)]
 pub(crate) struct Loads {
     /// The workers that it had first, and those of others.
     places: Vec<Place>,
-    /// What is sent, and since when.
-    own: Option<(Box<Plan>, Time)>,
+    /// What is sent, and since when; none any more once a hold has ended.
+    own: Option<(Box<Load>, Time)>,
+    /// See [`Among`].
+    own_ended_ns: Arc<AtomicU64>,
     taken: Vec<Work>,
     /// How many haven't ended.
     going: usize,
@@ -44,12 +54,23 @@ impl Loads {
     }
 
     /// Its own load begins.
-    pub(crate) fn begin(&mut self, load: &Load, at: Time) {
-        // Connections that were held went with whoever held them.
-        if let Load::Run(plan) = load {
-            self.own = Some((Box::new(plan.clone()), at));
-        }
+    pub(crate) fn begin(&mut self, load: &Load, at: Time) -> Among {
+        self.own = Some((Box::new(load.clone()), at));
         self.going += 1;
+        Among {
+            own_ended_ns: Arc::clone(&self.own_ended_ns),
+            ..Among::default()
+        }
+    }
+
+    /// Its own load has ended: what was taken over of a hold goes on for no longer, and no more is.
+    pub(crate) fn own_has_ended(&mut self) {
+        if let Some((own, _)) = &self.own
+            && matches!(**own, Load::Hold(_))
+        {
+            self.own = None;
+            self.stop();
+        }
     }
 
     /// A load has ended, or couldn't begin: what became of all of them, if that was the last one.
@@ -82,27 +103,26 @@ impl Loads {
         tell: &UnboundedSender<Told>,
     ) -> Result<(), String> {
         let Some((own, begun)) = self.own.as_ref() else {
-            return Err("it has no load of which a part can be taken over".to_owned());
+            return Err("its own load has ended".to_owned());
         };
         let all: Vec<Place> = self.places.iter().chain(places).copied().collect();
-        policy.check_amounts(own, &all)?;
+        policy.check_loads(own, &all)?;
         let (at, after_ns) = from_second(*begun, Time::now().plus(LEAD_NS));
-        let plans = places.iter().map(|place| rest(own, place, after_ns));
-        let plans: Vec<(Plan, u64)> = plans.collect::<Result<_, _>>()?;
+        let rests = places.iter().map(|place| rest(own, place, after_ns));
+        let rests: Vec<(Load, u64)> = rests.collect::<Result<_, _>>()?;
         self.places = all;
-        for (plan, shift_ns) in plans {
+        for (load, after_ns) in rests {
+            let among = Among {
+                is_taken: true,
+                after_ns,
+                own_ended_ns: Arc::clone(&self.own_ended_ns),
+            };
+            let ready = Ready { load, own: None };
             self.taken
-                .push(Work::begin_later(ready(plan), at, shift_ns, tell.clone())?);
+                .push(Work::begin(ready, at, among, tell.clone())?);
             self.going += 1;
         }
         Ok(())
-    }
-}
-
-fn ready(plan: Plan) -> Ready {
-    Ready {
-        load: Load::Run(plan),
-        own: None,
     }
 }
 
@@ -113,7 +133,25 @@ fn from_second(begun: Time, earliest: Time) -> (Time, u64) {
 }
 
 /// What these workers do when so much of the load is over, and where that is in the measured time.
-fn rest(own: &Plan, place: &Place, after_ns: u64) -> Result<(Plan, u64), String> {
+fn rest(own: &Load, place: &Place, after_ns: u64) -> Result<(Load, u64), String> {
+    match own {
+        Load::Run(plan) => {
+            let (rest, measured_ns) = rest_of_run(plan, place, after_ns)?;
+            Ok((Load::Run(rest), measured_ns))
+        }
+        Load::Hold(plan) => Ok((Load::Hold(rest_of_hold(plan, place)?), after_ns)),
+    }
+}
+
+fn rest_of_hold(own: &hold::Plan, place: &Place) -> Result<hold::Plan, String> {
+    let mut plan = own.clone();
+    plan.duration_s += LONGER_S;
+    plan.part = plan.part.map(|part| of_place(part, place));
+    plan.validate().map_err(|why| why.to_string())?;
+    Ok(plan)
+}
+
+fn rest_of_run(own: &Plan, place: &Place, after_ns: u64) -> Result<(Plan, u64), String> {
     if own.count.is_some() || own.is_dealt_once() {
         return Err("what others have left of a count can't be known".to_owned());
     }
@@ -134,12 +172,16 @@ fn rest(own: &Plan, place: &Place, after_ns: u64) -> Result<(Plan, u64), String>
     if is_over.is_none_or(|length_s| length_s <= 0.0) {
         return Err("the load is about to end".to_owned());
     }
-    plan.part = plan.part.map(|part| Part {
-        workers: place.numbers(),
-        ..part
-    });
+    plan.part = plan.part.map(|part| of_place(part, place));
     plan.validate().map_err(|why| why.to_string())?;
     Ok((plan, (measured_s * 1e9) as u64))
+}
+
+fn of_place(part: Part, place: &Place) -> Part {
+    Part {
+        workers: place.numbers(),
+        ..part
+    }
 }
 
 /// A profile from some moment on.
@@ -166,6 +208,7 @@ mod tests {
     use fleet::Text;
     use fleet::division::places;
     use load::plan::Permits;
+    use tokio::sync::mpsc::unbounded_channel;
 
     use super::*;
 
@@ -185,6 +228,7 @@ mod tests {
     #[test]
     fn a_worker_that_is_taken_over_does_what_is_left() {
         let place = places(&[1, 3]).unwrap()[1];
+        let rest = rest_of_run;
         let (later, shift_ns) = rest(&plan(|_| {}), &place, 20 * SECOND_NS).unwrap();
         assert_eq!(later.workers(), 1..4);
         assert_eq!((later.warm_up_s, later.duration_s), (0.0, Some(45.0)));
@@ -202,6 +246,32 @@ mod tests {
         }
         let (at, after_ns) = from_second(Time(7), Time(7 + SECOND_NS + 1));
         assert_eq!((at, after_ns), (Time(7 + 2 * SECOND_NS), 2 * SECOND_NS));
+    }
+
+    #[test]
+    fn connections_that_are_taken_over_are_anothers_and_are_held_until_they_are_ended() {
+        let place = places(&[1, 3]).unwrap()[1];
+        let mut own = hold::Plan::new("http://127.0.0.1:1/").unwrap();
+        (own.threads, own.connections, own.duration_s) = (Some(4), 8, 60.0);
+        own.part = plan(|_| {}).part;
+        let (later, after_ns) = rest(&Load::Hold(own), &place, 20 * SECOND_NS).unwrap();
+        assert_eq!((later.workers(), after_ns), (1..4, 20 * SECOND_NS));
+        assert_eq!(later.own_connections(), 6);
+        let Load::Hold(later) = later else {
+            panic!("it's a hold");
+        };
+        assert!(later.duration_s > 86_400.0);
+    }
+
+    #[test]
+    fn nothing_is_taken_over_of_a_hold_that_has_ended() {
+        let (all, tell) = (places(&[1, 1]).unwrap(), unbounded_channel().0);
+        let mut loads = Loads::at(all[0]);
+        let hold = hold::Plan::new("http://127.0.0.1:1/").unwrap();
+        loads.begin(&Load::Hold(hold), Time(0));
+        loads.own_has_ended();
+        let why = loads.take_over(&all[1..], &Policy::default(), &tell);
+        assert_eq!(why, Err("its own load has ended".to_owned()));
     }
 
     #[test]

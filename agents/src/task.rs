@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use control::OwnServer;
 use fleet::division::Place;
 use load::hold;
 use load::plan::{Contact, Invalid, Part, Permits};
@@ -10,6 +9,8 @@ use load::protocol::Tls;
 use load::{Plan, Redaction};
 use measure::time::Time;
 use serde::{Deserialize, Serialize};
+
+use crate::beside::Kept;
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,7 +26,7 @@ pub(crate) enum Load {
 pub(crate) struct Ready {
     pub(crate) load: Load,
     /// The server that it goes to, if that is the agent's own; it ends with this.
-    pub(crate) own: Option<OwnServer>,
+    pub(crate) own: Option<Kept>,
 }
 
 impl Load {

@@ -1,12 +1,13 @@
 //! An agent's load: looking whether it can be done, and doing it, each on threads of their own.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use control::OwnServer;
 use engine::choice::{self, Kind};
 use engine::signal::{Signal, Stop};
 use fleet::chain::Digest;
@@ -27,6 +28,7 @@ use measure::tally::Counted;
 use measure::time::{Time, unix_seconds};
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::beside::{self, Kept};
 use crate::nats::Broker;
 use crate::policy::Policy;
 use crate::sent::{self, Files};
@@ -51,6 +53,8 @@ pub(crate) enum Told {
         /// The agent's part of it, if it can be carried out.
         plan: Option<Box<Ready>>,
     },
+    /// The agent's own load has begun, so many nanoseconds later than it should.
+    Began(u64),
     /// A second is over.
     Counted(Box<Sent>),
     /// Something that a reader of the record must know.
@@ -61,7 +65,11 @@ pub(crate) enum Told {
         verdict: Verdict,
         /// Why it couldn't go on.
         failed: Option<String>,
+        /// It was the agent's own, and not another's before.
+        is_own: bool,
     },
+    /// The agent's own hold is over, and only answers are awaited any more.
+    Held,
     /// A script didn't come back, and nothing can end it but the end of this process.
     Hung(String),
 }
@@ -146,11 +154,13 @@ fn part(order: &Order, policy: &Policy) -> Result<Ready, String> {
     Ok(Ready { load, own })
 }
 
-/// Has a plan go to a server of the agent's own, which ends with it. (It isn't started `beside`:
-/// the kernel would end it with this thread, whose work is done when the plan was looked at.)
-fn to_own(plan: &mut Plan) -> Result<OwnServer, String> {
-    let this = control::this_program()?;
-    let (server, to_it) = control::against_own(plan, &[this.into()])?;
+/// Has a plan go to a server of the agent's own, which ends with it, and with this process.
+fn to_own(plan: &mut Plan) -> Result<Kept, String> {
+    let this: OsString = control::this_program()?.into();
+    let [become_it, parent] = beside::words();
+    let program = [this.clone(), become_it, parent, this];
+    let asked = plan.clone();
+    let (server, to_it) = Kept::start(move || control::against_own(&asked, &program))?;
     *plan = to_it;
     if let Some(part) = &mut plan.part {
         // Nobody else has chosen where it is.
@@ -259,21 +269,9 @@ impl Work {
     /// # Errors
     /// A sentence: no thread could be had.
     pub(crate) fn begin(
-        ready: Ready,
-        at: Time,
-        tell: UnboundedSender<Told>,
-    ) -> Result<Work, String> {
-        Work::begin_later(ready, at, 0, tell)
-    }
-
-    /// Begins one that was begun elsewhere, so long ago: that is where its times are counted from.
-    ///
-    /// # Errors
-    /// As for [`Work::begin`].
-    pub(crate) fn begin_later(
         mut ready: Ready,
         at: Time,
-        shift_ns: u64,
+        among: Among,
         tell: UnboundedSender<Told>,
     ) -> Result<Work, String> {
         ready.load.begin(at);
@@ -282,18 +280,24 @@ impl Work {
         let work = move || {
             let mut end = End {
                 tell: tell.clone(),
-                told: None,
+                is_own: !among.is_taken,
+                came: None,
             };
             // Its server stands until then.
             let Ready { load, own: _own } = ready;
-            let (troubles, ended) = match &load {
-                Load::Run(plan) => run(plan, &ending, (at, shift_ns), &tell),
-                Load::Hold(plan) => held(plan, &ending, at, &tell),
+            let (mut troubles, (verdict, mut failed)) = match &load {
+                Load::Run(plan) => run(plan, &ending, (at, &among), &tell),
+                Load::Hold(plan) => held(plan, &ending, (at, &among), &tell),
             };
+            if among.is_taken {
+                // Its own load goes on all the same.
+                let why = failed.take();
+                troubles.extend(why.map(|why| format!("what it took over of a lost agent: {why}")));
+            }
             for what in troubles {
                 drop(tell.send(Told::Trouble(what)));
             }
-            end.told = Some(ended);
+            end.came = Some((verdict, failed));
         };
         let thread = std::thread::Builder::new().name("load".to_owned());
         match thread.spawn(work) {
@@ -308,18 +312,21 @@ impl Work {
     }
 }
 
+/// What became of a load: whether it was the limit, and why it couldn't go on.
+type Came = (Verdict, Option<String>);
+
 /// A run from its beginning to its end: what a reader of the record must know, and what became of
 /// it.
 fn run(
     plan: &load::Plan,
     ending: &Stop,
-    (at, shift_ns): (Time, u64),
+    (at, among): (Time, &Among),
     tell: &UnboundedSender<Told>,
-) -> (Vec<String>, Told) {
+) -> (Vec<String>, Came) {
     let mut seen = Seen {
         tell: tell.clone(),
         at,
-        shift_ns,
+        among: among.clone(),
         has_begun: false,
     };
     let hung = {
@@ -330,19 +337,20 @@ fn run(
     let ran = ran.map(|(record, _)| record);
     let troubles = ran.iter().flat_map(told::of_answers).collect();
     let of = |record: Record| verdict(&record.generator, record.valid, &record.warnings);
-    (troubles, ended(ran.map(of)))
+    (troubles, came(ran.map(of)))
 }
 
 /// The same of a hold.
 fn held(
     plan: &hold::Plan,
     ending: &Stop,
-    at: Time,
+    (at, among): (Time, &Among),
     tell: &UnboundedSender<Told>,
-) -> (Vec<String>, Told) {
+) -> (Vec<String>, Came) {
     let mut troubles = Vec::new();
     let held = hold::prepare(plan, ending).and_then(|hold| {
         let late_ns = Time::now().since(at);
+        among.began(late_ns, tell);
         if late_ns > LATE_NS {
             let late_ms = late_ns / 1_000_000;
             troubles.push(format!(
@@ -351,6 +359,9 @@ fn held(
         }
         let mut seen = SeenHold {
             tell: tell.clone(),
+            at,
+            among: among.clone(),
+            is_over: false,
             last: None,
         };
         hold.carry_out(ending, &mut seen, |record, seen| {
@@ -358,45 +369,87 @@ fn held(
             record
         })
     });
-    let warnings = held.iter().filter(|record| record.valid);
+    // What was taken over is ended with the agent's own, whether all of it stands by then or not.
+    let is_sound = |record: &hold::Record| record.valid || among.is_taken;
+    let warnings = held.iter().filter(|record| is_sound(record));
     troubles.extend(warnings.flat_map(|record| record.warnings.clone()));
-    let of = |record: hold::Record| verdict(&record.generator, record.valid, &record.warnings);
-    (troubles, ended(held.map(of)))
+    let of = |record: hold::Record| verdict(&record.generator, is_sound(&record), &record.warnings);
+    (troubles, came(held.map(of)))
 }
 
-fn ended(ran: Result<Verdict, LoadError>) -> Told {
+fn came(ran: Result<Verdict, LoadError>) -> Came {
     match ran {
-        Ok(verdict) => Told::Ended {
-            verdict,
-            failed: None,
-        },
+        Ok(verdict) => (verdict, None),
         // It was stopped before it had begun.
-        Err(LoadError::Interrupted(_)) => Told::Ended {
-            verdict: Verdict::default(),
-            failed: None,
-        },
-        Err(why) => failed(&why.to_string()),
-    }
-}
-
-fn failed(why: &str) -> Told {
-    Told::Ended {
-        verdict: Verdict::default(),
-        failed: Some(why.to_owned()),
+        Err(LoadError::Interrupted(_)) => Came::default(),
+        Err(why) => (Verdict::default(), Some(why.to_string())),
     }
 }
 
 /// Tells how a load ended, even if its thread breaks off: nobody else would notice.
 struct End {
     tell: UnboundedSender<Told>,
-    told: Option<Told>,
+    is_own: bool,
+    came: Option<Came>,
 }
 
 impl Drop for End {
     fn drop(&mut self) {
-        let told = self.told.take();
-        let told = told.unwrap_or_else(|| failed("the thread that looked after it broke off"));
-        drop(self.tell.send(told));
+        let (verdict, failed) = self.came.take().unwrap_or_else(|| {
+            let why = "the thread that looked after it broke off".to_owned();
+            (Verdict::default(), Some(why))
+        });
+        drop(self.tell.send(Told::Ended {
+            verdict,
+            failed,
+            is_own: self.is_own,
+        }));
+    }
+}
+
+/// Where a load is among those of its agent.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Among {
+    /// It was another agent's before.
+    pub(crate) is_taken: bool,
+    /// How much of the load was over when it began, in nanoseconds: that is where its times are
+    /// counted from.
+    pub(crate) after_ns: u64,
+    /// When the agent's own hold ended, in nanoseconds from its beginning; 0 until it has.
+    pub(crate) own_ended_ns: Arc<AtomicU64>,
+}
+
+impl Among {
+    /// It has begun, so much later than it should.
+    fn began(&self, late_ns: u64, tell: &UnboundedSender<Told>) {
+        if !self.is_taken {
+            drop(tell.send(Told::Began(late_ns)));
+        }
+    }
+
+    /// Puts an interval where it is in the whole load.
+    fn place(&self, interval: &mut Sent) {
+        for ns in [&mut interval.from_ns, &mut interval.until_ns] {
+            *ns = ns.saturating_add(self.after_ns);
+        }
+    }
+
+    /// The same with one of a hold. What was taken over stands a moment longer than the agent's own
+    /// connections, of which no second is made.
+    fn place_held(&self, interval: &mut Sent) {
+        self.place(interval);
+        if !self.is_taken || interval.phase == Phase::Drain {
+            return;
+        }
+        let ended_ns = self.own_ended_ns.load(Ordering::Acquire);
+        if ended_ns > 0 && interval.until_ns > ended_ns {
+            if interval.from_ns >= ended_ns {
+                // They stood in the interval before, which ends there, too.
+                interval.connected = 0;
+            }
+            interval.from_ns = interval.from_ns.min(ended_ns);
+            interval.until_ns = ended_ns;
+        }
     }
 }
 
@@ -417,8 +470,7 @@ fn verdict(generator: &Generator, valid: bool, warnings: &[String]) -> Verdict {
 struct Seen {
     tell: UnboundedSender<Told>,
     at: Time,
-    /// How much of the load was over then.
-    shift_ns: u64,
+    among: Among,
     has_begun: bool,
 }
 
@@ -430,6 +482,7 @@ impl Watcher for Seen {
         self.has_begun = true;
         let began = Time::now().since(Time((now.elapsed_s * 1e9) as u64));
         let late_ns = Time(began).since(self.at);
+        self.among.began(late_ns, &self.tell);
         if late_ns > LATE_NS {
             let late_ms = late_ns / 1_000_000;
             let what = format!("its load began {late_ms} ms late: its connections weren't ready");
@@ -443,8 +496,7 @@ impl Watcher for Seen {
 
     fn interval(&mut self, interval: Interval<Counted>) {
         let mut packed = counted::of_run(&interval);
-        packed.from_ns = packed.from_ns.saturating_add(self.shift_ns);
-        packed.until_ns = packed.until_ns.saturating_add(self.shift_ns);
+        self.among.place(&mut packed);
         drop(self.tell.send(Told::Counted(Box::new(packed))));
     }
 }
@@ -452,19 +504,42 @@ impl Watcher for Seen {
 /// Who watches the hold of an agent.
 struct SeenHold {
     tell: UnboundedSender<Told>,
+    /// When the first connection of all was opened.
+    at: Time,
+    among: Among,
+    is_over: bool,
     /// The last interval, which waits for what is known at the end.
     last: Option<Sent>,
 }
 
 impl Watcher<Held> for SeenHold {
-    fn progress(&mut self, _: &Progress) {}
+    fn progress(&mut self, now: &Progress) {
+        let over_s = now.total_s.map(|total_s| now.elapsed_s - total_s);
+        let Some(over_s) = over_s.filter(|_| now.phase == load::Phase::Drain) else {
+            return;
+        };
+        if self.is_over || self.among.is_taken {
+            return;
+        }
+        self.is_over = true;
+        let over_ns = (over_s * 1e9) as u64;
+        let ended_ns = Time::now().since(self.at).saturating_sub(over_ns);
+        self.among.own_ended_ns.store(ended_ns, Ordering::Release);
+        drop(self.tell.send(Told::Held));
+    }
 
     fn wants_intervals(&self) -> bool {
         true
     }
 
     fn interval(&mut self, interval: Interval<Held>) {
-        let packed = counted::of_hold(&interval);
+        let mut packed = counted::of_hold(&interval);
+        self.among.place_held(&mut packed);
+        if let Packed::Hold(held) = &mut packed.counted
+            && self.among.is_taken
+        {
+            held.later();
+        }
         match interval.phase {
             Phase::Measure => drop(self.tell.send(Told::Counted(Box::new(packed)))),
             Phase::Drain => self.last = Some(packed),
@@ -480,13 +555,17 @@ impl SeenHold {
         };
         if let Packed::Hold(held) = &mut last.counted {
             let ns = |seconds: f64| (seconds * 1e9).round() as u64;
-            held.ends = Some(Ends {
+            let ends = Ends {
                 survived: record.connections.survived,
                 standing: record.connections.standing,
                 watched_ns: (record.connections.hours * 3.6e12).round() as u128,
                 due: record.heartbeats.due,
                 opening_ns: ns(record.opening_s),
                 held_ns: ns(record.duration_s),
+            };
+            held.ends = Some(match self.among.is_taken {
+                true => ends.later(),
+                false => ends,
             });
         }
         drop(self.tell.send(Told::Counted(Box::new(last))));

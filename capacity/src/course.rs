@@ -17,6 +17,7 @@ use load::{LoadError, Plan, Record, Stop};
 use measure::record::EndedBy;
 use measure::time::{Time, sleep_until, unix_seconds};
 use statistics::format::per_second;
+use supervisor::loads::Loads;
 use supervisor::setting::{Setting, Trouble};
 
 use super::connections::{Added, Connections, MOST, Seen};
@@ -232,7 +233,7 @@ pub(super) struct Course<'a> {
     pub(super) goal: &'a Goal,
     /// How rows are started; none for a target that is there already.
     setting: Option<Setting<'a>>,
-    /// Who loads a target; none: this process.
+    /// Who sends loads; none: this process.
     pub(super) elsewhere: Option<Elsewhere<'a>>,
     stop: &'a Stop,
     pub(super) store: &'a mut Store,
@@ -283,7 +284,7 @@ impl<'a> Course<'a> {
     /// How long a probe of `rate` takes, or a run that has none.
     fn seconds_of(&self, flow: Option<Duration>, rate: Option<f64>) -> f64 {
         let (settle_s, window_s) = self.lengths(flow, rate);
-        let around = self.elsewhere.as_ref().map_or(AROUND, |there| there.around);
+        let around = self.elsewhere.map_or(AROUND, |there| there.around);
         settle_s + window_s + around.as_secs_f64()
     }
 
@@ -604,11 +605,8 @@ impl<'a> Course<'a> {
     }
 
     fn load_target(&mut self, plan: &Plan, when: &str) -> Result<Record, Trouble> {
-        let ran = match &mut self.elsewhere {
-            Some(there) => (there.load)(plan, self.stop),
-            None => load::run(plan, self.stop, &mut |_| ()),
-        };
-        match ran {
+        let loads = self.elsewhere.map_or(Loads::HERE, |there| there.loads);
+        match loads.send(plan, self.stop, &mut |_| ()) {
             Ok(record) if matches!(record.ended_by, EndedBy::Interrupt | EndedBy::Terminate) => {
                 Err(Trouble::Stopped)
             }

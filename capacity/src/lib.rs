@@ -38,7 +38,7 @@ use std::time::Duration;
 use load::check::Threshold;
 use load::plan::{Invalid, Workload};
 use load::schedule::{Arrivals, Schedule};
-use load::{LoadError, Plan, Record, Redaction, Signal, Stop};
+use load::{Plan, Redaction, Signal, Stop};
 use measure::host::Host;
 use measure::time::unix_seconds;
 
@@ -60,6 +60,7 @@ use statistics::format::per_second;
 use statistics::usl::POINTS_MIN;
 use supervisor::cache::Cache;
 use supervisor::cores::{Moved, Placement};
+use supervisor::loads::Loads;
 use supervisor::row::Row;
 use supervisor::setting::Setting;
 use supervisor::workload;
@@ -208,15 +209,13 @@ struct Goal {
 }
 
 /// Whoever sends the loads of a search, where this process doesn't.
+#[derive(Clone, Copy, Debug)]
 pub struct Elsewhere<'a> {
-    /// Sends one, as [`load::run`] does.
-    pub load: &'a mut Loads<'a>,
+    /// Who does.
+    pub loads: Loads<'a>,
     /// How long one takes besides its warm-up and its window, about.
     pub around: Duration,
 }
-
-/// Carries a plan out until somebody asks for the end, and says what came of it.
-type Loads<'a> = dyn FnMut(&Plan, &Stop) -> Result<Record, LoadError> + 'a;
 
 /// Searches. A stop ends it early, with what was found until then.
 ///
@@ -234,8 +233,7 @@ pub fn capacity(
 /// The same with the loads from `elsewhere`, if that is given. The first contact is made from here.
 ///
 /// # Errors
-/// Those of [`capacity`], and that rows of a comparison, which are started here, can't be loaded
-/// from elsewhere.
+/// Those of [`capacity`].
 pub fn capacity_from(
     options: &Options,
     stop: &Stop,
@@ -253,15 +251,11 @@ pub fn capacity_from(
             (stop, elsewhere),
             observer,
         ),
-        Whose::File(file) if elsewhere.is_some() => Err(CannotBegin::Impossible(format!(
-            "the servers of {} are started and loaded on this machine: start one, and give its URL",
-            file.display()
-        ))),
         Whose::File(file) => {
             let subjects = options.subjects.as_deref();
             let (comparison, _) = Comparison::read_with_text(file, subjects, &options.redaction)
                 .map_err(CannotBegin::BadFile)?;
-            of_rows(&comparison, options, stop, observer)
+            of_rows(&comparison, options, (stop, elsewhere), observer)
         }
     }
 }
@@ -312,11 +306,7 @@ fn of_target(
     let seeker = Seeker::target(url, plan.clone(), connections_given, goal.limits);
     let seekers = vec![seeker.of_flow(flow)];
     let mut course = Course::new(&goal, None, stop, &mut store, observer);
-    // No longer than what else the course has.
-    course.elsewhere = elsewhere.map(|there| Elsewhere {
-        load: there.load,
-        around: there.around,
-    });
+    course.elsewhere = elsewhere;
     Ok(finish(course, seekers, found, stop))
 }
 
@@ -431,7 +421,7 @@ fn searchable(comparison: &Comparison) -> Result<(), CannotBegin> {
 fn of_rows(
     comparison: &Comparison,
     options: &Options,
-    stop: &Stop,
+    (stop, elsewhere): (&Stop, Option<Elsewhere<'_>>),
     observer: &mut dyn Observer,
 ) -> Result<Outcome, CannotBegin> {
     searchable(comparison)?;
@@ -470,7 +460,7 @@ fn of_rows(
         start: 0,
         ringside: &options.ringside,
         stop,
-        loads: supervisor::loads::Loads::HERE,
+        loads: elsewhere.map_or(Loads::HERE, |there| there.loads),
     };
     let cache = Cache::new(options.cache.as_deref());
     let seekers: Vec<Seeker> = comparison
@@ -482,7 +472,8 @@ fn of_rows(
         .collect();
     // As in a comparison, the lab keeps off the server's cores where the kernel allows that.
     let _moved = Moved::to(&placement.generator);
-    let course = Course::new(&goal, Some(setting), stop, &mut store, observer);
+    let mut course = Course::new(&goal, Some(setting), stop, &mut store, observer);
+    course.elsewhere = elsewhere;
     Ok(finish(course, seekers, found, stop))
 }
 

@@ -458,6 +458,9 @@ impl OfWhole {
         if !record.valid {
             return Some("the figures are void".to_owned());
         }
+        if streams.streams + streams.events == 0 && record.exchanges.completed > 0 {
+            return Some("no answer was a stream of events".to_owned());
+        }
         match self.0 {
             RunFigure::Stream { of, what } => {
                 let void = of.of(streams).void?;

@@ -9,7 +9,7 @@ use lab::Event;
 use load::plan::workload::Order;
 use load::{Plan, Redaction};
 use netns::wants_host;
-use supervisor::loads::Loader as _;
+use supervisor::loads::Loads;
 use workload::hurl;
 
 use crate::args::capacity::Capacity;
@@ -36,18 +36,11 @@ pub(crate) fn on_fleet(
     no_color: bool,
     conductor: &mut dyn Conductor,
 ) -> Result<Exit, Failure> {
-    if !is_target(arguments) {
-        return Err(Failure::usage(format!(
-            "--agents: the servers of {} are started and loaded on this machine: start one, and \
-             give its URL",
-            whose(arguments)
-        )));
-    }
-    let asked = fleet::asked_for_many(&arguments.fleet, false).map_err(Failure::usage)?;
-    let sender = Sender::new(conductor, asked);
-    let mut load = |plan: &Plan, stop: &Stop| sender.load(plan, stop, &mut |_| {});
+    // A target is wherever it is; the rows of a comparison are started here.
+    let asked = fleet::asked_for_many(&arguments.fleet, !is_target(arguments));
+    let sender = Sender::new(conductor, asked.map_err(Failure::usage)?);
     let elsewhere = Elsewhere {
-        load: &mut load,
+        loads: Loads::by(&sender),
         around: AROUND,
     };
     search_from(arguments, no_color, Some(elsewhere))
@@ -146,6 +139,7 @@ fn whose(arguments: &Capacity) -> &str {
 fn in_host(arguments: &Capacity) -> Option<&'static str> {
     match arguments.network.host_network {
         true => Some(network::ASKED),
+        false if arguments.fleet.agents.is_some() => Some(network::FLEET),
         false => wants_host(Path::new(whose(arguments))).then_some(network::WRITTEN),
     }
 }

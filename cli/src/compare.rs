@@ -55,11 +55,6 @@ pub(crate) fn on_fleet(
     no_color: bool,
     conductor: &mut dyn Conductor,
 ) -> Result<Exit, Failure> {
-    if wanted(arguments).is_some() {
-        return Err(Failure::usage(
-            "--trials doesn't work with --agents: compare once, or with one process",
-        ));
-    }
     let servers = &arguments.servers;
     let starts_servers = servers.all.is_empty() || servers.running() < servers.all.len();
     let asked = fleet::asked_for_many(&arguments.fleet, starts_servers);
@@ -136,18 +131,13 @@ fn run_with(
 ) -> Result<Exit, Failure> {
     let no_color = talk.no_color;
     if let Some(wanted) = wanted(arguments) {
-        return try_often(options, &wanted, stop, talk, spans);
+        return try_often(options, &wanted, (stop, loads), talk, spans);
     }
     let mut tell = |event: &Event<'_>| {
         spans.hear(event);
         talk.tell(event);
     };
-    let swept = match arguments.fleet.agents {
-        None => studies::sweep(options, stop, &mut tell)?,
-        // A file with several is refused there.
-        Some(_) => None,
-    };
-    if let Some(swept) = swept {
+    if let Some(swept) = studies::sweep_from(options, (stop, loads), &mut tell)? {
         talk.rest();
         let found = studies::sweep::concluded(&swept.sweep);
         spans.found(&found);
@@ -279,6 +269,11 @@ fn without_servers(arguments: &Compare) -> Result<(), Failure> {
         ),
         ("--data", arguments.data.is_some(), "`data` in [workload]"),
         (
+            "--events",
+            arguments.events,
+            "`events = true` in [workload]",
+        ),
+        (
             "--variable",
             arguments.variables.given().is_some(),
             "`variables` in [workload]",
@@ -346,6 +341,7 @@ fn made(
         targets: requests.map(|files| files.targets),
         replay: (arguments.replay.as_deref().map(requests::replayed)).transpose()?,
         speed: arguments.speed,
+        events: arguments.events,
     };
     let started_with = check::Options {
         ringside: options.ringside.clone(),
@@ -436,11 +432,11 @@ fn wanted(arguments: &Compare) -> Option<trials::Wanted> {
 fn try_often(
     options: &Options,
     wanted: &trials::Wanted,
-    stop: &Stop,
+    from: (&Stop, Loads<'_>),
     talk: &mut Talk,
     spans: &mut Spans,
 ) -> Result<Exit, Failure> {
-    let outcome = trials::trials(options, wanted, stop, &mut |event: &Event<'_>| {
+    let outcome = trials::trials_from(options, wanted, from, &mut |event: &Event<'_>| {
         spans.hear(event);
         talk.tell(event);
     });

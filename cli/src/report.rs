@@ -13,11 +13,10 @@ use serde::de::IgnoredAny;
 use studies::rebuild;
 
 use crate::args::report::{Format, Report};
+use crate::args::run::Format as Of;
 use crate::compare::look;
-use crate::hold::single;
 use crate::page::keep;
 use exit::{Exit, Failure};
-use output::hold as shown;
 use output::terminal::{self, Paint};
 
 /// Makes the reports, and prints them.
@@ -135,36 +134,28 @@ fn of_alone(record: &Alone, file: &Path, format: Format, no_color: bool) -> Resu
             file.display()
         )));
     }
-    let paint = Paint::for_stdout(no_color);
-    let (text, html) = match record {
-        Alone::Run(record) => (
-            crate::run::again(record, format, paint),
-            crate::run::html(record),
-        ),
-        Alone::Hold(record) => (
-            of_hold(record, format, paint),
-            Ok(report::html::hold(record)),
-        ),
+    let data = |format, paint| match record {
+        Alone::Run(record) => crate::run::again(record, format, paint),
+        Alone::Hold(record) => crate::hold::again(record, format, paint),
     };
-    let (text, html) = (
-        text.map_err(Failure::running)?,
-        html.map_err(Failure::running)?,
-    );
+    let paint = Paint::for_stdout(no_color);
+    let text = data(of_record(format), paint).map_err(Failure::running)?;
+    let html = data(Of::Html, Paint::PLAIN).map_err(Failure::running)?;
     terminal::print(&text)
         .map_err(|error| Failure::running(format!("can't write to standard output: {error}")))?;
     Ok(keep(&page, &html))
 }
 
-fn of_hold(record: &hold::Record, format: Format, paint: Paint) -> Result<String, String> {
-    let single = single(record);
-    Ok(match format {
-        Format::Text => shown::text(record, paint),
-        Format::Json => record.to_json()?,
-        Format::Csv => shown::csv(record),
-        Format::Markdown => single.markdown(),
-        Format::Junit => single.junit(),
-        Format::SmallerIsBetter => benchmark::smaller_is_better(single.measures()),
-        Format::BiggerIsBetter => benchmark::bigger_is_better(single.measures()),
-        Format::Bencher => benchmark::bencher(single.measures()),
-    })
+/// The same format of a record alone.
+fn of_record(format: Format) -> Of {
+    match format {
+        Format::Text => Of::Text,
+        Format::Markdown => Of::Markdown,
+        Format::Json => Of::Json,
+        Format::Csv => Of::Csv,
+        Format::Junit => Of::Junit,
+        Format::SmallerIsBetter => Of::SmallerIsBetter,
+        Format::BiggerIsBetter => Of::BiggerIsBetter,
+        Format::Bencher => Of::Bencher,
+    }
 }

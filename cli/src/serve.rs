@@ -6,7 +6,9 @@ use engine::Address;
 use engine::signal::Stop;
 use master::{Role, Wanted};
 use measure::time::Time;
-use testserver::{Config, Limits, LiveCounts, ResponseTimes, Summary, TaskLimits, Timeouts, Tls};
+use testserver::{
+    Config, Limits, LiveCounts, Offer, ResponseTimes, Summary, TaskLimits, Timeouts, Tls,
+};
 use tls::Certificate;
 
 use measure::needs::{Connections, Facts as Needs, Need, Over, Spoken};
@@ -38,9 +40,9 @@ pub(crate) fn run(arguments: &Serve) -> Result<Exit, Failure> {
             config.tls.is_some(),
         );
     }
-    let tasks = tasks(arguments).map_err(Failure::usage)?;
+    let offer = offer(arguments).map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
-    let mut running = testserver::start_with(config, tasks, &stop).map_err(Failure::running)?;
+    let mut running = testserver::start_with(config, offer, &stop).map_err(Failure::running)?;
     let place = match running.address() {
         Address::Tcp(address) => {
             let scheme = if arguments.tls { "https" } else { "http" };
@@ -106,7 +108,7 @@ fn in_processes(arguments: &Serve, processes: u32) -> Result<Exit, Failure> {
     }
     let role = master::role().map_err(Failure::running)?;
     let mut config = config(arguments).map_err(Failure::usage)?;
-    let tasks = tasks(arguments).map_err(Failure::usage)?;
+    let offer = offer(arguments).map_err(Failure::usage)?;
     let worker = match role {
         Role::Worker(worker) => worker,
         Role::Master => {
@@ -133,7 +135,7 @@ fn in_processes(arguments: &Serve, processes: u32) -> Result<Exit, Failure> {
     config.live = Some(live.clone());
     config.response_times = Some(times.clone());
     let stop = Stop::on_signals().map_err(Failure::signals)?;
-    let running = testserver::start_with(config, tasks, &stop).map_err(Failure::running)?;
+    let running = testserver::start_with(config, offer, &stop).map_err(Failure::running)?;
     let telling = worker.serves_with(&stop, live, move |wanted| match wanted {
         // They're recorded once somebody wants them.
         Wanted::Nothing => Vec::new(),
@@ -197,14 +199,17 @@ fn config(arguments: &Serve) -> Result<Config, String> {
     })
 }
 
-fn tasks(arguments: &Serve) -> Result<TaskLimits, String> {
+fn offer(arguments: &Serve) -> Result<Offer, String> {
     if arguments.task_threads == 0 {
         return Err("--task-threads 0 would never answer: use at least 1".to_string());
     }
-    Ok(TaskLimits {
-        threads: arguments.task_threads as usize,
-        queue: arguments.task_queue as usize,
-        ..TaskLimits::default()
+    Ok(Offer {
+        tasks: TaskLimits {
+            threads: arguments.task_threads as usize,
+            queue: arguments.task_queue as usize,
+            ..TaskLimits::default()
+        },
+        count_by: arguments.count_by.clone(),
     })
 }
 

@@ -67,9 +67,9 @@
 //! The connection does the rest: deadlines (`grpc-timeout`), flow control in both directions, the
 //! number of messages that a method takes, and their length
 //! (`Limits::body_bytes`). A call that the client cancels, or whose
-//! deadline passes, is dropped without a word. Calls come over HTTP/2 alone, and their messages
-//! aren't compressed: the client is told `identity`. What is in a message is up to the call; any
-//! library of Protocol Buffers will do.
+//! deadline passes, is dropped without a word. Calls come over HTTP/2 alone. A client may compress
+//! its messages by gzip, and if it takes compressed ones, it's answered with such; neither is seen
+//! here. What is in a message is up to the call; any library of Protocol Buffers will do.
 //!
 //! The protocol is described in
 //! <https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>.

@@ -11,6 +11,8 @@ mod text;
 mod times;
 mod total;
 
+use std::collections::HashSet;
+
 pub use protobuf::{pack, unpack};
 pub use times::{BOUNDS_S, SCHEMA, Times};
 pub use total::Total;
@@ -115,10 +117,22 @@ fn exact(samples: impl IntoIterator<Item = (Tags, u64)>) -> Vec<(Tags, f64)> {
 /// All families in the format that somebody wants who sends this in `Accept`, one after the other,
 /// and its media type.
 pub fn encode<N: AsRef<str>>(families: &[Family<N>], accept: &[u8]) -> (&'static str, Vec<u8>) {
+    debug_assert_eq!(
+        twice(families),
+        None,
+        "Prometheus refuses a second family of a name"
+    );
     match wants_native(accept) {
         true => (protobuf::CONTENT_TYPE, protobuf::encode(families)),
         false => (text::CONTENT_TYPE, text::encode(families).into_bytes()),
     }
+}
+
+/// A name that several families have.
+fn twice<N: AsRef<str>>(families: &[Family<N>]) -> Option<&str> {
+    let mut names = HashSet::new();
+    let mut each = families.iter().map(|family| family.name.as_ref());
+    each.find(|name| !names.insert(*name))
 }
 
 /// All families in the text format.

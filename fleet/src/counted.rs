@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use measure::counters::{Closes, ErrorKind, Errors, Statuses};
-use measure::histogram::{Histogram, Sparse};
+use measure::counters::Closes;
+use measure::histogram::Sparse;
 use measure::hold;
 use measure::interval;
 use measure::tally;
+use measure::tally::packed::{add, add_lengths, check_counts, errors, kinds, statuses, unpacked};
 
 /// An interval of an agent, or of several together.
 pub type Interval = interval::Packed<Counted>;
@@ -38,7 +39,7 @@ pub struct Held {
     /// From sending heartbeats to their answers, lower bounds among them.
     pub heartbeat: Sparse,
     lateness: Sparse,
-    /// By the kind's place in [`ErrorKind::all`].
+    /// By the kind's place in [`measure::counters::ErrorKind::all`].
     attempts_failed: BTreeMap<u8, u64>,
     heartbeat_errors: BTreeMap<u8, u64>,
     losses: BTreeMap<u8, u64>,
@@ -82,11 +83,9 @@ pub struct Ends {
     pub due: u64,
     /// From the first attempt until each connection had been tried; the longest.
     pub opening_ns: u64,
-    /// From then to the end; the shortest, 0 if one never held.
+    /// From then to the end; the shortest, 0 if one never held, and 2^64 − 1 where that's unknown.
     pub held_ns: u64,
 }
-
-const TOO_MUCH: &str = "the sum of what was counted is above 2^64";
 
 /// The counts of [`Held`] that are [`hold::Counted`]'s own.
 macro_rules! own_counts {
@@ -276,6 +275,7 @@ impl Held {
             lateness: unpacked(&self.lateness),
             attempts: errors(&self.attempts_failed),
             heartbeat_errors: errors(&self.heartbeat_errors),
+            statuses: statuses(&self.statuses),
             closes: Closes::of(self.closes.clone()),
             counts: hold::Counts {
                 attempts: self.attempts,
@@ -289,12 +289,13 @@ impl Held {
             ..hold::Counted::default()
         };
         own_counts!(copy_counts!(counted, self));
-        let mut statuses = Statuses::default();
-        for (status, n) in &self.statuses {
-            statuses.add_n(*status, *n);
-        }
-        counted.statuses = statuses;
         Ok(counted)
+    }
+
+    /// Has these connections be some that others held before: they were opened later, and aren't
+    /// among those that stood when the hold began.
+    pub fn later(&mut self) {
+        (self.stood, self.fallen) = (0, 0);
     }
 
     fn check(&self) -> Result<(), String> {
@@ -308,19 +309,9 @@ impl Held {
         if self.censored > self.heartbeat.count() {
             return Err("there are more lower bounds than heartbeats".to_owned());
         }
-        if let Some(status) = self.statuses.keys().find(|status| **status > STATUS_MAX) {
-            return Err(format!("there is no status {status}"));
-        }
         let all = [&self.attempts_failed, &self.heartbeat_errors, &self.losses];
-        let known = ErrorKind::all().len();
-        let mut kinds = all.into_iter().flat_map(BTreeMap::keys);
-        if let Some(kind) = kinds.find(|kind| usize::from(**kind) >= known) {
-            return Err(format!("there is no error of kind {kind}"));
-        }
-        // What is made of these are sums over all of them.
-        check_sum(self.statuses.values())?;
         all.into_iter()
-            .try_for_each(|errors| check_sum(errors.values()))
+            .try_for_each(|errors| check_counts(&self.statuses, errors))
     }
 
     fn merge(&mut self, other: &Held) -> Result<(), String> {
@@ -330,8 +321,7 @@ impl Held {
             (&mut self.heartbeat, &other.heartbeat),
             (&mut self.lateness, &other.lateness),
         ] {
-            mine.count().checked_add(theirs.count()).ok_or(TOO_MUCH)?;
-            mine.merge(theirs);
+            add_lengths(mine, theirs)?;
         }
         add_all(&mut self.attempts_failed, &other.attempts_failed)?;
         add_all(&mut self.heartbeat_errors, &other.heartbeat_errors)?;
@@ -352,45 +342,27 @@ impl Held {
     }
 }
 
-/// The highest status that is told from others.
-const STATUS_MAX: u16 = 999;
-
 impl Ends {
+    /// Those of connections that others held before. None of them has survived, and how long the
+    /// hold and its opening were is others' to say.
+    #[must_use]
+    pub fn later(self) -> Ends {
+        Ends {
+            survived: 0,
+            opening_ns: 0,
+            held_ns: u64::MAX,
+            ..self
+        }
+    }
+
     fn merge(&mut self, other: &Ends) -> Result<(), String> {
         add_counts!(self, other, survived, standing, due);
         let watched_ns = self.watched_ns.checked_add(other.watched_ns);
-        self.watched_ns = watched_ns.ok_or(TOO_MUCH)?;
+        self.watched_ns = watched_ns.ok_or("the sum of the times is above 2^128")?;
         self.opening_ns = self.opening_ns.max(other.opening_ns);
         self.held_ns = self.held_ns.min(other.held_ns);
         Ok(())
     }
-}
-
-/// Of one that was checked.
-fn unpacked(lengths: &Sparse) -> Histogram {
-    lengths.unpack().unwrap_or_default()
-}
-
-fn kinds(errors: &Errors) -> BTreeMap<u8, u64> {
-    errors.iter().map(|(kind, n)| (kind as u8, n)).collect()
-}
-
-fn errors(counts: &BTreeMap<u8, u64>) -> Errors {
-    let mut errors = Errors::default();
-    for (kind, n) in ErrorKind::all().into_iter().zip(0u8..) {
-        errors.add_n(kind, counts.get(&n).copied().unwrap_or(0));
-    }
-    errors
-}
-
-fn check_sum<'a>(mut counts: impl Iterator<Item = &'a u64>) -> Result<(), String> {
-    let sum = counts.try_fold(0u64, |sum, n| sum.checked_add(*n));
-    sum.map(drop).ok_or_else(|| TOO_MUCH.to_owned())
-}
-
-fn add(mine: &mut u64, theirs: u64) -> Result<(), String> {
-    *mine = mine.checked_add(theirs).ok_or(TOO_MUCH)?;
-    Ok(())
 }
 
 fn add_all<K: Ord + Copy>(
@@ -405,6 +377,7 @@ fn add_all<K: Ord + Copy>(
 
 #[cfg(test)]
 mod tests {
+    use measure::counters::ErrorKind;
     use measure::interval::{Additive, Phase};
 
     use super::*;

@@ -214,6 +214,8 @@ pub enum Report {
         troubles: Vec<Text>,
         /// The longest time in which it heard nothing of its coordinator.
         silence_ns: u64,
+        /// How much later than it should it began; none where it never did.
+        late_ns: Option<u64>,
     },
     /// Where it is, for a coordinator that was away.
     Standing {

@@ -77,6 +77,11 @@ pub struct AgentRecord {
     pub clock_drift_ppm: Option<f64>,
     /// Whether one of the two clocks moved in between by more than they drift.
     pub clock_jumped: bool,
+    /// When it was to begin, by its own clock, which is one moment for all; none where it never
+    /// said that it would.
+    pub begins_ns: Option<u64>,
+    /// How much later it began; none where it never did, or didn't say.
+    pub begun_late_ns: Option<u64>,
     /// Intervals that came more than once.
     pub duplicates: u64,
     /// Intervals that were asked for again.
@@ -117,6 +122,9 @@ pub struct Connections {
     pub survived: u64,
     /// Those that stood at the end; 0 until then.
     pub standing: u64,
+    /// How long they were held, from when each had been tried: the shortest, in nanoseconds; 0
+    /// until it is over.
+    pub held_ns: u64,
 }
 
 /// What a run came to, with everything that was counted.
@@ -145,6 +153,10 @@ impl Figures {
                     opened: held.opened,
                     survived: ends.survived,
                     standing: ends.standing,
+                    held_ns: match ends.held_ns {
+                        u64::MAX => 0,
+                        held_ns => held_ns,
+                    },
                 }
             }),
         }

@@ -53,6 +53,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         content_type: Some(b"application/grpc"),
         timeout: None,
         encoding: None,
+        accept_encoding: None,
     };
     if let Ok(call) = head.call() {
         assert_eq!([b"/", call.service, b"/", call.method].concat(), input);

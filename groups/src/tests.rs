@@ -22,7 +22,7 @@ fn the_account_of_version_2_is_in_microseconds() {
     assert_eq!(value("throttled_time x\n", "throttled_time"), None);
 }
 
-/// The files of a group of version 2 (Documentation/admin-guide/cgroup-v2.rst), as the kernel has made
+/// The files of a group of version 2 (Documentation/admin-guide/cgroup-v2.rst), as the kernel makes
 /// them: not every machine has that version's controllers.
 #[test]
 fn limits_of_version_2_are_written_where_it_has_them_and_what_they_did_is_read_there() {

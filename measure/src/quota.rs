@@ -84,16 +84,22 @@ impl Place {
     }
 }
 
-/// The most memory in bytes that the control groups of version 2 allow this process: the smallest
-/// of its own group and those above, as far as they can be seen (cgroup-v2.rst, memory.max). None
-/// where none of them says.
+/// The most memory in bytes that control groups allow this process: the smallest of its own group
+/// and those above, as far as they can be seen (cgroup-v2.rst, memory.max; cgroup-v1/memory.rst,
+/// where a limit that nobody has set is 2^63). None where none of them says.
 pub fn memory_bytes() -> Option<u64> {
-    memory_bytes_at(&Place::own(UNIFIED)?.folder)
+    let of = |controller, file| memory_bytes_at(&Place::own(controller)?.folder, file);
+    let all = [
+        of("memory", "memory.limit_in_bytes"),
+        of(UNIFIED, "memory.max"),
+    ];
+    all.into_iter().flatten().min()
 }
 
-/// The same, of whoever is in the group in `folder`. The topmost group has no such file.
-fn memory_bytes_at(folder: &Path) -> Option<u64> {
-    let limit = |group: &Path| fs::read_to_string(group.join("memory.max")).ok();
+/// The same, of whoever is in the group in `folder`. The topmost group of version 2 has no such
+/// file.
+fn memory_bytes_at(folder: &Path, file: &str) -> Option<u64> {
+    let limit = |group: &Path| fs::read_to_string(group.join(file)).ok();
     let limits = folder.ancestors().map_while(limit);
     // "max" is no number.
     limits.filter_map(|text| text.trim().parse().ok()).min()

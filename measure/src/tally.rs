@@ -8,7 +8,7 @@
 
 mod counted;
 mod good;
-mod packed;
+pub mod packed;
 mod steps;
 mod streams;
 mod waits;

@@ -124,7 +124,13 @@ fn rates(record: &Record) -> String {
         ),
         None => format!("Achieved {:.2}/s", record.achieved_rate),
     };
-    text.push_str(&format!("; completed {}; ", exchanges.completed));
+    // Beside the flows of users, which are another count.
+    let what = if record.plan.has_users() {
+        " requests"
+    } else {
+        ""
+    };
+    text.push_str(&format!("; completed {}{what}; ", exchanges.completed));
     text.push_str(&lost(&record.lost()));
     if let Some(drain) = &record.drain {
         text.push_str(&after_the_window(drain));

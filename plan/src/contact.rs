@@ -3,7 +3,11 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use proto::grpc::{self, call::CallSpec};
+use proto::grpc::{
+    self,
+    call::{CallSpec, Compression},
+};
+use proto::gzip::Gzip;
 use proto::http1::connect;
 use proto::http1::request::RequestSpec;
 use proto::http2;
@@ -28,6 +32,8 @@ pub struct Contact {
     pub request: Request,
     /// What is spoken.
     pub protocol: Protocol,
+    /// What of gRPC calls is compressed.
+    pub compression: Compression,
     /// How connections are secured; none: not at all.
     pub tls: Option<Tls>,
     /// The most unanswered exchanges on one connection.
@@ -162,10 +168,7 @@ impl Contact {
         let refused = |misuse: proto::Misuse| Invalid(misuse.to_string());
         match &self.protocol {
             Protocol::Grpc { call, .. } => {
-                let mut body = Vec::new();
-                for message in &call.messages {
-                    grpc::encode(message, &mut body).map_err(refused)?;
-                }
+                let body = self.framed(&call.messages).map_err(refused)?;
                 let request =
                     http2::client::Request::new(&self.call_fields(call)?, body).map_err(refused)?;
                 Ok(request.ended_by_data())
@@ -173,6 +176,19 @@ impl Contact {
             _ => http2::client::Request::new(&self.fields(), self.request.body.clone())
                 .map_err(refused),
         }
+    }
+
+    /// Messages of gRPC as they are sent.
+    fn framed(&self, messages: &[Vec<u8>]) -> Result<Vec<u8>, proto::Misuse> {
+        let mut gzip = self.compression.sends.then(Gzip::default);
+        let mut framed = Vec::new();
+        for message in messages {
+            match &mut gzip {
+                Some(gzip) => grpc::encode_gzipped(message, gzip, &mut framed)?,
+                None => grpc::encode(message, &mut framed)?,
+            }
+        }
+        Ok(framed)
     }
 
     /// The upgrade to WebSocket, with the plan's headers.
@@ -204,6 +220,7 @@ impl Contact {
             authority: &self.authority(),
             path: &self.target.path,
             timeout: call.deadline_s.map(Duration::from_secs_f64),
+            compression: self.compression,
             metadata: &metadata,
         }
         .fields()

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 
 use measure::units::wrk_time_us;
+use proto::grpc::call::Compression;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -353,6 +354,7 @@ impl Plan {
             target: self.target.clone(),
             request: self.request.clone(),
             protocol: self.protocol.clone(),
+            compression: Compression::default(),
             tls: self.tls.clone(),
             depth: self.protocol.http2().map_or(1, |http2| http2.streams),
             keep_alive: true,

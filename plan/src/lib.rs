@@ -38,7 +38,7 @@ pub use invalid::Invalid;
 pub use part::{Part, Permit, Permits};
 pub use proxy::Proxy;
 pub use redaction::Redaction;
-pub use request::{Request, accept_compressed, authenticate};
+pub use request::{Request, authenticate};
 pub use run::{CONNECTIONS_MAX, FOLLOW_MAX, PIPELINE_MAX, Plan, Recorded, THREADS_MAX};
 pub use script::Script;
 pub use share::share;

@@ -81,6 +81,14 @@ impl Default for Http2 {
     }
 }
 
+/// How the messages of gRPC calls are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Compress {
+    /// By gzip, each message by itself; an empty one isn't.
+    Gzip,
+}
+
 /// A gRPC call. Its service and method are the target's path, its metadata the request's headers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, remote = "Self")]

@@ -78,7 +78,7 @@ pub fn authenticate(
 }
 
 /// Asks for compressed answers (RFC 9110 §12.5.3), unless `headers` say which are wanted.
-pub fn accept_compressed(headers: &mut Vec<(String, String)>) {
+pub(crate) fn accept_compressed(headers: &mut Vec<(String, String)>) {
     let given = |(name, _): &(String, String)| name.eq_ignore_ascii_case(ACCEPT_ENCODING);
     if !headers.iter().any(given) {
         headers.push((ACCEPT_ENCODING.to_owned(), "gzip, deflate".to_owned()));

@@ -18,7 +18,7 @@ use crate::expect::Expect;
 use crate::family::Family;
 use crate::invalid::{Invalid, positive, spread, within};
 use crate::part::{self, Part};
-use crate::protocol::{Protocol, Tls};
+use crate::protocol::{Compress, Protocol, Tls};
 use crate::proxy::{self, Proxy};
 use crate::redaction::Redaction;
 use crate::request::Request;
@@ -66,8 +66,13 @@ pub struct Plan {
     #[serde(default)]
     pub cookies: bool,
     /// Compressed bodies are decompressed where rules look into them. (Their headers ask for them.)
+    /// Of gRPC calls: their heads ask for compressed messages.
     #[serde(default)]
     pub compressed: bool,
+    /// How the messages of gRPC calls are compressed, which are then accepted compressed as well;
+    /// null: not at all.
+    #[serde(default)]
+    pub compress: Option<Compress>,
     /// Events are looked for in answers (server-sent events, lines of JSON), and timed.
     #[serde(default)]
     pub events: bool,
@@ -196,6 +201,7 @@ impl Plan {
             follow: 0,
             cookies: false,
             compressed: false,
+            compress: None,
             events: false,
             schedule: Schedule::Closed,
             connections: 10,
@@ -221,76 +227,59 @@ impl Plan {
         })
     }
 
-    /// What a record holds of it. Whoever adds a field decides here whether it is a secret.
+    /// What a record holds of it.
     pub fn recorded(&self) -> Recorded {
+        let mut plan = self.clone();
+        plan.hide();
+        Recorded(plan)
+    }
+
+    /// Takes its secrets out. Whoever adds a field decides here whether it is one.
+    fn hide(&mut self) {
         let Plan {
             target,
             request,
             workload,
             script,
             expect,
-            follow,
-            cookies,
-            compressed,
-            events,
             protocol,
-            tls,
-            schedule,
-            connections,
-            threads,
-            pipeline,
-            keep_alive,
-            duration_s,
-            count,
-            warm_up_s,
-            timeout_s,
-            goodput_within_s,
-            family,
-            source_addresses,
-            interface,
             proxy,
-            cpus,
-            receive_buffer_bytes,
-            send_buffer_bytes,
-            engine,
-            seed,
             redaction,
-            part: _,
+            part,
+            follow: _,
+            cookies: _,
+            compressed: _,
+            compress: _,
+            events: _,
+            tls: _,
+            schedule: _,
+            connections: _,
+            threads: _,
+            pipeline: _,
+            keep_alive: _,
+            duration_s: _,
+            count: _,
+            warm_up_s: _,
+            timeout_s: _,
+            goodput_within_s: _,
+            family: _,
+            source_addresses: _,
+            interface: _,
+            cpus: _,
+            receive_buffer_bytes: _,
+            send_buffer_bytes: _,
+            engine: _,
+            seed: _,
         } = self;
-        Recorded(Plan {
-            target: target.shown(redaction),
-            request: request.shown(redaction),
-            workload: workload.as_ref().map(|workload| workload.shown(redaction)),
-            script: script.as_ref().map(|script| script.shown(redaction)),
-            expect: expect.iter().map(|rule| rule.shown(redaction)).collect(),
-            follow: *follow,
-            cookies: *cookies,
-            compressed: *compressed,
-            events: *events,
-            protocol: protocol.shown(redaction),
-            tls: tls.clone(),
-            schedule: schedule.clone(),
-            connections: *connections,
-            threads: *threads,
-            pipeline: *pipeline,
-            keep_alive: *keep_alive,
-            duration_s: *duration_s,
-            count: *count,
-            warm_up_s: *warm_up_s,
-            timeout_s: *timeout_s,
-            goodput_within_s: *goodput_within_s,
-            family: *family,
-            source_addresses: source_addresses.clone(),
-            interface: interface.clone(),
-            proxy: proxy.as_ref().map(|proxy| proxy.shown(redaction)),
-            cpus: cpus.clone(),
-            receive_buffer_bytes: *receive_buffer_bytes,
-            send_buffer_bytes: *send_buffer_bytes,
-            engine: engine.clone(),
-            seed: *seed,
-            redaction: redaction.clone(),
-            part: None,
-        })
+        let redaction = &*redaction;
+        *target = target.shown(redaction);
+        *request = request.shown(redaction);
+        *workload = workload.as_ref().map(|workload| workload.shown(redaction));
+        *script = script.as_ref().map(|script| script.shown(redaction));
+        *expect = expect.iter().map(|rule| rule.shown(redaction)).collect();
+        *protocol = protocol.shown(redaction);
+        *proxy = proxy.as_ref().map(|proxy| proxy.shown(redaction));
+        *part = None;
     }
 
     /// The whole URL, as it may be shown.
@@ -330,9 +319,7 @@ impl Plan {
         if self.events {
             self.validate_events()?;
         }
-        if self.compressed {
-            self.only_of_http("--compressed", "asked for compressed answers")?;
-        }
+        self.validate_compressed()?;
         if self.protocol.http2().is_some() && self.pipeline > 1 {
             return Err(Invalid(
                 "HTTP/2 doesn't pipeline: set the concurrent streams per connection with -S".into(),
@@ -558,6 +545,7 @@ impl Plan {
             target: self.target.clone(),
             request: self.request.clone(),
             protocol: self.protocol.clone(),
+            compression: self.compression(),
             tls: self.tls.clone(),
             depth: self.depth(),
             keep_alive: self.keep_alive,
@@ -633,7 +621,7 @@ mod tests {
     fn contradictions_are_refused_with_a_way_out() {
         let base = Plan::new("http://localhost/").unwrap();
         type Spoil = fn(&mut Plan);
-        let table: [(&str, Spoil); 18] = [
+        let table: [(&str, Spoil); 19] = [
             ("so --follow and --cookies don't go with it", |plan| {
                 let (file, args) = ("a.lua".into(), Vec::new());
                 plan.script = Some(Script { file, args });
@@ -648,9 +636,12 @@ mod tests {
                 plan.script = Some(Script { file, args });
                 plan.proxy = Proxy::parse("x:1", &plan.redaction).ok();
             }),
-            ("gRPC calls aren't asked for compressed answers", |plan| {
-                *plan = Plan::new("grpc://localhost/p.S/M").unwrap();
+            ("--compressed asks for compressed answers", |plan| {
+                *plan = Plan::new("ws://localhost/").unwrap();
                 plan.compressed = true;
+            }),
+            ("--compress is about the messages of gRPC", |plan| {
+                plan.compress = Some(Compress::Gzip)
             }),
             ("--cookies keeps the cookies of each connection", |plan| {
                 (plan.cookies, plan.keep_alive) = (true, false)

@@ -17,6 +17,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub mod grpc;
+pub mod gzip;
 pub mod http1;
 pub mod http2;
 pub mod websocket;

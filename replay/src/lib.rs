@@ -14,7 +14,7 @@ mod lines;
 mod log;
 mod stamp;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -267,7 +267,8 @@ struct Making<'a> {
     sendings: Vec<(stamp::Stamp, u32, u32)>,
     hosts: Hosts,
     left_out: LeftOut,
-    dropped_fields: u64,
+    /// Fields that were left out of what went to each host.
+    dropped_fields: BTreeMap<u32, u64>,
     /// Which fields those are.
     dropped: Names,
     /// Requests by each of the methods that mostly have content, of which nothing was written down.
@@ -327,7 +328,7 @@ impl<'a> Making<'a> {
             sendings: Vec::new(),
             hosts: Hosts::default(),
             left_out: LeftOut::default(),
-            dropped_fields: 0,
+            dropped_fields: BTreeMap::new(),
             dropped: Names::default(),
             bare: [0; WITH_CONTENT.len()],
             is_har: false,
@@ -349,13 +350,14 @@ impl<'a> Making<'a> {
             self.left_out.without_body += 1;
             return Ok(());
         }
+        let mut dropped = 0;
         if !self.options.keep_secrets {
             let before = request.fields.len();
             let is_secret = self.options.is_secret;
             let secrets = request.fields.iter().filter(|(name, _)| is_secret(name));
             secrets.for_each(|(name, _)| self.dropped.add(name));
             request.fields.retain(|(name, _)| !is_secret(name));
-            self.dropped_fields += (before - request.fields.len()) as u64;
+            dropped = (before - request.fields.len()) as u64;
         }
         if self.sendings.len() >= SENDINGS_MAX {
             return Err(format!(
@@ -377,6 +379,9 @@ impl<'a> Making<'a> {
             ));
         }
         let host = self.hosts.place(entry.host);
+        if dropped > 0 {
+            *self.dropped_fields.entry(host).or_default() += dropped;
+        }
         self.sendings.push((entry.at, request, host));
         Ok(())
     }
@@ -487,10 +492,10 @@ impl<'a> Making<'a> {
         let mut notes: Vec<String> = self.skipped().into_iter().collect();
         notes.extend(at_one_host);
         notes.extend(self.bare());
-        if self.dropped_fields > 0 {
+        let dropped: u64 = self.dropped_fields.values().sum();
+        if dropped > 0 {
             notes.push(format!(
-                "left out {} credential headers ({}); --replay-secrets sends them",
-                self.dropped_fields,
+                "left out {dropped} credential headers ({}); --replay-secrets sends them",
                 self.dropped.told()
             ));
         }
@@ -519,6 +524,7 @@ impl<'a> Making<'a> {
         let is_home = self.is_log && is_most;
         let stays = |host: u32| host == NOWHERE || host == most && !is_home;
         self.sendings.retain(|(_, _, host)| stays(*host));
+        self.dropped_fields.retain(|host, _| stays(*host));
         self.left_out.elsewhere = (all - self.sendings.len()) as u64;
         if self.left_out.elsewhere == 0 {
             return None;

@@ -67,6 +67,8 @@ pub struct Given {
     pub speed: Option<f64>,
     /// A file of rows, whose columns these requests have: a whole path.
     pub data: Option<String>,
+    /// Answers are streams, by whose events the servers are compared.
+    pub events: bool,
 }
 
 impl Given {
@@ -348,27 +350,33 @@ fn comparison(given: &Given, wanted: &[Wanted], answers: &[Declared<'_>]) -> Str
     let names: Vec<&str> = wanted.iter().map(|one| one.name.as_str()).collect();
     let is_seen = wanted.iter().all(|one| one.why_unseen().is_none());
     let figures = match (is_seen, given.replay.is_some()) {
+        _ if given.events => "[\"first_event_p50\", \"first_event_p99\", \"event_gap_p99\"]",
         (true, false) => "[\"rate\", \"cpu\"]",
         // The times at a rate that all can serve are the servers' own as well.
         (false, false) => "[\"rate\", \"p50\", \"p99\"]",
         (true, true) => "[\"p99\", \"cpu\"]",
         (false, true) => "[\"p50\", \"p99\"]",
     };
-    // Flows and replays have a rate of their own.
-    let equal_rate = match given.is_of_users() || given.replay.is_some() {
+    // Flows and replays have a rate of their own, and of streams so many go on as there are
+    // connections.
+    let equal_rate = match given.is_of_users() || given.replay.is_some() || given.events {
         true => "",
         false => "equal_rate = \"auto\"\n",
     };
     let _ = writeln!(
         text,
         "name = {}\nrounds = {}\n\n[judge]\nfigures = {figures}\n{equal_rate}\n\
-         [workload]\n{}\nsettle = \"100ms\"\nwindow = \"350ms\"",
+         [workload]\n{}\n{}",
         quoted(&names.join("-")),
         rounds(names.len()),
         match (&given.targets, &given.replay) {
             (Some(file), _) => format!("targets = {}", quoted(file)),
             (None, Some(file)) => format!("replay = {}", quoted(file)),
             (None, None) => format!("path = {}", quoted(&wanted[0].path)),
+        },
+        match given.events {
+            true => "events = true\nsettle = \"300ms\"\nwindow = \"1s\"",
+            false => "settle = \"100ms\"\nwindow = \"350ms\"",
         },
     );
     if let Some(file) = &given.data {

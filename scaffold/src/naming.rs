@@ -1,7 +1,7 @@
 //! What rows without a file are called: after what tells their commands apart.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Component, Path};
 
 /// So much of a program's name stands in that of its row.
 const NAME_CHARACTERS: usize = 24;
@@ -115,23 +115,17 @@ fn is_of_runner(word: &str) -> bool {
 }
 
 /// A name for each command: its program's; where several have the same, the first word in which
-/// they differ; and a number where that's the same, too.
+/// they differ; if that's the same but for the folders that it's in, with the one in which they
+/// differ; and a number where all of it is the same.
 pub(crate) fn names(commands: &[Vec<String>]) -> Vec<String> {
-    let of_programs: Vec<String> = commands.iter().map(|words| plain(program(words))).collect();
+    let by_words = by_words(commands);
     let mut taken = BTreeSet::new();
     let mut names = Vec::new();
-    for (at, name) in of_programs.iter().enumerate() {
-        let alike = of_programs.iter().zip(commands);
+    for (name, words) in by_words.iter().zip(commands) {
+        let alike = by_words.iter().zip(commands);
         let alike = alike.filter(|(other, _)| *other == name);
-        let alike: Vec<&Vec<String>> = alike.map(|(_, words)| words).collect();
-        let name = match telling(&commands[at], &alike) {
-            None => name.clone(),
-            // One that has no such word keeps the name, and the others have it, too.
-            Some(word) if alike.iter().any(|other| telling(other, &alike).is_none()) => {
-                short(&format!("{name}-{word}"))
-            }
-            Some(word) => word,
-        };
+        let alike: Vec<&str> = alike.map(|(_, words)| program(words)).collect();
+        let name = in_folder(program(words), &alike).unwrap_or_else(|| name.clone());
         let numbered = (2..).map(|number| format!("{name}-{number}"));
         let mut free = std::iter::once(name.clone()).chain(numbered);
         let name = free.find(|name| !taken.contains(name)).unwrap_or(name);
@@ -139,6 +133,45 @@ pub(crate) fn names(commands: &[Vec<String>]) -> Vec<String> {
         names.push(name);
     }
     names
+}
+
+/// The name of a program with the last folder of its path that's another than that of all others in
+/// the same place. None if there is no other path, or no such folder.
+fn in_folder(path: &str, alike: &[&str]) -> Option<String> {
+    let parts = |path: &str| -> Vec<String> {
+        let parts = Path::new(path).components().rev();
+        let named = parts.filter(|part| matches!(part, Component::Normal(_)));
+        named
+            .map(|part| part.as_os_str().to_string_lossy().into_owned())
+            .collect()
+    };
+    let own = parts(path);
+    let others = alike.iter().filter(|other| **other != path);
+    let others: Vec<Vec<String>> = others.map(|other| parts(other)).collect();
+    let differs = |at: &usize| others.iter().all(|other| other.get(*at) != own.get(*at));
+    let at = (1..own.len())
+        .filter(|_| !others.is_empty())
+        .find(differs)?;
+    Some(short(&format!("{}-{}", letters(&own[at]), plain(path))))
+}
+
+/// A name for each command by its words alone, which several may have.
+fn by_words(commands: &[Vec<String>]) -> Vec<String> {
+    let of_programs: Vec<String> = commands.iter().map(|words| plain(program(words))).collect();
+    let name_of = |(at, name): (usize, &String)| {
+        let alike = of_programs.iter().zip(commands);
+        let alike = alike.filter(|(other, _)| *other == name);
+        let alike: Vec<&Vec<String>> = alike.map(|(_, words)| words).collect();
+        match telling(&commands[at], &alike) {
+            None => name.clone(),
+            // One that has no such word keeps the name, and the others have it, too.
+            Some(word) if alike.iter().any(|other| telling(other, &alike).is_none()) => {
+                short(&format!("{name}-{word}"))
+            }
+            Some(word) => word,
+        }
+    };
+    of_programs.iter().enumerate().map(name_of).collect()
 }
 
 /// The word of a command that says what serves: behind `env` and what it sets, other programs that
@@ -239,9 +272,13 @@ fn plain(word: &str) -> String {
         None => path.file_name(),
     };
     let stem = stem.map_or_else(|| word.into(), |stem| stem.to_string_lossy());
+    short(&letters(&stem))
+}
+
+/// A text of ASCII letters, digits and `-` only.
+fn letters(text: &str) -> String {
     let fit = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    let name: String = stem.chars().map(fit).collect();
-    short(&name)
+    text.chars().map(fit).collect()
 }
 
 /// A name that is short enough for a row, and begins and ends with a letter or digit.
@@ -275,7 +312,16 @@ mod tests {
                 ["fast", "slow"],
             ),
             (["./v {port}", "./v {port}"], ["v", "v-2"]),
-            (["a/v {port}", "b/v {port}"], ["v", "v-2"]),
+            (["a/v {port}", "b/v {port}"], ["a-v", "b-v"]),
+            (["./v {port}", "/srv/b/v {port}"], ["v", "b-v"]),
+            (
+                [
+                    "old-1.2/target/release/v {port}",
+                    "../new/target/release/v {port}",
+                ],
+                ["old-1-2-v", "new-v"],
+            ),
+            (["node a/v.js {port}", "node b/v.js {port}"], ["a-v", "b-v"]),
             (["./ä {port}", "./-- {port}"], ["server", "server-2"]),
             (
                 ["node v1.js {port}", "env WORK=5000 node v1.js {port}"],

@@ -4,6 +4,7 @@ use std::io::Read;
 
 use flate2::bufread::GzDecoder;
 use flate2::{Decompress, FlushDecompress, Status};
+use proto::gzip::{self, Unpacked, after_member};
 
 /// How a body is coded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +27,15 @@ pub(crate) enum Undecoded {
     TooLong,
     /// We don't know its coding.
     Unknown,
+}
+
+impl From<Unpacked> for Undecoded {
+    fn from(why: Unpacked) -> Undecoded {
+        match why {
+            Unpacked::Broken => Undecoded::Broken,
+            Unpacked::TooLong => Undecoded::TooLong,
+        }
+    }
 }
 
 impl Coding {
@@ -69,7 +79,7 @@ impl Coding {
     ) -> Result<(), Undecoded> {
         match self {
             Coding::None => to.extend_from_slice(body),
-            Coding::Gzip => gunzip(body, most, to)?,
+            Coding::Gzip => gzip::unpack(body, most, to)?,
             Coding::Deflate => inflate(body, most, to)?,
             Coding::Other => return Err(Undecoded::Unknown),
         }
@@ -99,27 +109,6 @@ pub(crate) fn gunzipped(bytes: &[u8], to: &mut [u8]) -> Option<(usize, bool)> {
         }
     }
     Some((length, false))
-}
-
-/// All members (RFC 1952 §2.2), up to so many bytes.
-fn gunzip(mut body: &[u8], most: usize, to: &mut Vec<u8>) -> Result<(), Undecoded> {
-    loop {
-        let room = (most + 1).saturating_sub(to.len());
-        let mut reader = GzDecoder::new(body).take(room as u64);
-        reader.read_to_end(to).map_err(|_| Undecoded::Broken)?;
-        if to.len() > most {
-            return Err(Undecoded::TooLong);
-        }
-        match after_member(reader.into_inner().into_inner()) {
-            None => return Ok(()),
-            Some(next) => body = next,
-        }
-    }
-}
-
-/// What follows a member: the next one, or nothing but zeros that pad it, as gzip(1) has it.
-fn after_member(rest: &[u8]) -> Option<&[u8]> {
-    rest.iter().any(|byte| *byte != 0).then_some(rest)
 }
 
 /// What `deflate` says is zlib's format, and from some servers without its wrapper (RFC 9110

@@ -2,10 +2,11 @@
 //!
 //! A call ends well if HTTP says 200 and gRPC says 0, in trailers or in a head without a body, and
 //! if as many messages came as its kind asks for. What a response without a status means is told by
-//! the specification's table of HTTP statuses.
+//! the specification's table of HTTP statuses. Compressed messages are counted as they came: nobody
+//! looks into them.
 
 use proto::Violation;
-use proto::grpc::{Event, Messages, Status};
+use proto::grpc::{Event, GZIP, Messages, Rejection, Status, UNNAMED, UNOFFERED};
 use proto::http2::Fields;
 
 use super::happening::Outcome;
@@ -23,6 +24,36 @@ pub(crate) struct Answer {
     decided: Option<Status>,
     reader: Messages,
     messages: u32,
+    coding: Coding,
+}
+
+/// In which encoding compressed messages come (`grpc-encoding`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Coding {
+    /// None is named.
+    None,
+    /// This one can be read. Servers that compress on their own account use it unasked, too.
+    Gzip,
+    Other,
+}
+
+impl Coding {
+    fn of(fields: Fields<'_>) -> Coding {
+        match fields.get(b"grpc-encoding") {
+            None | Some(b"identity") => Coding::None,
+            Some(name) if name == GZIP.as_bytes() => Coding::Gzip,
+            Some(_) => Coding::Other,
+        }
+    }
+
+    /// What is wrong about a compressed message.
+    fn refuses(self) -> Option<&'static Rejection> {
+        match self {
+            Coding::None => Some(&UNNAMED),
+            Coding::Gzip => None,
+            Coding::Other => Some(&UNOFFERED),
+        }
+    }
 }
 
 impl Answer {
@@ -33,6 +64,7 @@ impl Answer {
             decided: None,
             reader: Messages::new(MESSAGE_BYTES_MAX),
             messages: 0,
+            coding: Coding::None,
         }
     }
 
@@ -43,6 +75,7 @@ impl Answer {
         *self = Answer {
             http_status,
             decided: Status::of_head(http_status, content_type, status, end),
+            coding: Coding::of(fields),
             ..Answer::new()
         };
     }
@@ -60,14 +93,24 @@ impl Answer {
         loop {
             match self.reader.next(&mut bytes) {
                 Ok(Some(Event::End)) => self.messages += 1,
+                Ok(Some(Event::Begin {
+                    compressed: true, ..
+                })) => {
+                    if let Some(rejection) = self.coding.refuses() {
+                        return Err(self.fail(rejection));
+                    }
+                }
                 Ok(Some(_)) => {}
                 Ok(None) => return Ok(()),
-                Err(rejection) => {
-                    self.decided = Some(rejection.status);
-                    return Err(rejection.violation);
-                }
+                Err(rejection) => return Err(self.fail(&rejection)),
             }
         }
+    }
+
+    #[cold]
+    fn fail(&mut self, rejection: &Rejection) -> Violation {
+        self.decided = Some(rejection.status);
+        rejection.violation
     }
 
     /// The trailers came.

@@ -29,4 +29,4 @@ pub mod sweep;
 pub mod trials;
 
 pub use compare::{Outcome, compare, compare_from};
-pub use sweep::{Swept, sweep};
+pub use sweep::{Swept, sweep, sweep_from};

@@ -165,6 +165,19 @@ pub fn trials(
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, CannotBegin> {
+    trials_from(options, wanted, (stop, Loads::HERE), observer)
+}
+
+/// The same with loads that are sent by whom `loads` says.
+///
+/// # Errors
+/// Those of [`trials`].
+pub fn trials_from(
+    options: &Options,
+    wanted: &Wanted,
+    (stop, loads): (&Stop, Loads<'_>),
+    observer: &mut dyn Observer,
+) -> Result<Outcome, CannotBegin> {
     if !(1..=TRIALS_MAX).contains(&wanted.trials) {
         let what = format!("{} trials: use 1 to {TRIALS_MAX}", wanted.trials);
         return Err(CannotBegin::Impossible(what));
@@ -200,7 +213,7 @@ pub fn trials(
                 observer.event(event);
             }
         };
-        let with = (stop, Loads::HERE);
+        let with = (stop, loads);
         let compared = compare::one(&comparison, &file, place, options, with, &mut told)?;
         let outcome = crate::Outcome::of(compared);
         if outcome.stopped.is_some() {

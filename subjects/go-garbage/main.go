@@ -38,5 +38,6 @@ func main() {
 		response.Header()["Content-Type"] = textType
 		response.Write(hello)
 	})
+	http.HandleFunc("/metrics", tellCollections)
 	log.Fatal(http.ListenAndServe(os.Args[1], nil))
 }

@@ -1,5 +1,5 @@
-// The subjects go-gin, go-gin-default, go-gin-middleware, go-gin-trimmed and go-gin-preencoded: the
-// same routes on Gin, with nothing or with more in front of them.
+// The subjects go-gin, go-gin-default, go-gin-middleware, go-gin-trimmed, go-gin-preencoded and
+// go-gin-routes: the same routes on Gin, with nothing or with more in front of them or beside them.
 package main
 
 import (
@@ -59,6 +59,9 @@ func main() {
 		c.Header("Content-Type", "application/json")
 		c.Writer.Write(pong)
 	})
+	if matching := os.Getenv("ROUTES"); matching != "" {
+		addRoutes(engine, matching)
+	}
 	log.Fatal(engine.Run(flag.Arg(0)))
 }
 

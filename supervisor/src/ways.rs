@@ -4,8 +4,8 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use load::plan::{FOLLOW_MAX, Proxy, accept_compressed};
-use load::protocol::Protocol as Spoken;
+use load::plan::{FOLLOW_MAX, Proxy};
+use load::protocol::{Compress, Protocol as Spoken};
 use load::{Plan, Redaction};
 
 use crate::spoken::Protocol;
@@ -19,6 +19,8 @@ pub struct Ways {
     pub cookies: bool,
     /// The load asks for compressed answers, and rules see what they become.
     pub compressed: bool,
+    /// How the messages of gRPC calls are compressed.
+    pub compress: Option<Compress>,
     /// Events are looked for in answers, and timed.
     pub events: bool,
     /// The proxy that the connections go through.
@@ -49,11 +51,7 @@ impl Ways {
     /// Whether they go together with what stands beside them; else what to do about it.
     pub(crate) fn check(&self, beside: &Beside) -> Result<(), String> {
         let is_http = matches!(beside.protocol, Protocol::Http1 | Protocol::Http2);
-        let kept = [
-            (self.follow > 0, "follow"),
-            (self.cookies, "cookies"),
-            (self.compressed, "compressed"),
-        ];
+        let kept = [(self.follow > 0, "follow"), (self.cookies, "cookies")];
         let given = |keys: &[(bool, &'static str)]| {
             let mut keys = keys.iter().filter(|(given, _)| *given);
             keys.next().map(|(_, key)| *key)
@@ -68,6 +66,12 @@ impl Ways {
                     .to_owned(),
             );
         }
+        if self.compressed && beside.protocol == Protocol::WebSocket {
+            return Err("`compressed` is for http1, http2 and grpc".to_owned());
+        }
+        if self.compress.is_some() && beside.protocol != Protocol::Grpc {
+            return Err("`compress` is for grpc".to_owned());
+        }
         if self.deadline.is_some() && beside.protocol != Protocol::Grpc {
             return Err("`deadline` is for grpc".to_owned());
         }
@@ -80,7 +84,7 @@ impl Ways {
                 self.follow
             ));
         }
-        if let Some(key) = given(&kept[..2]) {
+        if let Some(key) = given(&kept) {
             let other = match () {
                 () if beside.script => "a `script` says what is sent: drop one of them",
                 () if !beside.keep_alive => {
@@ -113,6 +117,7 @@ impl Ways {
         plan.follow = self.follow;
         plan.cookies = self.cookies;
         plan.compressed = self.compressed;
+        plan.compress = self.compress;
         plan.events = self.events;
         plan.proxy.clone_from(&self.proxy);
         match &mut plan.protocol {
@@ -128,17 +133,7 @@ impl Ways {
     /// that compress one text differently still answer the same.
     pub(crate) fn load(&self, plan: &mut Plan) {
         plan.source_addresses.clone_from(&self.sources);
-        if !self.compressed {
-            return;
-        }
-        match &mut plan.workload {
-            Some(workload) => {
-                for step in &mut workload.steps {
-                    accept_compressed(&mut step.request.headers);
-                }
-            }
-            None => accept_compressed(&mut plan.request.headers),
-        }
+        plan.ask_for_compressed();
     }
 
     /// Has the redaction know the secrets that this sends.
@@ -164,6 +159,10 @@ impl Ways {
         }
         if self.compressed {
             say("compressed");
+        }
+        match self.compress {
+            Some(Compress::Gzip) => say("with messages compressed by gzip"),
+            None => {}
         }
         if self.events {
             say("with the events in answers timed");
@@ -250,6 +249,19 @@ mod tests {
             grpc.unwrap().plan(AT).unwrap().protocol.deadline_s(),
             Some(0.5)
         );
+        let text = "protocol = \"grpc\"\npath = \"/a.B/C\"\ncompressed = true\ncompress = \"gzip\"";
+        let grpc = question(text).unwrap();
+        let mut plan = grpc.plan(AT).unwrap();
+        grpc.ways.load(&mut plan);
+        assert_eq!(
+            (plan.compressed, plan.compress),
+            (true, Some(Compress::Gzip))
+        );
+        assert_eq!(names(&plan), [""; 0], "gRPC has fields of its own for that");
+        let told = grpc.words();
+        let says = ", compressed, with messages compressed by gzip";
+        assert!(told.contains(says), "{told}");
+
         let websocket = question("protocol = \"websocket\"\nbinary = true").unwrap();
         let plan = websocket.plan(AT).unwrap();
         assert!(matches!(&plan.protocol, Spoken::WebSocket { message } if message.binary));
@@ -285,9 +297,11 @@ mod tests {
                 "`follow` is for",
             ),
             (
-                "compressed = true\nprotocol = 'grpc'",
+                "compressed = true\nprotocol = 'websocket'",
                 "`compressed` is for http1",
             ),
+            ("compress = 'gzip'", "`compress` is for grpc"),
+            ("compress = 'br'\nprotocol = 'grpc'", "unknown variant `br`"),
             ("deadline = '1s'", "`deadline` is for grpc"),
             ("binary = true", "`binary` is for websocket"),
         ] {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use load::grpc::{Method, Source};
 use load::plan::workload::{Order, Pick};
 use load::plan::{Expect, HostPort, Proxy, Script, authenticate, digest, sources};
-use load::protocol::{Http2, Protocol as Spoken};
+use load::protocol::{Compress, Http2, Protocol as Spoken};
 use load::{Plan, Redaction};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
@@ -361,6 +361,9 @@ pub struct Workload {
     /// The load asks for compressed answers, which `expect` looks into decompressed.
     #[serde(default)]
     pub compressed: bool,
+    /// How the messages of gRPC calls are compressed.
+    #[serde(default)]
+    pub compress: Option<Compress>,
     /// The HTTP proxy that the load goes through: `http://[USER:PASSWORD@]HOST:PORT`.
     #[serde(default)]
     pub proxy: Option<String>,
@@ -446,6 +449,7 @@ pub struct Difference {
     follow: Option<u32>,
     cookies: Option<bool>,
     compressed: Option<bool>,
+    compress: Option<Compress>,
     /// Whether events in answers are timed.
     pub events: Option<bool>,
     proxy: Option<String>,
@@ -503,6 +507,7 @@ impl Workload {
             follow: 0,
             cookies: false,
             compressed: false,
+            compress: None,
             events: false,
             proxy: None,
             source_ip: None,
@@ -552,6 +557,7 @@ impl Workload {
             follow: difference.follow.unwrap_or(base.follow),
             cookies: difference.cookies.unwrap_or(base.cookies),
             compressed: difference.compressed.unwrap_or(base.compressed),
+            compress: difference.compress.or(base.compress),
             events: difference.events.unwrap_or(base.events),
             proxy: difference.proxy.or(base.proxy),
             source_ip: difference.source_ip.or(base.source_ip),
@@ -672,6 +678,7 @@ impl Workload {
             follow: self.follow,
             cookies: self.cookies,
             compressed: self.compressed,
+            compress: self.compress,
             events: self.events,
             proxy: proxy.transpose()?,
             deadline: self.deadline,

@@ -9,19 +9,22 @@
 //! `testserver/proto/` describes.
 #![forbid(unsafe_code)]
 
+mod counted;
 mod grpc;
 mod route;
 mod services;
 
+pub use counted::CountBy;
 pub use server::{Config, Counts, Limits, Rejections, Running, StartError, Stop, Summary};
 pub use server::{LiveCounts, ResponseTimes, TaskLimits, Timeouts, Tls};
 pub use services::response_times;
 
 use std::sync::Arc;
 
-use server::grpc::Method;
+use server::grpc::{Call, Method};
 use server::{Context, Event, Intake, Reply, Request, Service, Ticket};
 
+use counted::Counter;
 use route::{Asked, Found, Route, find, route_of};
 use services::{Posted, Routes};
 
@@ -30,20 +33,25 @@ use services::{Posted, Routes};
 /// # Errors
 /// As for [`server::start`].
 pub fn start(config: Config, stop: &Stop) -> Result<Running, StartError> {
-    start_with(config, TaskLimits::default(), stop)
+    start_with(config, Offer::default(), stop)
 }
 
-/// [`start`] with as many task workers, behind such a queue, as `tasks` says.
+/// What can be said of what the server offers, beyond how it serves.
+#[derive(Clone, Debug, Default)]
+pub struct Offer {
+    /// How many task workers there are, behind which queue.
+    pub tasks: TaskLimits,
+    /// The header by which `/metrics` has requests counted apart; none: they aren't.
+    pub count_by: Option<CountBy>,
+}
+
+/// [`start`] with what `offer` says.
 ///
 /// # Errors
 /// As for [`server::start`].
-pub fn start_with(
-    mut config: Config,
-    tasks: TaskLimits,
-    stop: &Stop,
-) -> Result<Running, StartError> {
+pub fn start_with(mut config: Config, offer: Offer, stop: &Stop) -> Result<Running, StartError> {
     let times = config.response_times.get_or_insert_default();
-    let routes = Routes::new(tasks, times);
+    let routes = Routes::new(offer, times);
     server::start(config, move |_| Routed::new(&routes), stop)
 }
 
@@ -52,6 +60,8 @@ struct Routed {
     routes: Vec<Route>,
     /// Where it shows what its worker has counted.
     posted: Arc<Posted>,
+    /// What counts requests by a header, if they are.
+    counter: Option<Counter>,
 }
 
 impl Routed {
@@ -59,6 +69,13 @@ impl Routed {
         Routed {
             routes: routes.for_worker(),
             posted: routes.place(),
+            counter: routes.counter(),
+        }
+    }
+
+    fn count(&self, request: &Request<'_>) {
+        if let Some(counter) = &self.counter {
+            counter.count(request);
         }
     }
 }
@@ -67,24 +84,39 @@ impl Service for Routed {
     fn intake(&mut self, head: &Request<'_>) -> Intake {
         match find(&self.routes, head) {
             Found::Route(at, _) => self.routes[at].intake.into(),
-            Found::Refusal(response) => Intake::Refuse(response),
+            Found::Refusal(response) => {
+                self.count(head);
+                Intake::Refuse(response)
+            }
         }
     }
 
     fn call(&mut self, request: &Request<'_>, context: &mut Context<'_>) -> Reply {
-        match find(&self.routes, request) {
+        self.count(request);
+        let reply = match find(&self.routes, request) {
             Found::Route(at, parameter) => {
                 context.tag(at as u32);
                 let asked = Asked { parameter, request };
                 self.routes[at].answerer.call(&asked, context)
             }
             Found::Refusal(response) => Reply::Always(response),
+        };
+        match reply {
+            // Else the next such request would be answered without being counted.
+            Reply::Always(response) if self.counter.is_some() => Reply::Now(response),
+            reply => reply,
         }
     }
 
     #[inline]
     fn methods(&self) -> &'static [Method] {
         &grpc::METHODS
+    }
+
+    #[inline]
+    fn open_call(&mut self, method: &'static Method, request: &Request<'_>) -> Box<dyn Call> {
+        self.count(request);
+        method.open(request)
     }
 
     fn due(&mut self, ticket: Ticket, context: &mut Context<'_>) {

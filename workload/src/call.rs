@@ -1,7 +1,8 @@
 //! gRPC calls: the JSON of a step, and the messages that it becomes.
 //!
 //! A body that stays the same is encoded once. One with templates is encoded each time, ahead of
-//! when it is sent, by whoever has the method's description: that allocates.
+//! when it is sent, by whoever has the method's description: that allocates, and so does
+//! compressing its messages there.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use measure::time::unix_nanoseconds;
 use plan::method::Encoder;
 use plan::protocol::{Call, CallKind, Protocol};
 use plan::{Contact, Invalid, Plan, Request, Step};
+use proto::gzip::Gzip;
 use proto::{grpc, http2};
 
 use crate::data::Data;
@@ -95,6 +97,8 @@ pub(crate) struct Calls {
     recipe: Recipe,
     method: Arc<dyn Encoder>,
     kind: CallKind,
+    /// Whether its messages are compressed.
+    compresses: bool,
     /// The messages as they are sent, and how many they are, where they are always the same.
     constant: Option<(Vec<u8>, u32)>,
     /// Where the step stands, for messages.
@@ -117,7 +121,12 @@ impl Calls {
     ) -> Result<Option<Calls>, Invalid> {
         let columns = data.map_or(&[][..], |data| data.columns());
         let timeout = plan.protocol.deadline_s().map(Duration::from_secs_f64);
-        let Some(recipe) = Recipe::of(step, Encoding::Grpc { timeout }, columns)? else {
+        let compression = plan.contact().compression;
+        let encoding = Encoding::Grpc {
+            timeout,
+            compression,
+        };
+        let Some(recipe) = Recipe::of(step, encoding, columns)? else {
             return Ok(None);
         };
         let method = Arc::clone(method(plan, step)?);
@@ -126,11 +135,13 @@ impl Calls {
         let constant = recipe.constant_body().map(|body| {
             let messages = messages(&*method, body, step, shown)?;
             let mut framed = Vec::new();
-            let count = frame(&messages, &mut framed).map_err(|what| at(step, &what))?;
+            let count =
+                frame(&messages, compression.sends, &mut framed).map_err(|what| at(step, &what))?;
             Ok::<_, Invalid>((framed, count))
         });
         let mut calls = Calls {
             kind: method.kind(),
+            compresses: compression.sends,
             constant: constant.transpose()?,
             recipe,
             method,
@@ -191,27 +202,32 @@ impl Calls {
         }
         let encoded = self.method.messages(&out[body_at..], false);
         out.truncate(body_at);
-        match encoded.and_then(|messages| frame(&messages, out)) {
+        match encoded.and_then(|messages| frame(&messages, self.compresses, out)) {
             Ok(count) => Ok((body_at, count)),
             Err(what) => Err(format!("{}with its values filled in, {what}", self.place)),
         }
     }
 }
 
-/// Appends messages, each with its length.
+/// Appends messages, each with its length, and compressed if they are to be.
 ///
 /// # Errors
 /// There is none: what is made of a block without a body ends with its head, and servers are used
 /// to data (a constant call has it even so).
-fn frame(messages: &[Vec<u8>], out: &mut Vec<u8>) -> Result<u32, String> {
+fn frame(messages: &[Vec<u8>], compresses: bool, out: &mut Vec<u8>) -> Result<u32, String> {
     if messages.is_empty() {
         return Err(
             "the array has no message, which only calls without templates can have: write one"
                 .to_owned(),
         );
     }
+    let mut gzip = compresses.then(Gzip::default);
     for message in messages {
-        grpc::encode(message, out).map_err(|misuse| misuse.to_string())?;
+        let framed = match &mut gzip {
+            Some(gzip) => grpc::encode_gzipped(message, gzip, out),
+            None => grpc::encode(message, out),
+        };
+        framed.map_err(|misuse| misuse.to_string())?;
     }
     Ok(messages.len() as u32)
 }

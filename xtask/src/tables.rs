@@ -64,7 +64,7 @@ pub(crate) const CRATES: &[Crate] = &[
     },
     Crate {
         name: "flow",
-        holds: "flows of users, written as Hurl files: one user's session; reads files once, no clock",
+        holds: "flows of users, written as Hurl files: one user's session; reads files, no clock",
         imports: &["cookies", "measure"],
         test_imports: &[],
     },
@@ -361,7 +361,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "statistics",
             "supervisor",
         ],
-        test_imports: &[],
+        test_imports: &["garbage"],
     },
     Crate {
         name: "gate",
@@ -497,7 +497,7 @@ pub(crate) const CRATES: &[Crate] = &[
         imports: &[
             "cli", "control", "engine", "fleet", "load", "measure", "output", "replay", "workload",
         ],
-        test_imports: &["testserver", "tls"],
+        test_imports: &["groups", "testserver", "tls"],
     },
     Crate {
         name: "xtask",

@@ -135,6 +135,25 @@ fn an_agent_that_is_ended_by_its_owner_hands_over_what_it_counted() {
 }
 
 #[test]
+fn the_others_end_with_one_that_is_lost_where_that_was_asked_for() {
+    let Some(ground) = Ground::start() else {
+        return;
+    };
+    let more = ["-R", "100", "-T", "60s", "-d", "10m", "--on-loss", "stop"];
+    let run = ground.start_run(&more);
+    until("the load has begun", || ground.target.requests() > 20);
+    ground.agents[0].signal(Signal::TERM);
+    let ended = run.end();
+    assert_eq!(ended.code, Some(4), "{ended:?}");
+    let record = ended.record();
+    assert_eq!(record["fleet"]["complete"], true, "{record}");
+    assert_eq!(agents(&record)[1]["ended"], "another agent was lost");
+    let never_sent = record["exchanges"]["never_sent"].as_u64().unwrap();
+    let sent = exchanges(&record) - never_sent;
+    assert_eq!(ground.target.finish(), sent, "{record}");
+}
+
+#[test]
 fn an_agent_that_comes_late_waits_for_the_next_run() {
     let Some(ground) = Ground::start() else {
         return;

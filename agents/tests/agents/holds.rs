@@ -87,17 +87,59 @@ fn a_hold_that_is_interrupted_has_a_record_of_what_was_held_until_then() {
 }
 
 #[test]
+fn connections_of_an_agent_that_ends_are_opened_anew_by_the_other() {
+    let Some(nats) = Nats::start() else {
+        return;
+    };
+    let target = Target::start();
+    let all = ["one", "two"].map(|name| Program::agent(name, &nats, Some(LOOPBACK)));
+    let (url, broker) = (target.url("/"), nats.url());
+    let words = format!(
+        "hold --agents 2 --nats {broker} -c 9 -d 10m --heartbeat 300ms --heartbeat-timeout 60s \
+         --connect-timeout 60s --on-loss rebalance --format json {url}"
+    );
+    let hold = Program::start(&words.split_whitespace().collect::<Vec<_>>());
+    until("heartbeats come", || target.requests() > 40);
+    all[0].signal(Signal::TERM);
+    until("its connections are taken over", || {
+        all[1].audit().contains("1 workers of a lost agent more") && target.connections() == 9
+    });
+    let by_then = target.requests();
+    until("they are asked, too", || target.requests() > by_then + 60);
+    hold.signal(Signal::INT);
+    let ended = hold.end();
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    let record = ended.record();
+    assert_eq!(record["fleet"]["complete"], true, "{record}");
+    let warnings = record["warnings"].to_string();
+    let moved = "50.0 % of the load (1 of 2 threads) was given to two";
+    assert!(warnings.contains(moved), "{warnings}");
+    let [one, two] = &agents(&record)[..] else {
+        panic!("two agents: {record}");
+    };
+    // Some were lost with who held them, and the others have stood from the beginning.
+    let lost = one["figures"]["held"]["opened"].as_u64().unwrap();
+    let connections = &record["connections"];
+    let of = |name: &str| connections[name].as_u64().unwrap();
+    assert_eq!((of("asked"), of("opened")), (9, 9 + lost), "{record}");
+    assert_eq!((of("standing"), of("survived")), (9, 9 - lost), "{record}");
+    assert_eq!(two["share_moved"], 1.0, "{record}");
+    assert_eq!(two["figures"]["held"]["standing"], 9, "{record}");
+    assert_eq!(one["ended_early"], true, "{record}");
+    // It is as long as that of whoever went on.
+    let held_ns = two["figures"]["held"]["held_ns"].as_f64().unwrap();
+    let held_s = record["duration_s"].as_f64().unwrap();
+    assert!((held_s - held_ns / 1e9).abs() < 1e-6, "{record}");
+    let beats = &record["heartbeats"];
+    let of = |name: &str| beats[name].as_u64().unwrap();
+    assert_eq!(of("due"), of("sent") + of("skipped"), "{record}");
+    assert_eq!(target.finish(), of("sent"), "{record}");
+}
+
+#[test]
 fn what_a_fleet_cannot_hold_is_refused_before_anybody_is_called() {
-    for (words, part) in [
-        ("--broadcast 1s ws://127.0.0.1:1/", "is timed by one clock"),
-        (
-            "--on-loss rebalance http://127.0.0.1:1/",
-            "are lost with it",
-        ),
-    ] {
-        let words = format!("hold --agents local:2 {words}");
-        let ended = Program::start(&words.split(' ').collect::<Vec<_>>()).end();
-        assert_eq!(ended.code, Some(2), "{ended:?}");
-        assert!(ended.said.contains(part), "{ended:?}");
-    }
+    let words = "hold --agents local:2 --broadcast 1s ws://127.0.0.1:1/";
+    let ended = Program::start(&words.split(' ').collect::<Vec<_>>()).end();
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.said.contains("is timed by one clock"), "{ended:?}");
 }

@@ -3,19 +3,26 @@
 
 mod abilities;
 mod bus;
+mod confined;
 mod crowd;
 mod everyone;
 mod failures;
 mod gates;
 mod heard;
 mod holds;
+mod killed;
 mod manifests;
 mod many;
 mod networks;
 mod policies;
+#[path = "../../../tests/ports.rs"]
+mod ports;
 mod programs;
 mod promises;
 mod relay;
 mod runs;
 #[path = "../../../tests/skip.rs"]
 mod skip;
+mod watched;
+#[path = "../../../tests/yaml.rs"]
+mod yaml;

@@ -1,14 +1,21 @@
-//! A fleet whose agents are behind networks and clocks of their own: what they count together is
-//! what the server counted, and what is in each one's files, bucket by bucket.
+//! A fleet whose agents are behind networks and clocks of their own, and are started as the
+//! manifests for Kubernetes have it: what they count together is what the server counted, and what
+//! is in each one's files, bucket by bucket.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
+use agents::nats::{Broker, End};
+use fleet::Name;
+use fleet::bus::{Bus as _, Subject};
 use fleet::counted::{self, Interval};
 use measure::histogram::Histogram;
 use serde_json::Value;
+use tokio::runtime::Builder;
 
+use crate::manifests::{command, written};
 use crate::programs::{Nats, Program, Target, agents, exchanges, until};
 use crate::skip::not_permitted;
 
@@ -19,8 +26,10 @@ const HOST: &str = "10.77.0.1";
 const AGENTS: u64 = 8;
 /// How much further one machine's monotonic clock is than that of the one before, in seconds.
 const APART_S: u64 = 100_000;
-/// What agents may load.
+/// What agents may load, besides what manifests say of it.
 const POLICY: &str = "[[allow]]\nnetworks = [\"10.77.0.0/24\"]\nports = [\"1-65535\"]\n";
+/// Becomes what follows on a machine of this name.
+const NAMED: [&str; 3] = ["sh", "-c", "hostname \"$0\" && exec \"$@\""];
 
 /// A network with a machine in it, as far as they can be told from real ones.
 struct Machine(Child);
@@ -53,20 +62,15 @@ impl Machine {
         machine
     }
 
-    /// An agent there, by a clock of its own.
-    fn agent(&self, number: u64, nats: &Nats, folder: &Path) -> Program {
+    /// An agent there, by a clock of its own. It is called as its machine is, as in a pod.
+    fn agent(&self, number: u64, words: &[String]) -> Program {
         let (id, ahead) = (self.0.id().to_string(), (number * APART_S).to_string());
-        let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
-        let (policy, kept, url) = (path("policy.toml"), path("kept"), nats.url());
         let name = format!("agent-{number}");
         let before = ["nsenter", "--target", &id, "--net"];
-        let clock = ["unshare", "--time", "--monotonic", &ahead];
-        let words = ["agent", "--threads", "1", "--name", &name, "--nats", &url];
-        let files = ["--policy", &policy, "--keep", &kept];
-        let agent = Program::start_through(
-            &[&before[..], &clock].concat(),
-            &[&words[..], &files].concat(),
-        );
+        let own = ["unshare", "--uts", "--time", "--monotonic", &ahead];
+        let before = [&before[..], &own, &NAMED, &[&name]].concat();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let agent = Program::start_through(&before, &words);
         until("an agent is connected", || {
             agent.said().contains("waits at")
         });
@@ -116,6 +120,36 @@ fn is_inside(test: &str) -> bool {
     false
 }
 
+/// The broker of the manifests.
+fn broker(folder: &Path) -> Option<Nats> {
+    let text = fs::read_to_string(folder.join("base/nats.conf")).unwrap();
+    // Its port is one that nobody has.
+    let listens = "listen: \"0.0.0.0:4222\"\n";
+    assert!(text.contains(listens), "{text}");
+    let store = folder.join("store");
+    let text = text
+        .replace(listens, "")
+        .replace("/store", store.to_str().unwrap());
+    Nats::start_at(HOST, &text)
+}
+
+/// The words of a Job's container, with its volumes and the broker where they are here.
+fn placed(folder: &Path, own: &str, nats: &Nats, job: &str) -> Vec<String> {
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let volumes = [
+        ("=/key/", format!("={}/", path(own))),
+        ("=/policy/", format!("={}/", path(own))),
+        ("=/kept", format!("={}", path("kept"))),
+        ("=nats://nats:4222", format!("={}", nats.url())),
+    ];
+    let words = command(&folder.join(job)).into_iter();
+    let place = |word: String| {
+        let places = volumes.iter();
+        places.fold(word, |word, (from, to)| word.replace(from, to))
+    };
+    words.map(place).collect()
+}
+
 #[test]
 fn agents_in_networks_and_times_of_their_own_count_what_the_server_counts() {
     let this = "networks::agents_in_networks_and_times_of_their_own_count_what_the_server_counts";
@@ -126,38 +160,83 @@ fn agents_in_networks_and_times_of_their_own_count_what_the_server_counts() {
     ip(&["link", "add", "bridge", "type", "bridge"]);
     ip(&["address", "add", &format!("{HOST}/24"), "dev", "bridge"]);
     ip(&["link", "set", "bridge", "up"]);
-    let Some(nats) = Nats::start_at(HOST, "") else {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("fleet");
+    written(&folder, &AGENTS.to_string(), "1");
+    let Some(nats) = broker(&folder) else {
         return;
     };
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("policy.toml"), POLICY).unwrap();
+    let policy = folder.join("base/policy.toml");
+    let text = fs::read_to_string(&policy).unwrap() + POLICY;
+    fs::write(&policy, text).unwrap();
     let target = Target::start_at(HOST);
     let machines: Vec<Machine> = (0..AGENTS).map(Machine::start).collect();
-    let agents_there = (0..).zip(&machines);
-    let _agents: Vec<Program> = agents_there
-        .map(|(number, machine)| machine.agent(number, &nats, folder.path()))
+    let words = placed(&folder, "base", &nats, "base/agents.yaml");
+    assert_eq!(words[..3], ["ringside", "fleet", "agent"]);
+    let all = (0..).zip(&machines);
+    // `ringside` hands over to the other program.
+    let _agents: Vec<Program> = all
+        .map(|(number, machine)| machine.agent(number, &words[2..]))
         .collect();
-    let (broker, url) = (nats.url(), target.url("/"));
-    let words = "run --agents 8 -t 1 -R 400 --arrivals poisson -d 3s -c 16 -T 60s --format json";
+    let words = placed(&folder, "run", &nats, "run/coordinator.yaml");
+    assert_eq!(words[..2], ["ringside", "run"]);
+    // From there on it's whoever runs it who says what is sent.
+    let fixed = words
+        .iter()
+        .take_while(|word| !word.starts_with("--connections"));
+    let fixed = fixed.skip(1).map(String::as_str);
     // What isn't written isn't confirmed, so that the agents' files stay.
-    let more = ["--nats", &broker, "-o", "/dev/full", &url];
-    let words: Vec<&str> = words.split(' ').chain(more).collect();
-    let ended = Program::start(&words).end();
+    let more = "-R 400 --arrivals poisson -d 3s -c 16 -T 60s --format json -o /dev/full --data";
+    // The broker lets agents fetch files.
+    let rows = folder.join("rows.csv");
+    fs::write(&rows, "id\n1\n2\n").unwrap();
+    let url = target.url("/?id={{id}}");
+    let words = fixed.chain(more.split(' '));
+    let words: Vec<&str> = words.chain([rows.to_str().unwrap(), &url]).collect();
+    let seed = folder.join("run/coordinator.seed");
+    let key = [("NATS_NKEY", seed.to_str().unwrap())];
+    let ended = Program::start_with(&key, &words).end();
     assert_eq!(ended.code, Some(3), "{ended:?}");
     let record = ended.record();
     assert_eq!(record["fleet"]["complete"], true, "{record}");
     let never_sent = record["exchanges"]["never_sent"].as_u64().unwrap();
     assert_eq!(target.finish(), exchanges(&record) - never_sent, "{record}");
-    compare_files(&record, &folder.path().join("kept"));
+    compare_files(&record, &folder.join("kept"));
     compare_clocks(&record);
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(order_as_an_agent(&nats, &folder));
+}
+
+/// Whoever has the key of agents is heard by coordinators, and by nobody else.
+async fn order_as_an_agent(nats: &Nats, folder: &Path) {
+    let end = async |seed: &str| {
+        let broker = Broker::new(&nats.url(), Some(&folder.join(seed))).unwrap();
+        End::connect(&broker, "somebody").await.unwrap()
+    };
+    let mut coordinator = end("run/coordinator.seed").await;
+    let mut agent = end("base/agent.seed").await;
+    let inbox = Subject::Coordinator(Name::new("a-run").unwrap());
+    for subject in [&Subject::Call, &inbox] {
+        coordinator.subscribe(subject);
+    }
+    coordinator.round_trip().await.unwrap();
+    agent.publish(&Subject::Call, "an order".into()).unwrap();
+    agent.publish(&inbox, "a report".into()).unwrap();
+    agent.flush().await;
+    let patience = Duration::from_secs(120);
+    let heard = tokio::time::timeout(patience, coordinator.heard()).await;
+    assert_eq!(heard.expect("it hears reports"), "a report");
 }
 
 /// The record's histograms are the sum of the agents' files.
 fn compare_files(record: &Value, kept: &Path) {
     let (mut response, mut service) = (Histogram::new(), Histogram::new());
     let (mut files, mut completed) = (0, 0);
-    for agent in fs::read_dir(kept).unwrap() {
-        for file in fs::read_dir(agent.unwrap().path()).unwrap() {
+    let entries = fs::read_dir(kept).unwrap().map(|entry| entry.unwrap());
+    // Beside what was counted are the files of the load.
+    let counted = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("run-"));
+    for agent in counted {
+        for file in fs::read_dir(agent.path()).unwrap() {
             let bytes = fs::read(file.unwrap().path()).unwrap();
             let interval: Interval = postcard::from_bytes(&bytes).unwrap();
             let counted = counted::run(&interval).unwrap().counted;
@@ -178,11 +257,16 @@ fn compare_files(record: &Value, kept: &Path) {
 fn compare_clocks(record: &Value) {
     let all = agents(record);
     assert_eq!(all.len() as u64, AGENTS, "{record}");
+    let mut moment = None;
     for (number, agent) in (0..).zip(all) {
         let clock = &agent["clock"];
         let ahead_ns = clock["ahead_ns"].as_i64().unwrap();
         let off_ns = ahead_ns.abs_diff(number * APART_S as i64 * 1_000_000_000);
         let error_ns = clock["error_ns"].as_u64().unwrap();
         assert!(off_ns <= error_ns, "{off_ns} ns off: {agent}");
+        // All begin at one moment of the coordinator's.
+        let begins_ns = agent["begins_ns"].as_i64().unwrap() - ahead_ns;
+        assert_eq!(*moment.get_or_insert(begins_ns), begins_ns, "{record}");
+        assert!(agent["begun_late_ns"].is_u64(), "{agent}");
     }
 }

@@ -9,11 +9,13 @@ use fleet::bus::Bus as _;
 use fleet::chain::Digest;
 use fleet::coordinator::{Action, Coordinator, End as Ending, Event, OnLoss, Settings};
 use fleet::{Epoch, Name};
+use groups::Limits;
 use measure::time::{Time, unix_seconds};
 use tokio::runtime::Builder;
 
 use crate::heard::Server;
 use crate::programs::{LOOPBACK, Nats, Program, Target};
+use crate::skip::not_permitted;
 
 /// A run over one agent with a policy: how it ended, and how many requests came.
 fn with(policy: Option<&str>, more: &[&str]) -> Option<(Option<i32>, String, String, u64)> {
@@ -187,6 +189,41 @@ fn an_agent_without_the_file_descriptors_for_its_share_says_so_before_anything_i
         assert_eq!((ended.code, target.requests()), (Some(1), 0), "{ended:?}");
         let part = "agent few can't take part: its connections need 164 file descriptors";
         assert!(ended.said.contains(part), "{ended:?}");
+    }
+}
+
+#[test]
+fn an_agent_without_the_memory_for_its_share_says_so_before_anything_is_sent() {
+    let limits = Limits {
+        memory_bytes: Some(128 << 20),
+        ..Limits::default()
+    };
+    let limited = limits.hold().ok().filter(|held| !held.by_address_space);
+    let Some(limited) = limited else {
+        not_permitted("no control group that limits memory: an agent with too little isn't tried");
+        return;
+    };
+    let Some(nats) = Nats::start() else {
+        return;
+    };
+    let target = Target::start();
+    let (broker, url) = (nats.url(), target.url("/"));
+    let (program, words) = limited.behind("ringside-fleet", &[]);
+    // The program itself comes behind these.
+    let before: Vec<&str> = words.iter().map(String::as_str).collect();
+    let before = [&[&*program], &before[..before.len() - 1]].concat();
+    let _small = Program::agent_through(&before, "small", &nats, &[]);
+    let _large = Program::agent("large", &nats, Some(LOOPBACK));
+    for verb in ["run -n 100000 -T 60s", "hold -d 1s"] {
+        let words = format!("{verb} --agents 2 --nats {broker} -c 100000 {url}");
+        let ended = Program::start(&words.split(' ').collect::<Vec<_>>()).end();
+        assert_eq!((ended.code, target.requests()), (Some(1), 0), "{ended:?}");
+        let why = "connections: memory: 198.84MB of 128.00MB available";
+        let who = "agent small can't take part: its";
+        assert!(
+            ended.said.contains(who) && ended.said.contains(why),
+            "{ended:?}"
+        );
     }
 }
 

@@ -138,6 +138,21 @@ fn end(child: &mut Child) {
     let _reaped = child.wait();
 }
 
+/// Somebody else's program, which ends with its test.
+pub(crate) struct Peer(Child);
+
+impl Peer {
+    pub(crate) fn start(command: &mut Command) -> Peer {
+        Peer(command.stdin(Stdio::null()).spawn().unwrap())
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        end(&mut self.0);
+    }
+}
+
 /// A server under load, in this process.
 pub(crate) struct Target {
     address: SocketAddr,
@@ -184,6 +199,11 @@ impl Target {
         self.address.to_string()
     }
 
+    /// How many connections it has now.
+    pub(crate) fn connections(&self) -> u64 {
+        self.live.read().connections
+    }
+
     /// How many requests it has read so far.
     pub(crate) fn requests(&self) -> u64 {
         self.live.read().counts.requests
@@ -191,9 +211,7 @@ impl Target {
 
     /// The same once nobody is connected any more: until then it may be behind.
     pub(crate) fn requests_so_far(&self) -> u64 {
-        until("all connections are closed", || {
-            self.live.read().connections == 0
-        });
+        until("all connections are closed", || self.connections() == 0);
         self.requests()
     }
 
@@ -324,6 +342,11 @@ impl Program {
 
     pub(crate) fn pid(&self) -> Pid {
         Pid::from_raw(self.child.id() as i32).unwrap()
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn is_over(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
     }
 
     /// Waits until it has ended: with which code, and what it printed.

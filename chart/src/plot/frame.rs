@@ -34,12 +34,10 @@ impl Frame<'_> {
     /// The lines and numbers of both axes.
     pub(super) fn axes(&self) -> Markup {
         let (x, y) = (&self.x, &self.y);
-        let numbers =
-            y.1.ticks
-                .iter()
-                .map(|value| (value, tick(&(y.0.write)(*value))));
+        let numbers = told_apart(y.1.ticks.iter().map(|value| (y.0.write)(*value)));
+        let numbers = numbers.iter().map(|number| tick(number));
         html! {
-            @for (value, number) in numbers {
+            @for (value, number) in y.1.ticks.iter().zip(numbers) {
                 @let top = self.top(*value);
                 line.grid x1="0" x2="100%" y1=(top) y2=(top) {}
                 text x="-8" y=(top) dy="0.32em" text-anchor="end" { (number) }
@@ -59,11 +57,27 @@ impl Frame<'_> {
     }
 }
 
+/// The numbers of an axis: one that is written as that before it says nothing, and isn't there.
+fn told_apart(numbers: impl Iterator<Item = String>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    let mut before = String::new();
+    for number in numbers {
+        all.push(match number == before {
+            true => String::new(),
+            false => number.clone(),
+        });
+        before = number;
+    }
+    all
+}
+
 /// The numbers under a plot of this height, with small lines to them. Those between the ends give
 /// way on a phone where there are many.
 pub(super) fn across(axis: &Axis, ruler: &Ruler, height: f64) -> Markup {
     let many = ruler.ticks.len() > 5;
-    let labels = ruler.ticks.iter().enumerate().map(|(at, value)| {
+    let numbers = told_apart(ruler.ticks.iter().map(|value| (axis.write)(*value)));
+    let labels = ruler.ticks.iter().zip(&numbers).enumerate();
+    let labels = labels.map(|(at, (value, number))| {
         let share = ruler.share(*value);
         let anchor = match share {
             0.97.. => "end",
@@ -72,7 +86,7 @@ pub(super) fn across(axis: &Axis, ruler: &Ruler, height: f64) -> Markup {
         };
         let class = if many && at % 2 == 1 { "spare" } else { "" };
         let left = format!("{:.2}%", 100.0 * share);
-        (left, anchor, class, tick(&(axis.write)(*value)))
+        (left, anchor, class, tick(number))
     });
     html! {
         @for (left, anchor, class, number) in labels {

@@ -79,6 +79,11 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "N", value_parser = values::speed, requires = "replay")]
     pub(crate) speed: Option<f64>,
 
+    /// With --start or --url: compare by the events in answers that are streams of them: the first
+    /// one, and from each to the next
+    #[arg(long)]
+    pub(crate) events: bool,
+
     /// With --start or --url: number of connections [default: 10]
     #[arg(short, long, value_name = "N", value_parser = values::small_count)]
     pub(crate) connections: Option<u32>,

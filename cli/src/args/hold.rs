@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgGroup, Args, ValueEnum};
+use clap::{ArgGroup, Args};
 use load::hold::{BackOff, Threshold};
 
 use super::export::Export;
 use super::fleet::{Fleet, Resume};
 use super::machine::{MACHINE, Machine};
+pub(crate) use super::run::Format;
 use super::secrets::Secrets;
 use super::sockets::Sockets;
 use super::tls::Tls;
@@ -165,21 +166,6 @@ pub(crate) struct Hold {
     /// Write to FILE instead of stdout (atomically)
     #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
-}
-
-/// What is printed: what people read, the record, a line for each second, a page, or what pipelines
-/// read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    Text,
-    Json,
-    Csv,
-    Html,
-    Markdown,
-    Junit,
-    SmallerIsBetter,
-    BiggerIsBetter,
-    Bencher,
 }
 
 const HOLD: &str = "Hold";

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use load::protocol;
 
 use super::http2::Http2;
 use super::machine::Machine;
@@ -66,7 +67,8 @@ pub(crate) struct Load {
     #[arg(long, help_heading = REQUEST)]
     pub(crate) cookies: bool,
 
-    /// Ask for compressed answers (gzip, deflate), which --expect looks into decompressed
+    /// Ask for compressed answers (gzip, deflate), which --expect looks into decompressed; of gRPC
+    /// for compressed messages (gzip)
     #[arg(long, help_heading = REQUEST)]
     pub(crate) compressed: bool,
 
@@ -107,6 +109,10 @@ pub(crate) struct Load {
     #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = GRPC)]
     pub(crate) deadline: Option<Duration>,
 
+    /// Compress each message, and accept compressed ones
+    #[arg(long, value_enum, value_name = "CODING", help_heading = GRPC)]
+    pub(crate) compress: Option<Compress>,
+
     #[command(flatten)]
     pub(crate) http2: Http2,
 
@@ -138,4 +144,18 @@ pub(crate) struct Load {
 
     #[command(flatten)]
     pub(crate) secrets: Secrets,
+}
+
+/// How the messages of gRPC are compressed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Compress {
+    Gzip,
+}
+
+impl From<Compress> for protocol::Compress {
+    fn from(compress: Compress) -> protocol::Compress {
+        match compress {
+            Compress::Gzip => protocol::Compress::Gzip,
+        }
+    }
 }

@@ -85,7 +85,7 @@ pub(crate) enum Verb {
     /// Keep many connections open and report how many survive
     Hold(Box<hold::Hold>),
     /// Serve constant answers, delays, and faults for testing clients
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
     /// Pass TCP connections on to a server and break them: delays, cuts, stalls, resets
     FaultProxy(fault_proxy::FaultProxy),
     /// Compare servers side by side, in interleaved rounds

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use engine::{EngineChoice, Without};
+use testserver::CountBy;
 
 use super::values;
 
@@ -104,6 +105,10 @@ pub(crate) struct Serve {
     /// Requests for /task/N that may wait for a thread; more get 503
     #[arg(long, value_name = "N", default_value = "1024", value_parser = values::small_count)]
     pub(crate) task_queue: u32,
+
+    /// Count requests in /metrics by the values of HEADER, such as X-Colour
+    #[arg(long, value_name = "HEADER", conflicts_with = "processes")]
+    pub(crate) count_by: Option<CountBy>,
 
     /// CPUs to pin threads to, such as 0,2-5
     #[arg(long, value_name = "LIST")]

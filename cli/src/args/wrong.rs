@@ -52,7 +52,7 @@ const OF_FILE: [(&[&str], &str); 21] = [
     (&["--follow"], "follow = 5"),
     (&["--cookies"], "cookies = true"),
     (&["--compressed"], "compressed = true"),
-    (&["--events"], "events = true"),
+    (&["--compress"], "compress = \"gzip\""),
     (&["--user"], "user = \"NAME:PASSWORD\""),
     (&["--warmup"], "warm_up = \"1s\""),
 ];

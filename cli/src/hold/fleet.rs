@@ -9,7 +9,6 @@ use output::destination::Destination;
 use output::terminal;
 
 use super::{Reported, outcome, place, plan, report};
-use crate::args::fleet::OnLoss;
 use crate::args::hold::{Format, Hold};
 use crate::export::receiver;
 use crate::exported::{Exported, Outcome};
@@ -27,8 +26,7 @@ pub(crate) fn run(
         asked(&arguments.fleet, arguments.again.resume.as_deref()).map_err(Failure::usage)?;
     let plan = plan::plan(arguments).map_err(Failure::usage)?;
     let is_data = arguments.format != Format::Text;
-    let refusal = refusal(arguments, &plan);
-    let refusal = refusal.or_else(|| {
+    let refusal = refusal(&plan).or_else(|| {
         let watched = &arguments.watched;
         watched.refusal(is_data, arguments.output.as_deref())
     });
@@ -79,18 +77,11 @@ pub(crate) fn run(
     end
 }
 
-/// What of the arguments a fleet can't do.
-fn refusal(arguments: &Hold, plan: &Plan) -> Option<String> {
-    if plan.broadcast_s.is_some() {
-        return Some(
-            "--broadcast is timed by one clock, and agents have one each: hold with one process, \
-             without --agents"
-                .to_owned(),
-        );
-    }
-    (arguments.fleet.on_loss == Some(OnLoss::Rebalance)).then(|| {
-        "--on-loss rebalance has others go on with requests, and connections that an agent held \
-         are lost with it: use continue or stop"
+/// What of the plan a fleet can't do.
+fn refusal(plan: &Plan) -> Option<String> {
+    plan.broadcast_s.map(|_| {
+        "--broadcast is timed by one clock, and agents have one each: hold with one process, \
+         without --agents"
             .to_owned()
     })
 }

@@ -161,6 +161,11 @@ fn report(
     }
 }
 
+/// What is printed of a record that was made before.
+pub(crate) fn again(record: &Record, format: Format, paint: Paint) -> Result<String, String> {
+    data(record, format, paint, None)
+}
+
 /// The report in a format.
 fn data(
     record: &Record,

@@ -328,7 +328,7 @@ pub(crate) fn asked_for_many(fleet: &Fleet, starts_servers: bool) -> Result<Aske
         Some(_) if starts_servers => Err(
             "--agents: the servers are started on this machine's loopback interface, where only \
              agents on it reach them: use --agents local:N, or start the servers yourself and \
-             compare them by their URLs"
+             give their URLs"
                 .to_owned(),
         ),
         _ => Ok(asked),

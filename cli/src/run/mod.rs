@@ -23,7 +23,6 @@ use otlp::figures_of_a_run;
 use report::benchmark;
 use report::single::Single;
 
-use crate::args::report as report_args;
 use crate::args::run::{Format, Run};
 use crate::args::values::Live;
 use crate::exported::Outcome;
@@ -197,28 +196,8 @@ fn data(
 }
 
 /// What is printed of the record of a run that was made before.
-pub(crate) fn again(
-    record: &Record,
-    format: report_args::Format,
-    paint: Paint,
-) -> Result<String, String> {
-    let format = match format {
-        report_args::Format::Text => Format::Text,
-        report_args::Format::Markdown => Format::Markdown,
-        report_args::Format::Json => Format::Json,
-        report_args::Format::Csv => Format::Csv,
-        report_args::Format::Junit => Format::Junit,
-        report_args::Format::SmallerIsBetter => Format::SmallerIsBetter,
-        report_args::Format::BiggerIsBetter => Format::BiggerIsBetter,
-        report_args::Format::Bencher => Format::Bencher,
-    };
+pub(crate) fn again(record: &Record, format: Format, paint: Paint) -> Result<String, String> {
     data(record, trouble(record, None), format, false, paint)
-}
-
-/// The page of such a record.
-pub(crate) fn html(record: &Record) -> Result<String, String> {
-    let trouble = trouble(record, None);
-    data(record, trouble, Format::Html, false, Paint::PLAIN)
 }
 
 /// What a receiver is told of a run that ended like this.
@@ -260,8 +239,8 @@ fn exit(record: &Record, crossed: bool) -> Result<Exit, Failure> {
         ),
         _ if record.plan.has_users() && nobody_was_asked(record) && !record.only_streamed() => {
             Err(Failure::running(
-                "no request was sent: the flow skips all of them, or waits for their delays; see its \
-             [Options], or give it more time (-d)",
+                "no request was sent: the flow skips all of them, or waits for their delays; see \
+                 its [Options], or give it more time (-d)",
             ))
         }
         _ if nothing_was_sent(record) => Err(Failure::running(

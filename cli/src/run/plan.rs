@@ -5,7 +5,7 @@ use engine::signal::Stop;
 use load::check::Threshold;
 use load::grpc::{self, Method, Source};
 use load::plan::workload::Order;
-use load::plan::{Expect, Invalid, accept_compressed};
+use load::plan::{Expect, Invalid};
 use load::protocol::{Call, Protocol};
 use load::schedule::{self, Schedule};
 use load::{Plan, Redaction};
@@ -115,10 +115,9 @@ pub(crate) fn without_request(
     plan.follow = arguments.follow.unwrap_or(0);
     plan.cookies = arguments.cookies;
     plan.compressed = arguments.compressed;
+    plan.compress = arguments.compress.map(Into::into);
     plan.events = arguments.events;
-    if plan.compressed {
-        accept_compressed(&mut plan.request.headers);
-    }
+    plan.ask_for_compressed();
     plan.tell_secrets();
     terminal::hide(&plan.redaction);
     http2::apply(&arguments.http2, &mut plan)?;
@@ -268,6 +267,7 @@ fn read_json(text: &str) -> Result<String, String> {
 #[cfg(test)]
 pub(super) mod tests {
     use load::plan::{Family, HostPort};
+    use load::protocol::Compress;
 
     use super::*;
     use crate::args::{self, Parsed, Verb};
@@ -331,12 +331,24 @@ pub(super) mod tests {
         let workload = plan.workload.unwrap();
         assert_eq!(workload.steps[0].request.headers, [accepted]);
         assert!(planned(&format!("--http2 -S 9 --follow 3 --cookies {URL}")).is_ok());
-        for flag in ["--follow 1", "--cookies", "--compressed"] {
-            for url in ["ws://h/", "grpc://h:1/package.Service/Method"] {
+        let call = "grpc://h:1/package.Service/Method";
+        let plan = planned(&format!("--compressed --compress gzip {call}")).unwrap();
+        assert_eq!(
+            (plan.compressed, plan.compress),
+            (true, Some(Compress::Gzip))
+        );
+        assert!(
+            asked(&plan).is_empty(),
+            "heads of calls say it by themselves"
+        );
+        for flag in ["--follow 1", "--cookies"] {
+            for url in ["ws://h/", call] {
                 let text = planned(&format!("{flag} {url}")).unwrap_err();
                 assert!(text.contains("applies to HTTP/1.1 and HTTP/2"), "{text}");
             }
         }
+        assert!(planned("--compressed ws://h/").is_err());
+        assert!(planned(&format!("--compress gzip {URL}")).is_err());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use load::check::Threshold;
 use load::plan::workload::{Data, PIPED};
-use load::plan::{Request, Workload, accept_compressed, authenticate};
+use load::plan::{Request, Workload, authenticate};
 use load::protocol::{Call, Protocol};
 use load::{Plan, Redaction};
 use measure::foreign::screened;
@@ -50,15 +50,8 @@ pub(crate) fn plan(
     };
     note_cookies(load, &workload);
     let is_flow = workload.flow.is_some();
-    let about_one = [
-        (load.message.is_some(), "--message"),
-        (load.body.is_some(), "-b"),
-        (load.method.is_some(), "-m"),
-    ];
-    if is_flow && let Some((_, flag)) = about_one.iter().find(|(given, _)| *given) {
-        return Err(format!(
-            "{flag}: the messages are those of the --targets file; drop {flag}"
-        ));
+    if is_flow {
+        refuse_a_message(load)?;
     }
     // What is called is known from the beginning, which a path alone doesn't say; and messages go
     // where their connection was upgraded.
@@ -87,8 +80,24 @@ pub(crate) fn plan(
         message.payload.clear();
     }
     plan.workload = Some(workload);
+    plan.ask_for_compressed();
     plan.tell_secrets();
     Ok(plan)
+}
+
+/// Refuses flags that say what is sent, where the file of a flow does.
+fn refuse_a_message(load: &Load) -> Result<(), String> {
+    let about_one = [
+        (load.message.is_some(), "--message"),
+        (load.body.is_some(), "-b"),
+        (load.method.is_some(), "-m"),
+    ];
+    match about_one.iter().find(|(given, _)| *given) {
+        None => Ok(()),
+        Some((_, flag)) => Err(format!(
+            "{flag}: the messages are those of the --targets file; drop {flag}"
+        )),
+    }
 }
 
 /// Refuses conditions, which `flag` gives, on steps that there aren't.
@@ -169,9 +178,6 @@ fn defaults(load: &Load) -> Result<Defaults, String> {
         // What is secret of it, the plan learns by itself.
         let added = authenticate(&mut headers, who, &Redaction::default());
         added.map_err(|invalid| invalid.to_string())?;
-    }
-    if load.compressed {
-        accept_compressed(&mut headers);
     }
     let body = load.body.as_deref().map(read_body).transpose()?;
     Ok(Defaults {

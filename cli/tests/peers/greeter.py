@@ -1,4 +1,5 @@
-"""Serves greeter.proto by grpc-python: greeter.py PORT, and `bare` behind it for no reflection."""
+"""Serves greeter.proto by grpc-python: greeter.py PORT. Behind it, `bare` is for no reflection, and
+`gzip` for answers that are compressed where the client takes that."""
 
 import concurrent.futures
 import os
@@ -49,7 +50,9 @@ def reply(text):
 
 
 def main():
-    server = grpc.server(concurrent.futures.ThreadPoolExecutor(max_workers=8))
+    compression = grpc.Compression.Gzip if "gzip" in sys.argv else None
+    executor = concurrent.futures.ThreadPoolExecutor(max_workers=8)
+    server = grpc.server(executor, compression=compression)
     services.add_GreeterServicer_to_server(Greeter(), server)
     if "bare" not in sys.argv:
         names = (protos.DESCRIPTOR.services_by_name["Greeter"].full_name, reflection.SERVICE_NAME)

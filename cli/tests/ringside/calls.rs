@@ -4,12 +4,21 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
+use lab::check::{self, Options, Readiness};
 use serde_json::{Value, json};
+use supervisor::subject::Subject;
 
-use super::child::{Folder, Server, assert_says, comparison_of_ours, ringside, step};
+use super::child::{
+    Folder, Server, assert_says, command, comparison_of_ours, ringside, start, step,
+};
 use super::peers::{from_ci, installed, peer, ready};
 use super::ports::free_port;
+use super::skip::skip;
+
+/// For a comparison of a few short rounds beside other tests.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What describes `ringside.Echo`.
 const ECHO: &str = concat!(
@@ -155,6 +164,124 @@ fn rows_are_put_into_messages_and_one_that_does_not_fit_ends_the_run() {
              count must be an unsigned 32-bit integer, not that text",
         );
         assert!(!ended.stdout.contains("canary"), "{}", ended.stdout);
+    }
+}
+
+#[test]
+fn calls_of_a_mix_are_compressed_once_or_as_they_are_filled_in() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let (at, text) = (server.authority(), "anna ".repeat(2000));
+    let file = folder.write(
+        "a.http",
+        &format!(
+            "### once\nGRPC {at}/ringside.Echo/Echo\n\n{{\"text\": \"{text}\"}}\n\
+             ### each\nGRPC {at}/ringside.Echo/EchoServerStream\n\n\
+             {{\"text\": \"{{{{seq}}}} {text}\", \"count\": 3}}\n"
+        ),
+    );
+    let bytes = |more: &[&str]| {
+        let mut words = vec!["run", "--targets", &file, "-n40", "-c2", "--format", "json"];
+        words.extend(more);
+        let ended = ringside(&words);
+        assert_eq!(ended.code, Some(0), "{more:?}: {}", ended.stderr);
+        let one = ended.record();
+        assert_eq!(one["grpc_status"], json!({ "OK": 40 }), "{more:?}");
+        let messages = json!({ "sent": 40, "received": 80 });
+        assert_eq!(one["messages"], messages, "{more:?}");
+        let said =
+            json!({ "compressed": one["plan"]["compressed"], "by": one["plan"]["compress"] });
+        (
+            said,
+            ["sent", "received"].map(|which| one["bytes"][which].as_u64().unwrap()),
+        )
+    };
+    let (said, plain) = bytes(&[]);
+    assert_eq!(said, json!({ "compressed": false, "by": null }));
+    // Who doesn't compress isn't answered compressed by our own server.
+    let (said, asked) = bytes(&["--compressed"]);
+    assert_eq!(said, json!({ "compressed": true, "by": null }));
+    assert!(asked[1] > plain[1] / 2, "{asked:?} {plain:?}");
+    let (said, both) = bytes(&["--compress", "gzip"]);
+    assert_eq!(said, json!({ "compressed": false, "by": "gzip" }));
+    assert!(both[0] < plain[0] / 10, "{both:?} {plain:?}");
+    assert!(both[1] < plain[1] / 10, "{both:?} {plain:?}");
+    for (words, part) in [
+        (
+            &["--compress", "gzip"][..],
+            "--compress is about the messages of gRPC calls",
+        ),
+        (&["--compress", "br"], "invalid value 'br'"),
+    ] {
+        let url = format!("http://{at}/");
+        let ended = ringside(&[&["run", "-n1", "-c1", &url], words].concat());
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        assert_says(&ended.stderr, part);
+    }
+}
+
+/// The subject of comparisons, which reads gzip and answers with it.
+#[test]
+fn grpc_go_is_compared_with_and_without_compression() {
+    let (folder, repository) = (
+        Folder::new(),
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(".."),
+    );
+    let subjects = repository.join("subjects");
+    let known = Subject::all(&subjects).unwrap().into_iter();
+    let subject = known
+        .filter(|(name, _)| name == "grpc-go")
+        .map(|(_, read)| read.unwrap())
+        .next();
+    let options = Options {
+        ringside: env!("CARGO_BIN_EXE_ringside").into(),
+        cache: None,
+    };
+    let readiness = check::readiness(&subject.expect("grpc-go"), &options).unwrap();
+    if readiness != Readiness::Built {
+        return skip("`ringside subjects build grpc-go` was not run".to_owned());
+    }
+    let file = repository.join("comparisons/mechanisms/grpc-compression.toml");
+    let (file, out) = (file.display().to_string(), folder.path("out"));
+    let shorter = [
+        "--rounds",
+        "2",
+        "--duration",
+        "50ms",
+        "--no-aa",
+        "--no-ceiling",
+    ];
+    let words = [&["compare", &file, "-o", &out][..], &shorter].concat();
+    let ended = start(&mut command(&words)).end_within(PATIENCE);
+    assert!(
+        matches!(ended.code, Some(0 | 4)),
+        "{}\n{}",
+        ended.stdout,
+        ended.stderr
+    );
+    let each = |point: &str, row: &str| {
+        let round = format!("{out}/{point}/rounds/{row}/001.json");
+        let round = fs::read_to_string(&round).unwrap_or_else(|why| panic!("{round}: {why}"));
+        let round: Value = serde_json::from_str(&round).unwrap();
+        let record = &round["record"];
+        assert_eq!(record["errors"], json!({}), "{record}");
+        let calls = record["exchanges"]["completed"].as_u64().unwrap();
+        assert!(calls > 0, "{record}");
+        ["sent", "received"].map(|which| record["bytes"][which].as_u64().unwrap() / calls)
+    };
+    for row in ["grpc-go", "ringside-grpc"] {
+        let (small, large) = (each("payload-13", row), each("payload-16384", row));
+        let small_gzip = each("payload-13", &format!("{row}-gzip"));
+        let large_gzip = each("payload-16384", &format!("{row}-gzip"));
+        for at in 0..2 {
+            assert!(
+                small_gzip[at] > small[at],
+                "{row}: {small_gzip:?} {small:?}"
+            );
+            assert!(
+                large_gzip[at] < large[at] / 10,
+                "{row}: {large_gzip:?} {large:?}"
+            );
+        }
     }
 }
 

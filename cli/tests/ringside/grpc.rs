@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use load::grpc::{Method, Source};
-use load::protocol::Protocol;
+use load::protocol::{Compress, Protocol};
 use load::{Answer, CallEnd, Plan};
 use serde_json::{Value, json};
 
@@ -222,6 +222,48 @@ fn grpc_python_is_loaded_with_calls_of_each_kind() {
         let (code, record) = record(engine, &url, &more);
         assert!(took_place(code), "{code:?}: {record}");
         assert_eq!(record["errors"], json!({}), "{record}");
+    }
+}
+
+#[test]
+fn grpc_python_reads_compressed_messages_and_answers_with_some() {
+    let Some((_peer, port)) = greeter(&["gzip"]) else {
+        return;
+    };
+    let name = "anna ".repeat(2000);
+    let json = json!({ "name": name, "times": 3 }).to_string();
+    let sets: [fn(&mut Plan); 3] = [
+        |_| (),
+        |plan| plan.compressed = true,
+        |plan| plan.compress = Some(Compress::Gzip),
+    ];
+    for set in sets {
+        let (end, messages) = call(port, "Greet", Some(&json), set);
+        let expected = json!([format!("hello {name}")]);
+        assert_eq!((end.status_name(), messages), ("OK", expected));
+    }
+    let url = format!("grpc://127.0.0.1:{port}/peers.v1.Greeter/Repeat");
+    let bytes = |more: &[&str]| {
+        let (code, record) = record("auto", &url, &[&["-n", "20", "-b", &json], more].concat());
+        assert_eq!(code, Some(0), "{more:?}: {record}");
+        assert_eq!(record["grpc_status"], json!({ "OK": 20 }), "{more:?}");
+        let messages = json!({ "sent": 20, "received": 60 });
+        assert_eq!(record["messages"], messages, "{more:?}");
+        ["sent", "received"].map(|which| record["bytes"][which].as_u64().unwrap())
+    };
+    // This server compresses its answers whether or not anybody offers to take that.
+    let (asks, answers) = (20 * name.len() as u64, 60 * name.len() as u64);
+    for more in [&[][..], &["--compressed"]] {
+        let [sent, received] = bytes(more);
+        assert!(sent > asks && received < answers / 10, "{sent} {received}");
+    }
+    for more in [
+        &["--compress", "gzip"][..],
+        &["--compress=gzip", "--events"],
+    ] {
+        let [sent, received] = bytes(more);
+        let few = sent < asks / 10 && received < answers / 10;
+        assert!(few, "{sent} {received}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! gRPC against gRPC-Go: the cases of the official interoperability tests, with the official
 //! server (https://github.com/grpc/grpc/blob/master/doc/interop-test-descriptions.md). Those about
-//! compression, credentials and cancelling are not here: the generator does none of these.
+//! credentials and cancelling are not here, because the generator does none of these, nor is
+//! compression, which that server doesn't know: see `grpc.rs` and `calls.rs`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -9,6 +9,7 @@ mod calls;
 mod capacity;
 mod child;
 mod claims;
+mod colours;
 mod commit;
 mod compare;
 mod doctor;
@@ -76,3 +77,5 @@ mod usage;
 mod void;
 mod watched;
 mod websocket;
+#[path = "../../../tests/yaml.rs"]
+mod yaml;

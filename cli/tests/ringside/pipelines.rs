@@ -12,12 +12,12 @@ mod gitlab;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use saphyr::{LoadableYamlNode, Scalar, Yaml};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::child::{Folder, command, start};
 use super::gate::{commit, git, repository, serve};
 use super::peers::installed;
+use super::yaml::of_yaml;
 
 /// A name of a branch that a script which held it as text would run.
 const WICKED: &str = "x\";touch${IFS}owned;\"$(touch${IFS}owned)`touch${IFS}owned`'&";
@@ -29,34 +29,6 @@ const ATTEMPTS: usize = 20;
 fn read(path: &str) -> Value {
     let text = fs::read_to_string(root().join(path)).unwrap();
     of_yaml(&text)
-}
-
-fn of_yaml(text: &str) -> Value {
-    let mut documents = Yaml::load_from_str(text).unwrap();
-    assert_eq!(documents.len(), 1);
-    value(documents.remove(0))
-}
-
-/// The same as JSON has it.
-fn value(yaml: Yaml<'_>) -> Value {
-    let text = |key: Yaml<'_>| match value(key) {
-        Value::String(text) => text,
-        other => other.to_string(),
-    };
-    match yaml {
-        Yaml::Value(Scalar::Null) => Value::Null,
-        Yaml::Value(Scalar::Boolean(is)) => Value::from(is),
-        Yaml::Value(Scalar::Integer(number)) => Value::from(number),
-        Yaml::Value(Scalar::FloatingPoint(number)) => Value::from(*number),
-        Yaml::Value(Scalar::String(text)) => Value::from(text.into_owned()),
-        Yaml::Sequence(items) => items.into_iter().map(value).collect(),
-        Yaml::Mapping(members) => {
-            let members = members.into_iter();
-            let members = members.map(|(key, one)| (text(key), value(one)));
-            Value::Object(members.collect::<Map<_, _>>())
-        }
-        other => panic!("{other:?} is nothing that pipelines are written with"),
-    }
 }
 
 fn root() -> PathBuf {

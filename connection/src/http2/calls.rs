@@ -3,12 +3,18 @@
 //! The usual call is one message and its answer, both short: the message goes from the input to the
 //! answer without being decoded, and head and trailers were made before. What a call keeps goes
 //! back to a store, so that the next one allocates nothing.
+//!
+//! A client that compresses its messages, and takes compressed ones, is answered with compressed
+//! ones, as gRPC-Go does it: methods see none of that. The working memory for it is one for all
+//! calls of a worker, and there once somebody has compressed something (`press`).
 
 use measure::time::Time;
-use proto::grpc::{self, Event, Messages, Status, call};
+use proto::grpc::call::Compression;
+use proto::grpc::{self, ACCEPTED, Event, Messages, Status, call};
 use proto::http2::server::{Server, Unsent};
 use proto::http2::{ErrorCode, Head};
 
+use super::press::Press;
 use exchange::grpc::{Call, Metadata, Replies};
 
 /// A call that has more than so many bytes to say hears nothing more until they are taken.
@@ -27,11 +33,14 @@ const SPARE_BYTES_MAX: usize = 64 * 1024;
 /// What all calls of a worker share.
 #[derive(Debug)]
 pub(crate) struct Rpcs {
-    /// The head of an answer, and the trailers of one that succeeded.
+    /// The head of an answer, that of a compressed one, and the trailers of one that succeeded.
     head: Option<Head>,
+    gzipped: Option<Head>,
     ok: Option<Head>,
     #[allow(clippy::vec_box)] // The boxes are what is used again.
     spare: Vec<Box<Rpc>>,
+    /// What compresses and decompresses messages.
+    press: Press,
 }
 
 /// One call.
@@ -39,9 +48,16 @@ pub(super) struct Rpc {
     call: Option<Box<dyn Call>>,
     /// Its method takes exactly one message.
     single: bool,
+    /// The client's messages may be compressed; …
+    unpacks: bool,
+    /// … and then those of the answer are, if it takes them.
+    packs: bool,
     reader: Messages,
     /// The announced length of the message that is coming, and its bytes if they come in pieces.
     length: usize,
+    /// Whether it is compressed.
+    packed: bool,
+    message_bytes_max: u32,
     pieces: Vec<u8>,
     /// Messages so far.
     messages: u64,
@@ -75,16 +91,24 @@ impl Rpcs {
     pub(crate) fn new() -> Rpcs {
         Rpcs {
             head: Head::response(200, &call::RESPONSE_FIELDS).ok(),
+            gzipped: Head::response(200, &call::GZIPPED_FIELDS).ok(),
             ok: Head::trailers(&call::TRAILERS_OK).ok(),
             spare: Vec::new(),
+            press: Press::default(),
         }
+    }
+
+    /// What compresses and decompresses the messages of its calls.
+    #[inline]
+    pub(super) fn press(&mut self) -> &mut Press {
+        &mut self.press
     }
 
     /// A call begins. `single`: its method takes exactly one message.
     pub(super) fn begin(
         &mut self,
         call: Box<dyn Call>,
-        single: bool,
+        (single, compression): (bool, Compression),
         (since, deadline): (Time, Time),
         message_bytes_max: u32,
     ) -> Box<Rpc> {
@@ -95,6 +119,9 @@ impl Rpcs {
         );
         rpc.call = Some(call);
         rpc.single = single;
+        rpc.unpacks = compression.sends;
+        rpc.packs = compression.sends && compression.accepts;
+        rpc.message_bytes_max = message_bytes_max;
         rpc.reader = Messages::new(message_bytes_max);
         rpc.since = since;
         rpc.deadline = deadline;
@@ -114,8 +141,12 @@ impl Default for Rpc {
         Rpc {
             call: None,
             single: false,
+            unpacks: false,
+            packs: false,
             reader: Messages::new(0),
             length: 0,
+            packed: false,
+            message_bytes_max: 0,
             pieces: Vec::new(),
             messages: 0,
             replies: Replies::default(),
@@ -147,24 +178,25 @@ impl Rpc {
     }
 
     /// Data came.
-    pub(super) fn receive(&mut self, mut input: &[u8], end: bool) {
+    pub(super) fn receive(&mut self, mut input: &[u8], end: bool, press: &mut Press) {
         let mut whole = None;
         while self.replies.end.is_none() {
             match self.reader.next(&mut input) {
                 Ok(Some(Event::Begin {
                     compressed: true, ..
-                })) => {
+                })) if !self.unpacks => {
                     let text = "the message is compressed, but no encoding was agreed on";
                     self.replies.finish(Status::Internal, text);
                 }
-                Ok(Some(Event::Begin { length, .. })) => {
+                Ok(Some(Event::Begin { length, compressed })) => {
                     self.length = length as usize;
+                    self.packed = compressed;
                     self.pieces.clear();
                     whole = None;
                 }
                 Ok(Some(Event::Bytes(bytes))) if bytes.len() == self.length => whole = Some(bytes),
                 Ok(Some(Event::Bytes(bytes))) => self.pieces.extend_from_slice(bytes),
-                Ok(Some(Event::End)) => self.hear(whole),
+                Ok(Some(Event::End)) => self.hear(whole, press),
                 Ok(None) => break,
                 Err(rejection) => {
                     let text = rejection.violation.to_string();
@@ -173,25 +205,42 @@ impl Rpc {
             }
         }
         if end {
-            self.end();
+            self.end(press);
         }
     }
 
     /// A message is complete, in one piece or in several.
     #[inline]
-    fn hear(&mut self, whole: Option<&[u8]>) {
+    fn hear(&mut self, whole: Option<&[u8]>, press: &mut Press) {
         self.messages += 1;
         if self.single && self.messages > 1 {
             let text = "this method takes one message";
             return self.replies.finish(Status::Unimplemented, text);
         }
-        if let Some(call) = &mut self.call {
-            call.message(whole.unwrap_or(&self.pieces), &mut self.replies);
+        let Some(call) = &mut self.call else { return };
+        let message = whole.unwrap_or(&self.pieces);
+        if !self.unpacks {
+            return call.message(message, &mut self.replies);
+        }
+        let before = self.replies.bytes.len();
+        let most = self.message_bytes_max as usize;
+        match press.unpack(message, self.packed, most) {
+            Ok(message) => call.message(message, &mut self.replies),
+            Err((status, text)) => self.replies.finish(status, text),
+        }
+        self.pack(before, press);
+    }
+
+    /// Compresses what was said since the replies were so long, if it's to be.
+    #[inline]
+    fn pack(&mut self, before: usize, press: &mut Press) {
+        if self.packs {
+            press.pack(&mut self.replies.bytes, before);
         }
     }
 
     /// The client's last message has come.
-    fn end(&mut self) {
+    fn end(&mut self, press: &mut Press) {
         self.client_done = true;
         if self.replies.end.is_some() {
             return;
@@ -203,7 +252,9 @@ impl Rpc {
             let text = "this method takes one message, but none came";
             self.replies.finish(Status::Unimplemented, text);
         } else if let Some(call) = &mut self.call {
+            let before = self.replies.bytes.len();
             call.end(&mut self.replies);
+            self.pack(before, press);
         }
     }
 
@@ -292,7 +343,7 @@ impl Rpc {
         &mut self,
         stream: u32,
         now: Time,
-        rpcs: &Rpcs,
+        rpcs: &mut Rpcs,
         machine: &mut Server,
         out: &mut Vec<u8>,
     ) -> Result<Progress, Unsent> {
@@ -337,6 +388,7 @@ impl Rpc {
             let asked = self.messages > 0 || self.client_done;
             if let Some(call) = self.call.as_mut().filter(|_| asked) {
                 call.more(&mut self.replies);
+                self.pack(0, rpcs.press());
             }
             let replies = &self.replies;
             if replies.bytes.is_empty() && replies.end.is_none() && replies.pause.is_none() {
@@ -354,11 +406,15 @@ impl Rpc {
     ) -> Result<(), Unsent> {
         self.head_sent = true;
         let metadata = &self.replies.head;
-        match &rpcs.head {
+        let (kept, own) = match self.packs {
+            true => (&rpcs.gzipped, &call::GZIPPED_FIELDS[..]),
+            false => (&rpcs.head, &call::RESPONSE_FIELDS[..]),
+        };
+        match kept {
             Some(head) if metadata.is_empty() => machine.respond_kept(stream, head, false, out),
             _ => {
-                let (name, value) = call::RESPONSE_FIELDS[0];
-                let mut fields = vec![(name, value.as_bytes())];
+                let own = own.iter().map(|(name, value)| (*name, value.as_bytes()));
+                let mut fields: Vec<_> = own.collect();
                 fields.extend(pairs(metadata));
                 machine.respond(stream, 200, &fields, false, out)
             }
@@ -428,7 +484,7 @@ fn end_at_once(
     let mut fields = vec![
         (name, value.as_bytes()),
         ("grpc-status", status.text().as_bytes()),
-        ("grpc-accept-encoding", b"identity"),
+        ("grpc-accept-encoding", ACCEPTED.as_bytes()),
     ];
     if !message.is_empty() {
         fields.push(("grpc-message", &message));

@@ -13,6 +13,7 @@ mod answering;
 mod calls;
 mod faults;
 mod kept;
+mod press;
 mod streams;
 mod talk;
 
@@ -206,7 +207,7 @@ impl Http2 {
         };
         let (machine, out) = (&mut self.machine, &mut self.out);
         let before = rpc.taken();
-        match rpc.speak(id, shared.now, &shared.rpcs, machine, out) {
+        match rpc.speak(id, shared.now, &mut shared.rpcs, machine, out) {
             Ok(calls::Progress::Waiting) => {
                 if rpc.taken() != before {
                     stream.since = shared.now;

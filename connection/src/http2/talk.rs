@@ -79,6 +79,7 @@ struct Wanted<'a> {
     content_type: Option<&'a [u8]>,
     timeout: Option<&'a [u8]>,
     encoding: Option<&'a [u8]>,
+    accept_encoding: Option<&'a [u8]>,
     length: Option<&'a [u8]>,
     expect_continue: bool,
 }
@@ -92,6 +93,7 @@ impl<'a> Wanted<'a> {
                 b"content-length" => wanted.length = Some(value),
                 b"grpc-timeout" => wanted.timeout = Some(value),
                 b"grpc-encoding" => wanted.encoding = Some(value),
+                b"grpc-accept-encoding" => wanted.accept_encoding = Some(value),
                 b"expect" => wanted.expect_continue = value.eq_ignore_ascii_case(b"100-continue"),
                 _ => {}
             }
@@ -371,6 +373,7 @@ impl Talk {
             content_type: wanted.content_type,
             timeout: wanted.timeout,
             encoding: wanted.encoding,
+            accept_encoding: wanted.accept_encoding,
         };
         let called = match head.call() {
             Ok(called) => called,
@@ -401,11 +404,14 @@ impl Talk {
         let head = request::Request::of_http2(http_method, path, fields);
         let call = serving.open_call(method, &head);
         let (single, now) = (method.takes_one(), serving.now);
-        let mut rpc = serving
-            .rpcs
-            .begin(call, single, (now, deadline), message_bytes_max);
+        let mut rpc = serving.rpcs.begin(
+            call,
+            (single, called.compression),
+            (now, deadline),
+            message_bytes_max,
+        );
         if end {
-            rpc.receive(&[], true);
+            rpc.receive(&[], true, serving.rpcs.press());
         }
         self.wait(stream, State::Calling(rpc), false, serving.now);
         Next::Speak(stream)
@@ -425,7 +431,7 @@ impl Talk {
         match &mut stream.state {
             State::Calling(rpc) => {
                 let before = rpc.messages();
-                rpc.receive(bytes, end);
+                rpc.receive(bytes, end, serving.rpcs.press());
                 if rpc.messages() != before {
                     stream.arrival = Arrival::NONE; // What is coming now is another one.
                 }

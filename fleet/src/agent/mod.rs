@@ -69,6 +69,11 @@ pub enum Event<'a> {
         /// What was looked at.
         checks: &'a [Check],
     },
+    /// The load has begun.
+    Began {
+        /// How much later than it should.
+        late_ns: u64,
+    },
     /// A second of the load is over, or its drain.
     Counted(&'a Interval),
     /// The load is over, and everything that it counted was told.
@@ -170,6 +175,8 @@ struct Membership {
     same: Option<Digest>,
     checks: Vec<Check>,
     begin: Option<Time>,
+    /// How much later it began.
+    late_ns: Option<u64>,
     /// What it has taken over, and by which of the moves.
     taken: Vec<Place>,
     turn: u32,
@@ -226,6 +233,7 @@ impl Agent {
             Event::Tick => {}
             Event::Heard(bytes) => self.hear(bytes, now, actions),
             Event::Prepared { plan, checks } => self.prepared(plan, checks, actions),
+            Event::Began { late_ns } => self.began(late_ns),
             Event::Counted(interval) => self.counted(interval, actions),
             Event::LoadEnded { verdict, failed } => {
                 self.load_ended(verdict, failed, now, actions);
@@ -451,6 +459,12 @@ impl Agent {
         }
     }
 
+    fn began(&mut self, late_ns: u64) {
+        if let Some(own) = self.run.as_mut().filter(|own| own.stage == Stage::Loading) {
+            own.late_ns = Some(late_ns);
+        }
+    }
+
     fn counted(&mut self, interval: &Interval, actions: &mut Vec<Action>) {
         let Some(own) = self.run.as_mut().filter(|own| own.stage == Stage::Loading) else {
             return;
@@ -596,6 +610,7 @@ impl Membership {
             same: None,
             checks: Vec::new(),
             begin: None,
+            late_ns: None,
             taken: Vec::new(),
             turn: 0,
             stopping: None,
@@ -699,6 +714,7 @@ impl Membership {
             verdict,
             troubles: self.troubles.clone(),
             silence_ns: self.silence_ns,
+            late_ns: self.late_ns,
         }
     }
 }

@@ -162,6 +162,8 @@ impl Part {
                 .zip(clock.last)
                 .and_then(|(first, last)| first.drift_ppm(&last)),
             clock_jumped: clock.jump_ns().is_some(),
+            begins_ns: self.begun.map(|begins| begins.0),
+            begun_late_ns: last.and_then(|last| last.late_ns),
             duplicates: self.duplicates,
             asked_again: self.asked_again,
             misfits: self.misfits,

@@ -49,6 +49,7 @@ pub(super) struct Last {
     pub(super) verdict: Verdict,
     pub(super) troubles: Vec<Text>,
     pub(super) silence_ns: u64,
+    pub(super) late_ns: Option<u64>,
 }
 
 /// An interval as it came.
@@ -280,6 +281,7 @@ impl Part {
             verdict,
             troubles,
             silence_ns,
+            late_ns,
         } = report
         else {
             return;
@@ -293,6 +295,7 @@ impl Part {
             verdict,
             troubles,
             silence_ns,
+            late_ns,
         });
     }
 

@@ -5,6 +5,7 @@ mod bus;
 mod clock;
 mod division;
 mod promises;
+mod seeds;
 mod simulated;
 mod wire;
 mod world;

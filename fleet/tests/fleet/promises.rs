@@ -60,6 +60,8 @@ fn a_run_without_faults_is_complete_and_says_nothing_more() {
         assert_eq!(agent.ended.as_deref(), Some("its plan was over"));
         assert_eq!((agent.intervals, agent.last_number), (11, Some(10)));
         assert!(agent.clock.is_some() && agent.clock_at_end.is_some());
+        assert!(agent.begins_ns.is_some());
+        assert_eq!(agent.begun_late_ns, Some(0));
         assert!(agent.clock_drift_ppm.is_some_and(|ppm| ppm.abs() < 1000.0));
     }
     let begins: Vec<u64> = seen.loads.iter().map(|(_, begin, _)| *begin).collect();

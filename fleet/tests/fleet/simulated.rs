@@ -17,6 +17,7 @@ fn drawn(seed: u64) -> (Setup, bool) {
     let agents = 1 + random.below(8) as u32;
     let mut setup = Setup::of(agents, 3 + random.below(30));
     setup.seed = seed;
+    setup.holds = Random::new(seed, 2).below(3) == 0;
     setup.on_loss = [OnLoss::Continue, OnLoss::Stop, OnLoss::Rebalance][random.index(3)];
     for machine in &mut setup.machines {
         *machine = Machine {
@@ -130,14 +131,18 @@ fn no_record_says_more_than_is_true_and_every_run_ends() {
     let seeds = seeds.map_or(SEEDS, |seeds| {
         seeds.parse().expect("FLEET_SEEDS is a number")
     });
-    let (mut records, mut complete, mut loads) = (0, 0, 0);
+    let (mut records, mut complete, mut held, mut loads) = (0, 0, 0, 0);
     for seed in 0..seeds {
         let (seen, whole) = tried(seed);
         records += seen.outcomes.len() as u64;
         complete += whole as u64;
         loads += seen.loads.len() as u64;
+        let of_holds = seen.outcomes.iter();
+        let of_holds = of_holds.filter(|outcome| outcome.record.figures.held.is_some());
+        held += of_holds.count() as u64;
     }
-    println!("{seeds} seeds: {records} records, {complete} complete, {loads} loads");
+    let of_holds = format!("{held} of holds");
+    println!("{seeds} seeds: {records} records ({of_holds}), {complete} complete, {loads} loads");
     // Otherwise nothing was tried.
     assert!(
         records * 10 > seeds * 6,
@@ -148,6 +153,7 @@ fn no_record_says_more_than_is_true_and_every_run_ends() {
         "{complete} of {records} are complete"
     );
     assert!(complete < records && loads > records);
+    assert!(held * 10 > records * 2, "{held} of {records} are of holds");
 }
 
 #[test]

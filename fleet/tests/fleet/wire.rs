@@ -13,7 +13,7 @@ use fleet::{Epoch, Member, Name, Text, Totals, Verdict};
 use measure::random::Random;
 use measure::time::Time;
 
-fn member() -> Member {
+pub(crate) fn member() -> Member {
     Member {
         agent: Name::new("agent-7").unwrap(),
         epoch: Epoch {
@@ -24,7 +24,7 @@ fn member() -> Member {
 }
 
 /// One of each.
-fn all() -> Vec<Said> {
+pub(crate) fn all() -> Vec<Said> {
     let run = Name::new("nightly_1").unwrap();
     let orders = orders().into_iter().map(|order| Said::Order {
         run: run.clone(),
@@ -142,6 +142,7 @@ fn reports() -> Vec<Report> {
             },
             troubles: vec![Text::new("the disk is full")],
             silence_ns: 10,
+            late_ns: Some(11),
         },
         Report::Standing {
             workers: 4,

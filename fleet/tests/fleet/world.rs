@@ -2,25 +2,23 @@
 //! whose counts are known. What it sees that must not be, it says.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
 
 use bytes::Bytes;
 use fleet::agent::{self, Agent, DEAD_MAN_NS};
 use fleet::bus::Bus;
 use fleet::chain::Digest;
 use fleet::coordinator::{self, Coordinator, End, OnLoss};
-use fleet::counted::{self, Interval};
 use fleet::division::Place;
 use fleet::memory::{self, Faults, Network};
 use fleet::message::{Check, CheckOf, Order, Said, decode, encode};
 use fleet::record::Outcome;
 use fleet::{Epoch, Name, Text, Verdict};
-use measure::counters::ErrorKind;
-use measure::interval::{self, Phase};
 use measure::random::Random;
-use measure::tally::{Loop, Tally};
 use measure::time::Time;
 
+use counts::{ENDS, HELD, RUN, SECONDS};
+
+pub(crate) mod counts;
 mod judge;
 
 pub(crate) const MS: u64 = 1_000_000;
@@ -31,34 +29,6 @@ const DRAIN_MAX: u64 = 300 * MS;
 const STILL_MAX: u32 = 10_000;
 /// A run that takes longer doesn't end.
 const FOREVER: u64 = 3600 * SECOND;
-
-/// Seconds as loads count them, no two alike.
-static SECONDS: LazyLock<Vec<Interval>> = LazyLock::new(|| (0..32).map(second).collect());
-
-fn second(seed: u64) -> Interval {
-    let mut random = Random::seeded(seed);
-    let start = Time(SECOND);
-    let mut tally = Tally::new(Loop::Open);
-    tally.start(start);
-    for _ in 0..1 + random.below(20) {
-        let done = start.plus(random.length(26));
-        match random.below(8) {
-            0 => tally.failed(ErrorKind::Timeout),
-            _ => tally.completed(start, start, done, 200),
-        }
-        tally.bytes_received += random.below(1000);
-    }
-    counted::of_run(&interval::Interval {
-        seq: seed,
-        joined: 1,
-        phase: Phase::Measure,
-        from_ns: 0,
-        until_ns: SECOND,
-        offered: None,
-        connected: 1,
-        counted: tally.counted().clone(),
-    })
-}
 
 /// What happens at some time, by the hand of a test.
 #[derive(Clone, Debug)]
@@ -119,6 +89,8 @@ pub(crate) struct Setup {
     pub(crate) wanted: u32,
     pub(crate) workers: Option<u32>,
     pub(crate) seconds: u64,
+    /// Connections are held, instead of requests sent.
+    pub(crate) holds: bool,
     pub(crate) on_loss: OnLoss,
     /// The plan of a coordinator that comes back.
     pub(crate) again: &'static str,
@@ -134,6 +106,7 @@ impl Setup {
             wanted: agents,
             workers: None,
             seconds,
+            holds: false,
             on_loss: OnLoss::Continue,
             again: "a plan",
             faults: Faults {
@@ -624,7 +597,7 @@ impl World {
             return;
         };
         let is_over = load.stopping || load.left == 0;
-        let has_counted = !load.is_first;
+        let (has_counted, begins) = (!load.is_first, load.begins);
         load.is_first = false;
         load.next += match load.left {
             _ if is_over => 0,
@@ -633,10 +606,19 @@ impl World {
         };
         load.left = load.left.saturating_sub(1);
         if has_counted {
-            let kind = self.random.index(SECONDS.len());
+            let kinds = match (self.setup.holds, is_over) {
+                (false, _) => RUN,
+                (true, false) => HELD,
+                // What is known of a hold once it's over comes with its last interval.
+                (true, true) => ENDS,
+            };
+            let kind = kinds.start + self.random.index(kinds.len());
             let life = (seat.name.clone(), seat.epoch.to_string());
             self.truth.entry(life).or_default().push(kind);
             self.tell_agent(number, agent::Event::Counted(&SECONDS[kind]));
+        } else if !is_over {
+            let late_ns = self.now - begins;
+            self.tell_agent(number, agent::Event::Began { late_ns });
         }
         if is_over {
             self.end_load(number);

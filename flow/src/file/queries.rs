@@ -9,7 +9,8 @@ use super::reader::{Reader, Wrong, wrong_at};
 use crate::model::{Assert, Attribute, Capture, Expected, Found, Kind, Predicate, Query, Template};
 
 const PREDICATES: &str = "a predicate belongs here: ==, !=, >, >=, <, <=, startsWith, endsWith, \
-                          contains, includes, matches, exists, isEmpty, isString, …, or not before one";
+                          contains, includes, matches, exists, isEmpty, isString, …, or not \
+                          before one";
 
 const QUERIES: [&str; 12] = [
     "status", "version", "url", "header", "cookie", "body", "bytes", "jsonpath", "regex",

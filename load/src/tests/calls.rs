@@ -20,8 +20,8 @@ use plan::{Plan, Request, Step, Target, Workload};
 type Seen = Arc<Mutex<Vec<(String, String, Vec<u8>)>>>;
 
 /// Answers each call after 1 ms: with three messages where the method is `Many`, with a status of
-/// 5 where it is `Gone`, else with one. Of `Broken` and `Never` it resets the stream, behind a message
-/// or before one.
+/// 5 where it is `Gone`, else with one. Of `Broken` and `Never` it resets the stream, behind a
+/// message or before one.
 #[derive(Default)]
 struct Methods {
     machines: BTreeMap<Connection, Machine>,

@@ -13,7 +13,7 @@ use super::{MS, counts_and_histograms, plan, run};
 use crate::surroundings::Disturbance;
 use crate::worker::Outcome;
 use plan::Plan;
-use plan::protocol::{Call, CallKind, Http2, Protocol};
+use plan::protocol::{Call, CallKind, Compress, Http2, Protocol};
 use plan::schedule::Schedule;
 
 /// What a server does with a request.
@@ -539,4 +539,63 @@ fn a_body_that_is_no_messages_breaks_the_protocol_of_its_call_alone() {
     assert_eq!(tally.errors.count(ErrorKind::ProtocolViolation), 400);
     assert_eq!((tally.failed, tally.reconnects), (400, 0));
     assert!(outcome.violation.unwrap().what.contains("compressed flag"));
+}
+
+/// What a server answers each call with.
+type Says = fn(&mut Machine, u32, &mut Vec<u8>);
+
+/// Answers a call with one compressed message.
+fn says_compressed(machine: &mut Machine, stream: u32, more: &[(&str, &str)], out: &mut Vec<u8>) {
+    let fields = [&[GRPC][..], more].concat();
+    machine.respond(stream, 200, &fields, false, out).unwrap();
+    let mut body = Vec::new();
+    proto::grpc::encode_gzipped(b"hello", &mut proto::gzip::Gzip::default(), &mut body).unwrap();
+    machine.data(stream, &body, false, out).unwrap();
+    let end = [("grpc-status", "0")];
+    machine.trailers(stream, &end, out).unwrap();
+}
+
+#[test]
+fn compressed_messages_are_read_where_they_say_how_and_by_gzip() {
+    let gzip: Says = |machine, stream, out| {
+        says_compressed(machine, stream, &[("grpc-encoding", "gzip")], out);
+    };
+    let unnamed: Says = |machine, stream, out| says_compressed(machine, stream, &[], out);
+    let identity: Says = |machine, stream, out| {
+        says_compressed(machine, stream, &[("grpc-encoding", "identity")], out);
+    };
+    let brotli: Says = |machine, stream, out| {
+        says_compressed(machine, stream, &[("grpc-encoding", "br")], out);
+    };
+    let [nothing, asked, compressing] =
+        [(false, None), (true, None), (false, Some(Compress::Gzip))];
+    let unnamed_part = "while grpc-encoding names no encoding";
+    let unoffered = "in another way than by gzip";
+    for (told, answer, wrong) in [
+        (asked, gzip, None),
+        (compressing, gzip, None),
+        (nothing, gzip, None),
+        (nothing, unnamed, Some(unnamed_part)),
+        (asked, unnamed, Some(unnamed_part)),
+        (asked, identity, Some(unnamed_part)),
+        (compressing, brotli, Some(unoffered)),
+    ] {
+        for events in [false, true] {
+            let mut plan = plan_grpc(CallKind::ServerStream, 1);
+            (plan.compressed, plan.compress) = told;
+            plan.events = events;
+            plan.validate().unwrap();
+            let outcome = run_calls(&plan, answer);
+            let tally = &outcome.recorder.tally;
+            let broken = tally.errors.count(ErrorKind::ProtocolViolation);
+            match wrong {
+                None => assert_eq!((tally.completed, tally.messages_received), (400, 400)),
+                Some(part) => {
+                    assert_eq!((broken, tally.failed, tally.reconnects), (400, 400, 0));
+                    let what = outcome.violation.unwrap().what;
+                    assert!(what.contains(part), "{what}");
+                }
+            }
+        }
+    }
 }

@@ -91,8 +91,8 @@ fn a_warm_up_takes_its_part_of_what_is_replayed_and_no_request_out_of_its_place(
     assert_eq!(record.duration_s, 1.5);
     let offered = record.offered_rate.expect("a log has a rate");
     assert!((offered - 100.0).abs() < 1.0, "{offered}");
-    // What was due in the warm-up and not sent in it is left out: the window begins with the request
-    // that is due then.
+    // What was due in the warm-up and not sent in it is left out: the window begins with the
+    // request that is due then.
     let asked = asked.lock().unwrap();
     assert_eq!((&*asked[0], &*asked[1]), ("/000", "/050"));
     assert_eq!(asked.len(), 1 + 150);

@@ -307,7 +307,7 @@ fn the_quota_of_a_real_group_holds_for_the_groups_in_it() {
 fn the_smallest_memory_of_all_groups_above_holds() {
     let tree = Tree::new("", "");
     tree.put("a/b/c/memory.max", "max\n");
-    let at = |folder: &str| memory_bytes_at(&tree.0.path().join(folder));
+    let at = |folder: &str| memory_bytes_at(&tree.0.path().join(folder), "memory.max");
     assert_eq!(at("a/b/c"), None);
     tree.put("a/b/memory.max", "1073741824\n");
     assert_eq!(at("a/b/c"), Some(1 << 30));

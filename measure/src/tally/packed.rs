@@ -357,16 +357,18 @@ impl PackedStreams {
     }
 }
 
-/// Of one that was checked.
-fn unpacked(lengths: &Sparse) -> Histogram {
+/// The histogram of one that was checked.
+pub fn unpacked(lengths: &Sparse) -> Histogram {
     lengths.unpack().unwrap_or_default()
 }
 
-fn kinds(errors: &Errors) -> BTreeMap<u8, u64> {
+/// Errors by their kind's place in [`ErrorKind::all`].
+pub fn kinds(errors: &Errors) -> BTreeMap<u8, u64> {
     errors.iter().map(|(kind, n)| (kind as u8, n)).collect()
 }
 
-fn errors(counts: &BTreeMap<u8, u64>) -> Errors {
+/// What [`kinds`] was made of.
+pub fn errors(counts: &BTreeMap<u8, u64>) -> Errors {
     let mut errors = Errors::default();
     for (kind, n) in ErrorKind::all().into_iter().zip(0u8..) {
         errors.add_n(kind, counts.get(&n).copied().unwrap_or(0));
@@ -374,7 +376,8 @@ fn errors(counts: &BTreeMap<u8, u64>) -> Errors {
     errors
 }
 
-fn statuses(counts: &BTreeMap<u16, u64>) -> Statuses {
+/// Statuses by their codes.
+pub fn statuses(counts: &BTreeMap<u16, u64>) -> Statuses {
     let mut statuses = Statuses::default();
     for (status, n) in counts {
         statuses.add_n(*status, *n);
@@ -382,7 +385,14 @@ fn statuses(counts: &BTreeMap<u16, u64>) -> Statuses {
     statuses
 }
 
-fn check_counts(statuses: &BTreeMap<u16, u64>, errors: &BTreeMap<u8, u64>) -> Result<(), String> {
+/// Whether [`statuses`] and [`errors`] can be made of these.
+///
+/// # Errors
+/// A code or a kind that there isn't, or a sum above 2^64.
+pub fn check_counts(
+    statuses: &BTreeMap<u16, u64>,
+    errors: &BTreeMap<u8, u64>,
+) -> Result<(), String> {
     if let Some(status) = statuses
         .keys()
         .find(|status| usize::from(**status) >= CODES)
@@ -416,7 +426,11 @@ fn check_terms(terms: &Terms) -> Result<(), String> {
     }
 }
 
-fn add(mine: &mut u64, theirs: u64) -> Result<(), String> {
+/// Adds a count to another.
+///
+/// # Errors
+/// Where the sum would be above 2^64.
+pub fn add(mine: &mut u64, theirs: u64) -> Result<(), String> {
     *mine = mine.checked_add(theirs).ok_or(TOO_MUCH)?;
     Ok(())
 }
@@ -426,7 +440,11 @@ fn add_each(mine: &mut [u64], theirs: &[u64]) -> Result<(), String> {
     pairs.try_for_each(|(mine, theirs)| add(mine, *theirs))
 }
 
-fn add_lengths(mine: &mut Sparse, theirs: &Sparse) -> Result<(), String> {
+/// Adds lengths to others.
+///
+/// # Errors
+/// Where there would be more than 2^64.
+pub fn add_lengths(mine: &mut Sparse, theirs: &Sparse) -> Result<(), String> {
     // The sum of the lengths is then below 2^106.
     mine.count().checked_add(theirs.count()).ok_or(TOO_MUCH)?;
     mine.merge(theirs);
@@ -434,50 +452,20 @@ fn add_lengths(mine: &mut Sparse, theirs: &Sparse) -> Result<(), String> {
 }
 
 fn add_waits(mine: &mut Waits, theirs: &Waits) -> Result<(), String> {
-    let Waits {
-        busy_ns,
-        connecting_ns,
-        closing_ns,
-        back_off_ns,
-        unreachable_ns,
-        late_ns,
-        refused_ns,
-        counts,
-    } = theirs;
-    let pairs = [
-        (&mut mine.busy_ns, busy_ns),
-        (&mut mine.connecting_ns, connecting_ns),
-        (&mut mine.closing_ns, closing_ns),
-        (&mut mine.back_off_ns, back_off_ns),
-        (&mut mine.unreachable_ns, unreachable_ns),
-        (&mut mine.late_ns, late_ns),
-    ];
-    let mut pairs = pairs.into_iter();
-    pairs.try_for_each(|(mine, theirs)| add(mine, *theirs))?;
-    mine.refused_ns = mine.refused_ns.wrapping_add(*refused_ns);
-    let WaitCounts {
-        busy,
-        connecting,
-        closing,
-        back_off,
-        unreachable,
-        unreachable_never_sent,
-        late,
-        refused,
-    } = counts;
-    let mine = &mut mine.counts;
-    let pairs = [
-        (&mut mine.busy, busy),
-        (&mut mine.connecting, connecting),
-        (&mut mine.closing, closing),
-        (&mut mine.back_off, back_off),
-        (&mut mine.unreachable, unreachable),
-        (&mut mine.unreachable_never_sent, unreachable_never_sent),
-        (&mut mine.late, late),
-        (&mut mine.refused, refused),
-    ];
-    let mut pairs = pairs.into_iter();
-    pairs.try_for_each(|(mine, theirs)| add(mine, *theirs))
+    add_packed!(Waits, mine, theirs,
+        lengths [],
+        counts [busy_ns, connecting_ns, closing_ns, back_off_ns, unreachable_ns, late_ns],
+        maps [],
+        apart [refused_ns, counts]);
+    mine.refused_ns = mine.refused_ns.wrapping_add(theirs.refused_ns);
+    let (mine, theirs) = (&mut mine.counts, &theirs.counts);
+    add_packed!(WaitCounts, mine, theirs,
+        lengths [],
+        counts [busy, connecting, closing, back_off, unreachable, unreachable_never_sent, late,
+            refused],
+        maps [],
+        apart []);
+    Ok(())
 }
 
 #[cfg(test)]

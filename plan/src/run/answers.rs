@@ -1,9 +1,12 @@
 //! Whether a plan can do with answers what it wants.
 
+use proto::grpc::call::Compression;
+
 use super::{FOLLOW_MAX, Plan};
 use crate::expect;
 use crate::invalid::{Invalid, within};
 use crate::protocol::Protocol;
+use crate::request::accept_compressed;
 use crate::workload;
 
 impl Plan {
@@ -55,6 +58,50 @@ impl Plan {
             ));
         }
         Ok(())
+    }
+
+    pub(super) fn validate_compressed(&self) -> Result<(), Invalid> {
+        if self.compressed && matches!(self.protocol, Protocol::WebSocket { .. }) {
+            return Err(Invalid(
+                "--compressed asks for compressed answers of HTTP and gRPC, and a WebSocket's \
+                 messages are none: drop it"
+                    .into(),
+            ));
+        }
+        if self.compress.is_some() && !matches!(self.protocol, Protocol::Grpc { .. }) {
+            return Err(Invalid(
+                "--compress is about the messages of gRPC calls: for HTTP, give a compressed body \
+                 (-b @FILE) and its header (-H 'Content-Encoding: gzip')"
+                    .into(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// What of its gRPC calls is compressed: nothing of any other protocol. Whoever compresses can
+    /// decompress, and gRPC's libraries answer as they are asked.
+    pub(super) fn compression(&self) -> Compression {
+        let sends = self.compress.is_some();
+        Compression {
+            sends,
+            accepts: sends || self.compressed,
+        }
+    }
+
+    /// Has its requests ask for compressed answers (RFC 9110 §12.5.3), if those are wanted, and
+    /// unless they say which. Calls of gRPC do so by what is said of all of them.
+    pub fn ask_for_compressed(&mut self) {
+        if !self.compressed || matches!(self.protocol, Protocol::Grpc { .. }) {
+            return;
+        }
+        match &mut self.workload {
+            None => accept_compressed(&mut self.request.headers),
+            Some(workload) => {
+                for step in &mut workload.steps {
+                    accept_compressed(&mut step.request.headers);
+                }
+            }
+        }
     }
 
     pub(super) fn validate_cookies(&self) -> Result<(), Invalid> {

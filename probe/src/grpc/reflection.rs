@@ -8,6 +8,7 @@ use prost::{Message, Oneof};
 use prost_reflect::DescriptorPool;
 use prost_reflect::prost_types::FileDescriptorProto;
 use proto::grpc::Status;
+use proto::grpc::call::Compression;
 
 use super::descriptors;
 use crate::LoadError;
@@ -151,6 +152,8 @@ impl Reflection {
 /// One call with all questions. `None` where the server does not know this reflection.
 fn ask(contact: &Contact, questions: Vec<Question>) -> Result<Option<Vec<Answer>>, LoadError> {
     let mut contact = contact.clone();
+    // What describes a service is no part of the load.
+    contact.compression = Compression::default();
     let messages = questions.into_iter().map(|question| {
         let request = Request {
             host: String::new(),

@@ -2,8 +2,19 @@
 
 use std::time::Duration;
 
-use super::{CONTENT_TYPE, Status, decode_timeout, encode_timeout, is_content_type, metadata};
+use super::{
+    ACCEPTED, CONTENT_TYPE, GZIP, Status, decode_timeout, encode_timeout, is_content_type, metadata,
+};
 use crate::Misuse;
+
+/// What is compressed in a call; gzip is the only way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compression {
+    /// The client's messages may be (`grpc-encoding`).
+    pub sends: bool,
+    /// The server's may be (`grpc-accept-encoding`).
+    pub accepts: bool,
+}
 
 /// A call as the client role sends it.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +27,8 @@ pub struct CallSpec<'a> {
     pub path: &'a str,
     /// The deadline that the server is told, counted from its arrival.
     pub timeout: Option<Duration>,
+    /// What is compressed.
+    pub compression: Compression,
     /// What the caller adds, in order. Names are written in lower case; the values of names that
     /// end in `-bin` are any bytes, and encoded here.
     pub metadata: &'a [(&'a str, &'a [u8])],
@@ -33,7 +46,7 @@ impl CallSpec<'_> {
                 self.path
             )));
         }
-        let mut fields = Vec::with_capacity(7 + self.metadata.len());
+        let mut fields = Vec::with_capacity(9 + self.metadata.len());
         let mut add = |name: &str, value: &str| fields.push((name.to_owned(), value.into()));
         add(":method", "POST");
         add(":scheme", self.scheme);
@@ -44,6 +57,12 @@ impl CallSpec<'_> {
             add("grpc-timeout", &encode_timeout(timeout));
         }
         add("content-type", CONTENT_TYPE);
+        if self.compression.sends {
+            add("grpc-encoding", GZIP);
+        }
+        if self.compression.accepts {
+            add("grpc-accept-encoding", ACCEPTED);
+        }
         for (name, value) in self.metadata {
             fields.push(metadata::field(name, value)?);
         }
@@ -64,6 +83,8 @@ pub struct Head<'a> {
     pub timeout: Option<&'a [u8]>,
     /// `grpc-encoding`.
     pub encoding: Option<&'a [u8]>,
+    /// `grpc-accept-encoding`.
+    pub accept_encoding: Option<&'a [u8]>,
 }
 
 /// A call as the server role reads it.
@@ -75,6 +96,8 @@ pub struct Call<'a> {
     pub method: &'a [u8],
     /// The deadline, counted from the arrival of the head.
     pub timeout: Option<Duration>,
+    /// What may be compressed.
+    pub compression: Compression,
 }
 
 /// Why a request is no call that can be served.
@@ -87,7 +110,7 @@ pub enum Refusal {
 }
 
 impl<'a> Head<'a> {
-    /// What call this is. Compressed messages are not served, so an encoding is refused.
+    /// What call this is. An encoding that isn't known is refused, as the client has to be told.
     ///
     /// # Errors
     /// How to answer a request that is none.
@@ -102,10 +125,14 @@ impl<'a> Head<'a> {
             let text = "a path that is not /package.Service/Method";
             return Err(Refusal::Status(Status::Unimplemented, text));
         };
-        if self.encoding.is_some_and(|name| name != b"identity") {
-            let text = "an encoding of messages besides identity";
-            return Err(Refusal::Status(Status::Unimplemented, text));
-        }
+        let sends = match self.encoding {
+            None | Some(b"identity") => false,
+            Some(name) if name == GZIP.as_bytes() => true,
+            Some(_) => {
+                let text = "an encoding of messages besides gzip and identity";
+                return Err(Refusal::Status(Status::Unimplemented, text));
+            }
+        };
         let timeout = match self.timeout {
             None => None,
             Some(value) => match decode_timeout(value) {
@@ -120,8 +147,18 @@ impl<'a> Head<'a> {
             service,
             method,
             timeout,
+            compression: Compression {
+                sends,
+                accepts: self.accept_encoding.is_some_and(names_gzip),
+            },
         })
     }
+}
+
+/// Whether a list of encodings has gzip.
+fn names_gzip(list: &[u8]) -> bool {
+    let mut names = list.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    names.any(|name| name == GZIP.as_bytes())
 }
 
 /// `/package.Service/Method` in its two names. A service may have slashes in its name, a method
@@ -135,6 +172,10 @@ fn split_path(path: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// The fields of a response head, besides the HTTP status 200.
 pub const RESPONSE_FIELDS: [(&str, &str); 1] = [("content-type", CONTENT_TYPE)];
+
+/// The same of one whose messages are compressed.
+pub const GZIPPED_FIELDS: [(&str, &str); 2] =
+    [("content-type", CONTENT_TYPE), ("grpc-encoding", GZIP)];
 
 /// The trailers of a call that succeeded. Others carry [`Status::text`] here and, encoded by
 /// [`encode_message`](super::encode_message), a `grpc-message`.

@@ -1,6 +1,7 @@
 //! The sequence of messages in the data of a stream (Length-Prefixed-Message).
 
 use super::{Rejection, Status};
+use crate::gzip::Gzip;
 use crate::{Misuse, Violation};
 
 /// Bytes before every message: whether it is compressed, and its length.
@@ -14,7 +15,7 @@ pub enum Event<'a> {
         /// Its length in bytes.
         length: u32,
         /// Whether it is compressed by what `grpc-encoding` says; without that field it must not
-        /// be.
+        /// be, which is [`UNNAMED`].
         compressed: bool,
     },
     /// A piece of the message, never empty.
@@ -165,6 +166,48 @@ pub fn encode(message: &[u8], out: &mut Vec<u8>) -> Result<(), Misuse> {
     out.extend_from_slice(message);
     Ok(())
 }
+
+/// Appends a message with its prefix, compressed. An empty one stays as it is, as gRPC-Go has it:
+/// gzip would only make it longer.
+///
+/// # Errors
+/// A message that is beyond 4 GiB then.
+pub fn encode_gzipped(message: &[u8], gzip: &mut Gzip, out: &mut Vec<u8>) -> Result<(), Misuse> {
+    if message.is_empty() {
+        return encode(message, out);
+    }
+    let start = out.len();
+    out.extend_from_slice(&prefix(0));
+    gzip.pack(message, out);
+    let Ok(length) = u32::try_from(out.len() - start - PREFIX_BYTES) else {
+        out.truncate(start);
+        return Err(Misuse::new(
+            "a message is longer than its 32-bit length can say, even compressed",
+        ));
+    };
+    let [_, length @ ..] = prefix(length);
+    out[start] = 1;
+    out[start + 1..start + PREFIX_BYTES].copy_from_slice(&length);
+    Ok(())
+}
+
+/// What comes of a message that is compressed without an encoding.
+pub static UNNAMED: Rejection = Rejection {
+    status: Status::Internal,
+    violation: Violation {
+        clause: "gRPC over HTTP/2, Message-Encoding",
+        what: "a message that is compressed, while grpc-encoding names no encoding",
+    },
+};
+
+/// What comes of one that is compressed in another way than by gzip.
+pub static UNOFFERED: Rejection = Rejection {
+    status: Status::Internal,
+    violation: Violation {
+        clause: "gRPC over HTTP/2, Message-Accept-Encoding",
+        what: "a message compressed in another way than by gzip, which nobody offered to take",
+    },
+};
 
 static FLAG: Rejection = Rejection {
     status: Status::Internal,

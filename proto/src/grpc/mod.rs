@@ -17,7 +17,7 @@ use std::fmt;
 
 use crate::Violation;
 
-pub use messages::{Event, Messages, encode, prefix};
+pub use messages::{Event, Messages, UNNAMED, UNOFFERED, encode, encode_gzipped, prefix};
 pub use metadata::{decode_binary, encode_binary};
 pub use status::Status;
 pub use text::{decode_message, encode_message};
@@ -25,6 +25,12 @@ pub use timeout::{decode_timeout, encode_timeout};
 
 /// The content type of requests and responses.
 pub const CONTENT_TYPE: &str = "application/grpc";
+
+/// The one encoding of messages besides none (`identity`) that is known here.
+pub const GZIP: &str = "gzip";
+
+/// Which encodings a peer may answer in (`grpc-accept-encoding`).
+pub const ACCEPTED: &str = "gzip,identity";
 
 /// What a peer did wrong in a call, with the status that the call ends with for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use proto::grpc::call::{Call, CallSpec, Head, Refusal};
+use proto::grpc::call::{Call, CallSpec, Compression, Head, Refusal};
 use proto::grpc::{
     Status, decode_binary, decode_timeout, encode_binary, encode_timeout, is_content_type,
 };
@@ -12,6 +12,10 @@ const SPEC: CallSpec<'_> = CallSpec {
     authority: "localhost:50051",
     path: "/ringside.Echo/Echo",
     timeout: Some(Duration::from_millis(100)),
+    compression: Compression {
+        sends: false,
+        accepts: false,
+    },
     metadata: &[],
 };
 
@@ -21,6 +25,7 @@ const HEAD: Head<'_> = Head {
     content_type: Some(b"application/grpc"),
     timeout: None,
     encoding: None,
+    accept_encoding: None,
 };
 
 #[test]
@@ -76,7 +81,17 @@ fn what_cannot_be_sent_is_refused_with_a_reason() {
 
 #[test]
 fn a_server_reads_what_a_client_wrote() {
-    let fields = SPEC.fields().expect("a call");
+    for (sends, accepts) in [(false, false), (true, true), (false, true), (true, false)] {
+        reads_what_was_written(Compression { sends, accepts });
+    }
+}
+
+fn reads_what_was_written(compression: Compression) {
+    let spec = CallSpec {
+        compression,
+        ..SPEC
+    };
+    let fields = spec.fields().expect("a call");
     let field = |name: &str| {
         let found = fields.iter().find(|(found, _)| found == name);
         found.map(|(_, value)| &value[..])
@@ -87,13 +102,36 @@ fn a_server_reads_what_a_client_wrote() {
         content_type: field("content-type"),
         timeout: field("grpc-timeout"),
         encoding: field("grpc-encoding"),
+        accept_encoding: field("grpc-accept-encoding"),
     };
     let call = Call {
         service: b"ringside.Echo",
         method: b"Echo",
         timeout: SPEC.timeout,
+        compression,
     };
     assert_eq!(head.call(), Ok(call));
+}
+
+#[test]
+fn a_client_takes_gzip_if_it_is_in_its_list() {
+    for (list, accepts) in [
+        (&b"gzip"[..], true),
+        (b"identity, deflate, gzip", true),
+        (b"identity,gzip", true),
+        (b"identity", false),
+        (b"x-gzip", false),
+        (b"", false),
+    ] {
+        let accept_encoding = Some(list);
+        let call = Head {
+            accept_encoding,
+            ..HEAD
+        }
+        .call();
+        let found = call.map(|call| call.compression.accepts);
+        assert_eq!(found, Ok(accepts), "{}", list.escape_ascii());
+    }
 }
 
 #[test]
@@ -120,11 +158,10 @@ fn what_is_no_call_is_answered_as_the_standard_says() {
     for path in [&b"/"[..], b"/a", b"a/b", b"/a/", b"*"] {
         assert!(Head { path, ..HEAD }.call().is_err_and(unimplemented));
     }
-    let gzip = Head {
-        encoding: Some(b"gzip"),
-        ..HEAD
-    };
-    assert!(gzip.call().is_err_and(unimplemented));
+    for encoding in [&b"br"[..], b"deflate", b"GZIP", b"gzip, gzip", b""] {
+        let encoding = Some(encoding);
+        assert!(Head { encoding, ..HEAD }.call().is_err_and(unimplemented));
+    }
     let identity = Head {
         encoding: Some(b"identity"),
         ..HEAD

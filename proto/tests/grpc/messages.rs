@@ -1,6 +1,10 @@
 //! The framing of messages.
 
-use proto::grpc::{Event, Messages, Status, encode, prefix};
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+use proto::grpc::{Event, Messages, Status, encode, encode_gzipped, prefix};
+use proto::gzip::{self, Gzip, Unpacked};
 
 use crate::choppings::every_chopping;
 use crate::harness::read_chopped;
@@ -83,6 +87,34 @@ fn what_is_encoded_is_read() {
         let said = read_chopped(LIMIT, &input, true, every_chopping(&input, seed));
         assert_eq!(said, expected.join(", "), "seed {seed}");
     }
+}
+
+#[test]
+fn what_is_compressed_is_gzip_that_others_read_and_says_so() {
+    let mut gzip = Gzip::default();
+    let mut random = Random::seeded(SEED);
+    let noise: Vec<u8> = (0..100_000).map(|_| random.index(256) as u8).collect();
+    for text in [&b"a"[..], b"Hello, World!", &[7; 200_000], &noise, b"a"] {
+        let mut out = b"before".to_vec();
+        encode_gzipped(text, &mut gzip, &mut out).expect("a message of some bytes");
+        let (prefix, packed) = out[6..].split_at(5);
+        let length = packed.len() as u32;
+        assert_eq!(prefix, [&[1][..], &length.to_be_bytes()].concat());
+        let mut read = Vec::new();
+        GzDecoder::new(packed).read_to_end(&mut read).unwrap();
+        assert!(read == text, "{} bytes", text.len());
+        read.clear();
+        assert_eq!(gzip::unpack(packed, text.len(), &mut read), Ok(()));
+        assert!(read == text, "{} bytes", text.len());
+        let unpacked = |packed, most| gzip::unpack(packed, most, &mut Vec::new());
+        let too_long = Err(Unpacked::TooLong);
+        assert_eq!(unpacked(packed, text.len() - 1), too_long);
+        let cut = &packed[..packed.len() - 1];
+        assert_eq!(unpacked(cut, text.len()), Err(Unpacked::Broken));
+    }
+    let mut out = Vec::new();
+    encode_gzipped(b"", &mut gzip, &mut out).expect("a message of no bytes");
+    assert_eq!(out, b"\0\0\0\0\0", "which isn't compressed");
 }
 
 #[test]

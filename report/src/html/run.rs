@@ -3,7 +3,7 @@
 use load::Record;
 use maud::{Markup, html};
 use measure::histogram::samples_for;
-use measure::record::{Moved, Step, StreamTimes, Streams, Times};
+use measure::record::{Met, Moved, Step, StreamTimes, Streams, Times};
 use measure::series::Row;
 use statistics::format::{count, digits, per_second, time_us, whole};
 
@@ -69,18 +69,35 @@ fn verdict(record: &Record, trouble: Option<&str>) -> Found {
         told => format!("{}.", told.join(", ")),
     };
     let rate = per_second(record.achieved_rate);
+    let crossed = record.thresholds.iter();
+    let crossed = crossed.filter(|judged| judged.outcome == Met::Crossed);
+    let crossed: Vec<&str> = crossed.map(|judged| &*judged.rule).collect();
     let (tone, sign, says) = match trouble {
         Some(why) => (Tone::Void, "∅", why.to_owned()),
+        None if !crossed.is_empty() => (Tone::Bad, "✕", format!("Not met: {}", crossed.join(", "))),
         None if record.generator.limited => (Tone::Warn, "≥", format!("At least {rate} answered")),
         None if lost.count() > 0 => (Tone::Warn, "!", format!("{rate} answered")),
         None => (Tone::Good, "=", format!("{rate} answered")),
     };
+    let streams = record.streams.as_ref().filter(|streams| streams.events > 0);
+    let streams = streams.map_or_else(String::new, first_and_next);
     Found {
         tone,
         sign,
         says,
-        rests: told,
+        rests: format!("{streams}{told}"),
     }
+}
+
+/// What somebody who waits for a stream sees, in a sentence.
+fn first_and_next(streams: &Streams) -> String {
+    let [_, first, gap, _] = streams.distributions();
+    let told = [("First event", first), ("event gap", gap)].map(|(name, of)| {
+        let p50 = of.times.p50.map_or_else(dash, time_us);
+        let p99 = of.times.p99.map_or_else(dash, time_us);
+        format!("{name} p50 {p50}, p99 {p99}")
+    });
+    format!("{}. ", told.join("; "))
 }
 
 fn over_time(record: &Record) -> Markup {
@@ -182,8 +199,8 @@ fn cells((name, times, _, void): &Timed<'_>) -> Vec<Cell> {
     ]
 }
 
-/// A figure of these times; a dash where they are too few, and with a word where lateness could have
-/// moved it.
+/// A figure of these times; a dash where they are too few, and with a word where lateness could
+/// have moved it.
 fn shown(times: &Times, void: &[Moved], figure: &str, share: f64, value: Option<f64>) -> Cell {
     let enough = times.count.is_none_or(|count| count >= samples_for(share));
     let text = value.filter(|_| enough).map_or_else(dash, time_us);

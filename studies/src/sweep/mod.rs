@@ -14,7 +14,7 @@ pub use page::page;
 pub(crate) use page::said;
 pub use pipelines::{junit, measures};
 pub use record::{Law, PointFound, RowFound, StepFound, Sweep};
-pub use run::{Swept, sweep};
+pub use run::{Swept, sweep, sweep_from};
 pub use text::{concluded, csv, markdown, terminal};
 
 pub use lab::points::{Key, Point};

@@ -49,6 +49,18 @@ pub fn sweep(
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<Option<Swept>, CannotBegin> {
+    sweep_from(options, (stop, Loads::HERE), observer)
+}
+
+/// The same with loads that are sent by whom `loads` says.
+///
+/// # Errors
+/// Those of [`sweep`].
+pub fn sweep_from(
+    options: &Options,
+    (stop, loads): (&Stop, Loads<'_>),
+    observer: &mut dyn Observer,
+) -> Result<Option<Swept>, CannotBegin> {
     let (comparison, file) = read(options)?;
     let Some((first, at_first)) = comparison.points.first() else {
         return Ok(None);
@@ -80,7 +92,7 @@ pub fn sweep(
             true => Place::Begun(&folder),
             false => Place::New(Some(&folder)),
         };
-        let from = (stop, Loads::HERE);
+        let from = (stop, loads);
         let outcome = crate::Outcome::of(one(comparison, &file, place, options, from, observer)?);
         complete &= outcome.report.complete();
         let within = |name: &String| format!("{inside}/{name}");

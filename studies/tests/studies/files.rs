@@ -440,10 +440,11 @@ fn comparisons(folder: &str) -> Vec<Comparison> {
         .collect()
 }
 
-const FOLDERS: [&str; 4] = [
+const FOLDERS: [&str; 5] = [
     "comparisons",
     "comparisons/bench",
     "comparisons/claims",
+    "comparisons/mechanisms",
     "comparisons/soak",
 ];
 

@@ -263,6 +263,34 @@ fn slow_queries_of_a_companion_are_counted_and_told() {
     );
 }
 
+#[test]
+fn queries_that_take_mariadb_longer_than_it_was_told_are_counted() {
+    let _beside = beside_others();
+    for program in ["mariadbd", "mariadb", "mariadb-install-db"] {
+        if let Err(error) = Command::new(program).arg("--version").output() {
+            return skip(format!(
+                "{program} ({error}): apt-get install mariadb-server"
+            ));
+        }
+    }
+    let arena = Arena::new("slow-mariadb");
+    let subjects = Path::new(env!("CARGO_MANIFEST_DIR")).join("../subjects");
+    // As a subject of the repository has it, but that a slow query comes before each count.
+    let real = fs::read_to_string(subjects.join("swoole-mysql/subject.toml")).expect("the subject");
+    let begin = real.find("[[companion]]").expect("its database");
+    let end = begin + real[begin..].find("[ready]").expect("the next section");
+    let database = real[begin..end].replace("{subject}/..", &subjects.display().to_string());
+    let counted = database.replace("\"SHOW GLOBAL", "\"SELECT SLEEP(0.02); SHOW GLOBAL");
+    assert_ne!(counted, database, "its slow queries are counted");
+    arena.subject("slowed", &(tiny("", "") + "\n" + &counted));
+    let outcome = compare(&arena, &["slowed"], 1);
+    let seen = first_round(&outcome, "slowed").watched;
+    let slow = seen.slow.get("database");
+    assert!(slow.is_some_and(|count| *count > 0), "{seen:?}");
+    let clues = look_next(&outcome);
+    assert!(clues.contains("Slow queries: slowed ("), "{clues}");
+}
+
 /// Whether `perf` may sample a process of ours.
 fn perf_samples(folder: &Path) -> Result<(), String> {
     let data = folder.join("try.data").display().to_string();

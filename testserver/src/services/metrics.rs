@@ -12,6 +12,7 @@ use server::{Context, Counts, Reply, Response, ResponseTimes, TaskCounts};
 
 use super::chat::Room;
 use super::task::Pool;
+use crate::counted::Counted;
 use crate::route::{Answerer, Asked};
 
 /// A metric: its name, what it counts, and where it stands.
@@ -52,6 +53,7 @@ pub(super) struct Board {
     times: ResponseTimes,
     tasks: Arc<Pool>,
     chat: Arc<Room>,
+    counted: Option<Arc<Counted>>,
 }
 
 /// What one worker has counted, as the others see it. On cache lines of its own, so that no worker
@@ -66,12 +68,17 @@ pub(crate) struct Posted {
 
 impl Board {
     /// One without workers yet.
-    pub(super) fn new(tasks: &Arc<Pool>, chat: &Arc<Room>, times: &ResponseTimes) -> Board {
+    pub(super) fn new(
+        (tasks, chat): (&Arc<Pool>, &Arc<Room>),
+        times: &ResponseTimes,
+        counted: Option<&Arc<Counted>>,
+    ) -> Board {
         Board {
             workers: Mutex::default(),
             times: times.clone(),
             tasks: Arc::clone(tasks),
             chat: Arc::clone(chat),
+            counted: counted.cloned(),
         }
     }
 
@@ -94,6 +101,7 @@ impl Board {
         families.push(response_times(&self.times));
         families.extend(self.of_tasks());
         families.extend(self.of_chat());
+        families.extend(self.counted.as_ref().map(|counted| counted.family()));
         families
     }
 

@@ -29,8 +29,10 @@ mod websocket;
 
 use std::sync::Arc;
 
-use server::{Dialogue, ResponseTimes, TaskLimits};
+use server::{Dialogue, ResponseTimes};
 
+use crate::Offer;
+use crate::counted::{Counted, Counter};
 use crate::route::{Bodies, Make, Route};
 use chat::Room;
 use metrics::Board;
@@ -47,14 +49,17 @@ pub(crate) struct Routes {
     all: Arc<[Route<Make>]>,
     /// Where its workers show what they have counted, for `/metrics`.
     board: Arc<Board>,
+    /// What its workers count by a header.
+    counted: Option<Arc<Counted>>,
 }
 
 impl Routes {
     /// All routes. Their order only matters to how soon they are found.
-    pub(crate) fn new(tasks: TaskLimits, times: &ResponseTimes) -> Routes {
-        let pool = Arc::new(Pool::new(tasks));
+    pub(crate) fn new(offer: Offer, times: &ResponseTimes) -> Routes {
+        let pool = Arc::new(Pool::new(offer.tasks));
+        let counted = offer.count_by.map(Counted::new);
         let room = Arc::<Room>::default();
-        let board = Arc::new(Board::new(&pool, &room, times));
+        let board = Arc::new(Board::new((&pool, &room), times, counted.as_ref()));
         let all: Arc<[Route<Make>]> = Arc::new([
             Route::at("/", || hello::Hello),
             Route::at("/json", || json::Json),
@@ -86,12 +91,21 @@ impl Routes {
             Route::below("/h2/reset/", || http2::Reset),
             Route::at("/h2/starve", || http2::Starve).taking(Bodies::Starved),
         ]);
-        Routes { all, board }
+        Routes {
+            all,
+            board,
+            counted,
+        }
     }
 
     /// A place for another worker to show what it has counted.
     pub(crate) fn place(&self) -> Arc<Posted> {
         self.board.place()
+    }
+
+    /// What another worker counts requests with, if they're counted by a header.
+    pub(crate) fn counter(&self) -> Option<Counter> {
+        self.counted.as_ref().map(Counted::counter)
     }
 
     /// The routes of a worker, with services of its own.

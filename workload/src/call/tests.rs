@@ -1,10 +1,11 @@
 use std::io::Write;
 
-use plan::protocol::Protocol;
+use plan::protocol::{Compress, Protocol};
 use plan::schedule::Schedule;
 use plan::workload::{Data as Rows, Order};
 use plan::{Plan, Workload};
 use proto::grpc::{Event, Messages};
+use proto::gzip;
 use serde_json::Value;
 
 use super::*;
@@ -73,25 +74,29 @@ fn maker(plan: &Plan) -> Maker {
     Maker::new(Source::of(plan).unwrap().unwrap(), 0).unwrap()
 }
 
-/// The messages in what is sent.
-fn words(mut body: &[u8]) -> Vec<String> {
+/// The messages in what is sent, none of which is compressed.
+fn words(body: &[u8]) -> Vec<String> {
+    let read = read(body).into_iter();
+    read.map(|(compressed, word)| {
+        assert!(!compressed);
+        String::from_utf8(word).unwrap()
+    })
+    .collect()
+}
+
+/// The messages in what is sent as they are there, and whether each is compressed.
+fn read(mut body: &[u8]) -> Vec<(bool, Vec<u8>)> {
     let mut reader = Messages::new(1 << 20);
-    let mut words = Vec::new();
+    let mut read = Vec::new();
     while let Some(event) = reader.next(&mut body).unwrap() {
         match event {
-            Event::Begin { compressed, .. } => {
-                assert!(!compressed);
-                words.push(String::new());
-            }
-            Event::Bytes(bytes) => words
-                .last_mut()
-                .unwrap()
-                .push_str(std::str::from_utf8(bytes).unwrap()),
+            Event::Begin { compressed, .. } => read.push((compressed, Vec::new())),
+            Event::Bytes(bytes) => read.last_mut().unwrap().1.extend_from_slice(bytes),
             Event::End => {}
         }
     }
     reader.ended().unwrap();
-    words
+    read
 }
 
 /// The block of a call, and its messages.
@@ -138,7 +143,65 @@ fn each_step_has_its_own_kind_and_messages_and_constant_ones_are_encoded_once() 
 }
 
 #[test]
+fn messages_are_compressed_once_or_as_they_are_filled_in() {
+    let steps = vec![
+        step("Many", &[], "[\"a\", \"\", \"b\"]"),
+        step("One", &[("x-id", "{{seq}}")], "\"c\""),
+        step("Feed", &[], "[\"{{seq}}\", \"d\"]"),
+    ];
+    let mut plan = plan(steps);
+    plan.compress = Some(Compress::Gzip);
+    let mut maker = maker(&plan);
+    let mut next = || {
+        let step = maker.next_step();
+        let (block, body) = match maker.say(step) {
+            Sent::Call(_, request) => {
+                let mut block = Vec::new();
+                for (name, value) in request.head().fields().iter() {
+                    http2::hpack::block::field(name, value, &mut block);
+                }
+                (block, request.body().to_vec())
+            }
+            Sent::CallBlock(_, block, body) => (block.to_vec(), body.to_vec()),
+            other => panic!("a call was asked for, and not {other:?}"),
+        };
+        let mut says = Vec::new();
+        http2::hpack::block::field(b"grpc-encoding", b"gzip", &mut says);
+        http2::hpack::block::field(b"grpc-accept-encoding", b"gzip,identity", &mut says);
+        let says = block.windows(says.len()).any(|part| part == says);
+        assert!(says, "{}", block.escape_ascii());
+        read(&body)
+            .into_iter()
+            .map(|(compressed, word)| {
+                assert_eq!(compressed, !word.is_empty());
+                let mut text = Vec::new();
+                if compressed {
+                    gzip::unpack(&word, 9, &mut text).unwrap();
+                }
+                String::from_utf8(text).unwrap()
+            })
+            .collect::<Vec<_>>()
+    };
+    for n in ["2", "4"] {
+        assert_eq!(next(), ["a", "", "b"]);
+        assert_eq!(next(), ["c"]);
+        assert_eq!(next(), [n, "d"]);
+    }
+}
+
+#[test]
 fn the_fields_of_a_call_with_templates_are_those_of_any_other() {
+    for compress in [None, Some(Compress::Gzip)] {
+        fields_are_alike(compress);
+    }
+}
+
+fn fields_are_alike(compress: Option<Compress>) {
+    let plan = |steps| {
+        let mut plan = plan(steps);
+        plan.compress = compress;
+        plan
+    };
     let headers = [("X-A", "b"), ("Host", "y:9"), ("raw-bin", "AP8=")];
     let with = |more: (&'static str, &'static str)| {
         let headers: Vec<_> = headers.into_iter().chain([more]).collect();
@@ -151,6 +214,7 @@ fn the_fields_of_a_call_with_templates_are_those_of_any_other() {
             &plan.workload.as_ref().unwrap().steps[0],
             Encoding::Grpc {
                 timeout: Some(Duration::from_millis(1500)),
+                compression: plan.contact().compression,
             },
             columns,
         );

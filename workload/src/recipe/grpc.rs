@@ -3,19 +3,22 @@
 use std::time::Duration;
 
 use plan::{Invalid, metadata_value};
-use proto::grpc::call::CallSpec;
+use proto::grpc::call::{CallSpec, Compression};
 use proto::http2::hpack::block;
 
 use super::http2::field;
 use super::ops::Program;
 use super::parts::{Parts, sample};
 
+/// What is said of every call: its deadline, and what may be compressed.
+type Said = (Option<Duration>, Compression);
+
 /// The block of a call, without a length: messages have theirs.
 ///
 /// # Errors
 /// It cannot be sent, whatever the values are.
-pub(super) fn head(parts: &Parts<'_>, timeout: Option<Duration>) -> Result<Program, Invalid> {
-    let checked = check(parts, timeout)?;
+pub(super) fn head(parts: &Parts<'_>, said: Said) -> Result<Program, Invalid> {
+    let checked = check(parts, said)?;
     let given = parts.fields.iter();
     let mut given = given.filter(|(name, _)| !name.eq_ignore_ascii_case("host"));
     let mut head = Program::new(true);
@@ -43,7 +46,7 @@ fn given_as(name: &str) -> &str {
 }
 
 /// The fields of a call with sample values, held to what any other call is held to.
-fn check(parts: &Parts<'_>, timeout: Option<Duration>) -> Result<Vec<(String, Vec<u8>)>, Invalid> {
+fn check(parts: &Parts<'_>, said: Said) -> Result<Vec<(String, Vec<u8>)>, Invalid> {
     let given = parts.sample_fields().into_iter();
     let given = given.filter(|(name, _)| !name.eq_ignore_ascii_case("host"));
     let values = given.map(|(name, value)| Ok((name, metadata_value(name, &value)?)));
@@ -59,7 +62,8 @@ fn check(parts: &Parts<'_>, timeout: Option<Duration>) -> Result<Vec<(String, Ve
         },
         authority: &sample(&parts.host()),
         path: &parts.target.path,
-        timeout,
+        timeout: said.0,
+        compression: said.1,
         metadata: &metadata,
     }
     .fields()

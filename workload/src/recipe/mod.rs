@@ -24,6 +24,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
 use plan::{Invalid, Redaction, Step};
+use proto::grpc::call::Compression;
 
 pub use self::chance::{Chance, Clock};
 pub use self::ops::Values;
@@ -49,6 +50,8 @@ pub enum Encoding {
     Grpc {
         /// Sent as `grpc-timeout`.
         timeout: Option<Duration>,
+        /// Of which messages its head says that they may be compressed.
+        compression: Compression,
     },
     /// The body alone: a message of a WebSocket.
     Message,
@@ -119,7 +122,10 @@ impl Recipe {
                 http1::head(&parts, (keep_alive, absolute), body_bytes).map_err(|bad| invalid(&bad))
             }
             Encoding::Http2 => http2::head(&parts, body_bytes).map_err(|bad| invalid(&bad)),
-            Encoding::Grpc { timeout } => grpc::head(&parts, timeout).map_err(|bad| invalid(&bad)),
+            Encoding::Grpc {
+                timeout,
+                compression,
+            } => grpc::head(&parts, (timeout, compression)).map_err(|bad| invalid(&bad)),
             Encoding::Message => Ok(Program::new(false).finished()),
         };
         let head = head?;

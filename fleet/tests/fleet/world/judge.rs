@@ -7,7 +7,8 @@ use fleet::counted::Counted;
 use fleet::record::Outcome;
 use measure::time::Time;
 
-use super::{SECONDS, World};
+use super::World;
+use super::counts::SECONDS;
 
 impl World {
     /// Holds a record against what was really counted by then.

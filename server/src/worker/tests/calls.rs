@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::http2::{DATA, END_STREAM, Told, call, frame, message, opening, told};
+use proto::grpc::{encode_gzipped, prefix};
+use proto::gzip::{self, Gzip};
+
+use super::http2::{DATA, END_STREAM, Told, call, call_with, frame, message, opening, told};
 use super::*;
 use crate::Request;
 use crate::grpc::{Call, Method, Replies, Status};
@@ -110,6 +113,122 @@ fn called(seed: u64, faults: Faults, path: &str, text: &[u8]) -> Told {
     streams.remove(&1).expect("it was answered")
 }
 
+/// The messages in what came, and whether each was compressed.
+fn messages(mut data: &[u8]) -> Vec<(bool, Vec<u8>)> {
+    let mut messages = Vec::new();
+    while let Some((prefix, rest)) = data.split_first_chunk::<5>() {
+        let [flag, length @ ..] = *prefix;
+        let (bytes, rest) = rest.split_at(u32::from_be_bytes(length) as usize);
+        let mut plain = bytes.to_vec();
+        if flag == 1 {
+            plain.clear();
+            gzip::unpack(bytes, 1 << 20, &mut plain).expect("gzip");
+        }
+        messages.push((flag == 1, plain));
+        data = rest;
+    }
+    messages
+}
+
+/// What comes of calls with these messages of which every second is compressed, and with these
+/// fields.
+fn called_compressed(path: &str, texts: &[&[u8]], fields: &[(&str, &str)]) -> Told {
+    let (mut gzip, mut body) = (Gzip::default(), Vec::new());
+    for (text, at) in texts.iter().zip(0..) {
+        match at % 2 {
+            0 => encode_gzipped(text, &mut gzip, &mut body).unwrap(),
+            _ => body.extend(message(text)),
+        }
+    }
+    let data = frame(DATA, END_STREAM, 1, &body);
+    let bytes = [opening(), call_with(1, path, "1H", fields), data].concat();
+    let client = Script {
+        sends: vec![(0, bytes)],
+        ..Script::default()
+    };
+    let (heard, _) = heard(1, Faults::rough(), &client, 20 * SECOND);
+    let (mut streams, _) = told(&heard.bytes);
+    streams.remove(&1).expect("it was answered")
+}
+
+const SENDS: (&str, &str) = ("grpc-encoding", "gzip");
+const ACCEPTS: (&str, &str) = ("grpc-accept-encoding", "identity,gzip");
+
+#[test]
+fn who_compresses_is_answered_compressed_if_that_is_taken() {
+    let texts = [&[b'a'; 5000][..], b"b", b"c"];
+    for (path, answers) in [("Echo", &texts[..1]), ("EchoMany", &texts[..])] {
+        let path = format!("/test.Calls/{path}");
+        for (fields, compressed) in [(&[SENDS, ACCEPTS][..], true), (&[SENDS], false)] {
+            let said = called_compressed(&path, answers, fields);
+            let expected: Vec<_> = answers
+                .iter()
+                .map(|text| (compressed, text.to_vec()))
+                .collect();
+            assert_eq!(messages(&said.data), expected, "{said:?}");
+            let names = said.fields.contains(&"grpc-encoding: gzip".to_owned());
+            assert_eq!(names, compressed, "{said:?}");
+            assert!(said.fields.contains(&"grpc-status: 0".to_owned()));
+        }
+    }
+    let plain = [
+        opening(),
+        call_with(1, "/test.Calls/Echo", "1H", &[ACCEPTS]),
+    ]
+    .concat();
+    let data = frame(DATA, END_STREAM, 1, &message(b"a"));
+    let client = Script {
+        sends: vec![(0, [plain, data].concat())],
+        ..Script::default()
+    };
+    let (heard, _) = heard(1, Faults::none(), &client, SECOND);
+    assert_eq!(
+        told(&heard.bytes).0[&1].data,
+        message(b"a"),
+        "as it was asked"
+    );
+}
+
+#[test]
+fn what_is_said_after_pauses_is_compressed_as_well() {
+    let said = called_compressed("/test.Calls/Count", &[b"go on"], &[SENDS, ACCEPTS]);
+    let three = [b"1", b"2", b"3"].map(|text| (true, text.to_vec()));
+    assert_eq!(messages(&said.data), three);
+    assert!(said.fields.contains(&"grpc-status: 0".to_owned()));
+}
+
+#[test]
+fn messages_that_are_not_what_they_say_end_their_calls() {
+    let broken = [&[1, 0, 0, 0, 4][..], b"gzip"].concat();
+    let mut bomb = Vec::new();
+    encode_gzipped(&vec![0; 20 << 20], &mut Gzip::default(), &mut bomb).unwrap();
+    assert!(bomb.len() < 64 * 1024);
+    let cut = [&[1][..], &prefix(12)[1..], &bomb[5..17]].concat();
+    for (body, encoding, status) in [
+        (&broken, "gzip", "13"),
+        (&cut, "gzip", "13"),
+        (&bomb, "gzip", "8"),
+        (&bomb, "identity", "13"),
+        (&bomb, "br", "12"),
+    ] {
+        let fields = [("grpc-encoding", encoding), ACCEPTS];
+        let head = call_with(1, "/test.Calls/Echo", "1H", &fields);
+        let pieces = body.chunks(16 * 1024).map(|piece| frame(DATA, 0, 1, piece));
+        let end = frame(DATA, END_STREAM, 1, b"");
+        let bytes = [opening(), head, pieces.collect::<Vec<_>>().concat(), end].concat();
+        let client = Script {
+            sends: vec![(0, bytes)],
+            ..Script::default()
+        };
+        let (heard, _) = heard(1, Faults::none(), &client, SECOND);
+        let said = told(&heard.bytes).0.remove(&1).expect("an answer");
+        let line = format!("grpc-status: {status}");
+        assert!(said.fields.contains(&line), "{encoding}: {said:?}");
+        let accepts = "grpc-accept-encoding: gzip,identity".to_owned();
+        assert!(said.fields.contains(&accepts), "{encoding}: {said:?}");
+    }
+}
+
 #[test]
 fn a_call_says_more_after_its_pauses() {
     for seed in 0..20 {
@@ -151,7 +270,7 @@ fn metadata_stands_where_the_call_has_put_it() {
         ":status: 200",
         "content-type: application/grpc",
         "grpc-status: 5",
-        "grpc-accept-encoding: identity",
+        "grpc-accept-encoding: gzip,identity",
         "grpc-message: it isn't here",
         "x-why: because",
     ];

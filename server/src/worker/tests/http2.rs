@@ -61,7 +61,12 @@ pub(super) fn request(stream: u32, method: &str, path: &str, end: bool) -> Vec<u
 }
 
 pub(super) fn call(stream: u32, path: &str, timeout: &str) -> Vec<u8> {
-    let fields = [
+    call_with(stream, path, timeout, &[])
+}
+
+/// The same with more fields.
+pub(super) fn call_with(stream: u32, path: &str, timeout: &str, more: &[(&str, &str)]) -> Vec<u8> {
+    let own = [
         (":method", "POST"),
         (":scheme", "http"),
         (":path", path),
@@ -70,6 +75,7 @@ pub(super) fn call(stream: u32, path: &str, timeout: &str) -> Vec<u8> {
         ("content-type", "application/grpc"),
         ("grpc-timeout", timeout),
     ];
+    let fields = [&own[..], more].concat();
     frame(HEADERS, END_HEADERS, stream, &block(&fields))
 }
 

@@ -77,8 +77,8 @@ pub struct AgentRecord {
     pub clock_drift_ppm: Option<f64>,
     /// Whether one of the two clocks moved in between by more than they drift.
     pub clock_jumped: bool,
-    /// When it was to begin, by its own clock, which is one moment for all; none where it never said
-    /// that it would.
+    /// When it was to begin, by its own clock, which is one moment for all; none where it never
+    /// said that it would.
     pub begins_ns: Option<u64>,
     /// How much later it began; none where it never did, or didn't say.
     pub begun_late_ns: Option<u64>,

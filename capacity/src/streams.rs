@@ -77,7 +77,8 @@ pub(super) fn endless(window_s: f64) -> String {
     let most_s = LISTENED_S.max(WINDOWS * window_s);
     format!(
         "No stream ended within {}, so what holds is told of streams that are no older than a \
-         probe: those that go on for longer add up. If yours end, give a --duration as long as one.",
+         probe: those that go on for longer add up. If yours end, give a --duration as long as \
+         one.",
         wrk_time_us(1e6 * most_s)
     )
 }

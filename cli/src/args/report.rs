@@ -8,8 +8,9 @@ const NOTES: &str = "\
 Reads the records of a comparison, sweep, capacity search or series of trials, and writes its report
 in every format back to the directory; for a pack, to a directory beside it with the same name.
 Several directories get an index page. For the record of a run or a hold (--format json -o
-run.json), prints its report and writes its page beside it (run.html). For the directory of a soak, while it
-goes on or after it was killed, too, prints its report, as text or JSON, and writes its page there.
+run.json), prints its report and writes its page beside it (run.html). For the directory of a soak,
+while it goes on or after it was killed, too, prints its report, as text or JSON, and writes its
+page there.
 Exit codes: 0 done; 2 there are no readable records; 3 a file could not be written.";
 
 /// Arguments of `ringside report`.

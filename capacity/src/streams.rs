@@ -72,7 +72,8 @@ fn alone(plan: &Plan) -> Result<Vec<Plan>, String> {
     Ok(examples.iter().map(|one| alone(&one.plan, 1)).collect())
 }
 
-/// That a stream went on for longer than it was listened to, and what that means for what was found.
+/// That a stream went on for longer than it was listened to, and what that means for what was
+/// found.
 pub(super) fn endless(window_s: f64) -> String {
     let most_s = LISTENED_S.max(WINDOWS * window_s);
     format!(

@@ -273,7 +273,13 @@ fn a_page_is_whole_and_readable_on_a_phone_and_a_desktop_in_light_and_in_dark() 
     let Some(mut browser) = Browser::start() else {
         return;
     };
-    let run = Run::start(&server, &folder, "10m");
+    // Streams among them, so that no plot is hidden.
+    let targets = folder.path("streams.http");
+    let streams = format!("{MIX}\n###\n# @name chat\nGET {{{{url}}}}/events/3/10ms\n");
+    fs::write(&targets, streams.replace("{{url}}", &server.url)).unwrap();
+    let mut words = command(&["run", "--targets", &targets, "--events", "-R", "400"]);
+    words.args(["-c", "40", "-d", "10m", "--timeout", "300ms", "--live=0"]);
+    let run = Run::of(&mut words);
     browser.visit(&run.url);
     browser.until(
         "three seconds are drawn",

@@ -218,8 +218,8 @@ const WRONG: &[(&str, &str)] = &[
     (
         "GET http://h/\nHTTP 200\n[Asserts]\nbody",
         "4:5: a predicate belongs here: ==, !=, >, \
-            >=, <, <=, startsWith, endsWith, contains, matches, exists, isEmpty, isString, …, or \
-            not before one",
+            >=, <, <=, startsWith, endsWith, contains, includes, matches, exists, isEmpty, \
+            isString, …, or not before one",
     ),
     (
         "GET http://h/\nHTTP 200\n[Asserts]\nbody == x",

@@ -77,7 +77,9 @@ const STREAMS: &[&str] = &[
     "time_per_event_us",
     "censored",
     "censored_gaps",
+    "censored_heads",
     "void",
+    "void_first_byte",
     "histograms",
 ];
 const STREAM_HISTOGRAMS: &[&str] = &["first_byte", "first_event", "event_gap", "time_per_event"];

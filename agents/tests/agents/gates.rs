@@ -167,7 +167,9 @@ fn phases_points_of_a_sweep_and_trials_are_loaded_by_all_agents() {
             loads.push(connections.as_u64().unwrap());
             let own = round["phases"].as_array().into_iter().flatten();
             phases += own.clone().count();
-            for record in own.chain([round]).map(|one| &one["record"]) {
+            // That of the phase by which rows are compared is the round's own.
+            let records = own.chain([round]).map(|one| &one["record"]);
+            for record in records.filter(|record| record.is_object()) {
                 assert_eq!(record["generator"]["engine"], "fleet", "{record}");
             }
         });

@@ -89,40 +89,6 @@ fn an_interrupted_run_has_a_record_of_all_that_was_sent() {
 }
 
 #[test]
-fn a_local_fleet_dies_with_whoever_started_it() {
-    if !has_nats() {
-        return;
-    }
-    let target = Target::start();
-    let url = target.url("/");
-    let words = "run --agents local:2 -R 200 -d 10m -c 4";
-    let words: Vec<&str> = words.split(' ').chain([&*url]).collect();
-    let run = Program::start(&words);
-    until("the load has begun", || target.requests() > 20);
-    let id = run.pid().as_raw_nonzero();
-    let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
-    let children: Vec<i32> = children
-        .split(' ')
-        .filter_map(|id| id.parse().ok())
-        .collect();
-    assert_eq!(children.len(), 3, "a server and two agents: {children:?}");
-    run.signal(Signal::KILL);
-    run.end();
-    until("all children have ended", || {
-        children.iter().all(|id| has_ended(*id))
-    });
-}
-
-/// Whether a process is gone; whether somebody has looked at how it ended doesn't matter.
-fn has_ended(id: i32) -> bool {
-    let Ok(stat) = std::fs::read_to_string(format!("/proc/{id}/stat")) else {
-        return true;
-    };
-    stat.rsplit_once(") ")
-        .is_none_or(|(_, state)| state.starts_with(['Z', 'X']))
-}
-
-#[test]
 fn a_run_without_agents_or_a_broker_says_what_is_missing() {
     for (words, code, part) in [
         (

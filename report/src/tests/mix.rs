@@ -215,7 +215,7 @@ fn every_format_shows_the_events_of_each_request_that_is_answered_by_a_stream() 
     let page = html(&found, &Enclosed::default());
     stands_alone(&page);
     let shown = part(&page, "<h3>Events</h3>", "</table>");
-    for said in ["1st event p99", "gap p99", "events/s", "6.02 ms"] {
+    for said in ["1st event p99", "gap p99", "events/s", "6.01 ms"] {
         assert!(shown.contains(said), "{said}: {shown}");
     }
     assert!(!shown.contains("list"), "{shown}");

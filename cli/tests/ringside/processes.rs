@@ -2,6 +2,7 @@
 //! another master takes over.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
@@ -28,6 +29,20 @@ struct Served {
     admin: String,
 }
 
+/// Starts it. A copy of a program can't be run while somebody has it open for writing, which a child
+/// of another test does until it's a program of its own.
+fn spawned(command: &mut Command) -> Child {
+    let mut child = None;
+    until("it can be run", || match command.spawn() {
+        Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => false,
+        other => {
+            child = Some(other.expect("it starts"));
+            true
+        }
+    });
+    child.expect("it was started")
+}
+
 impl Served {
     /// One at ports that are free.
     fn start(arguments: &[&str]) -> Served {
@@ -43,7 +58,7 @@ impl Served {
             .stdout(Stdio::null())
             .stderr(log);
         let mut master = Served {
-            child: command.spawn().expect("it starts"),
+            child: spawned(&mut command),
             folder,
             address: String::new(),
             admin: String::new(),

@@ -29,8 +29,8 @@ struct Served {
     admin: String,
 }
 
-/// Starts it. A copy of a program can't be run while somebody has it open for writing, which a child
-/// of another test does until it's a program of its own.
+/// Starts it. A copy of a program can't be run while somebody has it open for writing, which a
+/// child of another test does until it's a program of its own.
 fn spawned(command: &mut Command) -> Child {
     let mut child = None;
     until("it can be run", || match command.spawn() {

@@ -12,7 +12,7 @@ use studies::claims::posts::{self, Post};
 use studies::claims::{self, Claim, Id, Options, Ran, Run, Word};
 use supervisor::document::BadFile;
 
-use crate::support::{Arena, beside_others, left_behind, quick};
+use crate::support::{Arena, alone, beside_others, left_behind, quick};
 
 pub(crate) const GOOD: &str = r#"id = "A1"
 written = "2026-11-22"
@@ -312,7 +312,8 @@ fn published_figures_are_held_against_each_other_without_a_run() {
 
 #[test]
 fn claims_that_rest_on_one_comparison_run_it_once_and_never_again() {
-    let _beside = beside_others();
+    // It wants a verdict, which strangers can make void.
+    let _alone = alone();
     let arena = Arena::new("claims-run");
     sleeper(&arena, "fast", "0.05");
     sleeper(&arena, "slow", "0.3");

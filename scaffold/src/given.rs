@@ -350,7 +350,7 @@ fn comparison(given: &Given, wanted: &[Wanted], answers: &[Declared<'_>]) -> Str
     let names: Vec<&str> = wanted.iter().map(|one| one.name.as_str()).collect();
     let is_seen = wanted.iter().all(|one| one.why_unseen().is_none());
     let figures = match (is_seen, given.replay.is_some()) {
-        _ if given.events => "[\"first_event_p50\", \"first_event_p99\", \"event_gap_p99\"]",
+        _ if given.events => "[\"first_event_p50\", \"event_gap_p50\", \"event_gap_p99\"]",
         (true, false) => "[\"rate\", \"cpu\"]",
         // The times at a rate that all can serve are the servers' own as well.
         (false, false) => "[\"rate\", \"p50\", \"p99\"]",
@@ -414,6 +414,31 @@ fn rounds(rows: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn streams_are_compared_by_their_events_and_at_no_rate_of_requests() {
+        let server = |url: &str| Server::Url {
+            address: None,
+            url: url.to_owned(),
+            pid: None,
+            tls: Tls::default(),
+        };
+        let given = |events| Given {
+            servers: ["http://127.0.0.1:1", "http://127.0.0.1:2"]
+                .map(server)
+                .into(),
+            path: "/".to_owned(),
+            events,
+            ..Given::default()
+        };
+        let text = |given: &Given| comparison(given, &all_wanted(given).expect("URLs"), &[]);
+        let of_events = text(&given(true));
+        assert!(of_events.contains("\nevents = true\n"), "{of_events}");
+        assert!(of_events.contains("[\"first_event_p50\", "), "{of_events}");
+        assert!(!of_events.contains("equal_rate"), "{of_events}");
+        let of_answers = text(&given(false));
+        assert!(!of_answers.contains("event"), "{of_answers}");
+    }
 
     #[test]
     fn a_row_of_a_url_is_called_by_its_port_and_by_what_else_tells_it_apart() {

@@ -53,8 +53,10 @@ pub struct Seen {
     pub switches: Option<(u64, u64)>,
     /// Pages that the host had to read from a disk.
     pub major_faults: Option<u64>,
-    /// How far the kernel's counters of TCP moved, by name.
-    pub tcp: BTreeMap<String, u64>,
+    /// Connections that a listener refused because its queue was full.
+    pub refused: u64,
+    /// Packets that sockets dropped because a buffer was full.
+    pub dropped: u64,
     /// What its limits did.
     pub limited: Option<Strained>,
     /// Slow queries of its companions, by name.
@@ -236,15 +238,14 @@ fn sentence(kind: Kind, met: &str) -> String {
     format!("{}: {met}. {}", kind.what(), kind.next())
 }
 
-fn clue(kind: Kind, figure: String) -> Option<Clue> {
-    Some(Clue { kind, figure })
+fn clue(kind: Kind, figure: String) -> Clue {
+    Clue { kind, figure }
 }
 
 /// The median of a figure over the windows that have it.
 fn median(windows: &[Seen], figure: impl Fn(&Seen) -> Option<f64>) -> Option<f64> {
-    let mut all: Vec<f64> = windows.iter().filter_map(figure).collect();
-    all.sort_by(f64::total_cmp);
-    all.get(all.len() / 2).copied()
+    let all: Vec<f64> = windows.iter().filter_map(figure).collect();
+    (!all.is_empty()).then(|| statistics::median(&all))
 }
 
 /// A time for each second of each core.
@@ -259,12 +260,12 @@ fn percent(share: f64) -> String {
 
 fn user(windows: &[Seen]) -> Option<Clue> {
     let found = median(windows, |window| share(window, window.user_s))?;
-    (found > USER_MAX).then(|| clue(Kind::User, percent(found)))?
+    (found > USER_MAX).then(|| clue(Kind::User, percent(found)))
 }
 
 fn system(windows: &[Seen]) -> Option<Clue> {
     let found = median(windows, |window| share(window, window.system_s))?;
-    (found > SYSTEM_MAX).then(|| clue(Kind::System, percent(found)))?
+    (found > SYSTEM_MAX).then(|| clue(Kind::System, percent(found)))
 }
 
 fn switches(windows: &[Seen]) -> Option<Clue> {
@@ -280,39 +281,29 @@ fn switches(windows: &[Seen]) -> Option<Clue> {
             percent(voluntary / all)
         );
         clue(Kind::Switches, figure)
-    })?
+    })
 }
 
 fn run_queue(windows: &[Seen]) -> Option<Clue> {
     let waiting = median(windows, |window| share(window, window.waited_s))?;
-    (waiting > WAITING_MAX).then(|| clue(Kind::RunQueue, format!("{} each", digits(waiting))))?
+    (waiting > WAITING_MAX).then(|| clue(Kind::RunQueue, format!("{} each", digits(waiting))))
 }
 
 fn major_faults(windows: &[Seen]) -> Option<Clue> {
     let each = |window: &Seen| Some(window.major_faults? as f64 / window.wall_s.max(1e-9));
     let found = median(windows, each)?;
     let figure = || format!("{}/s", digits(found));
-    (found > MAJOR_FAULTS_MAX).then(|| clue(Kind::MajorFaults, figure()))?
-}
-
-/// How far counters moved in all windows together.
-fn moved(windows: &[Seen], names: &[&str]) -> u64 {
-    let counters = windows.iter().flat_map(|window| &window.tcp);
-    let named = counters.filter(|(name, _)| names.contains(&name.as_str()));
-    named.map(|(_, count)| count).sum()
+    (found > MAJOR_FAULTS_MAX).then(|| clue(Kind::MajorFaults, figure()))
 }
 
 fn accept_queue(windows: &[Seen]) -> Option<Clue> {
-    // Every overflow is a drop, too, but not every drop an overflow.
-    let overflows = moved(windows, &["ListenOverflows"]).max(moved(windows, &["ListenDrops"]));
-    let full = moved(windows, &["TCPReqQFullDrop", "TCPReqQFullDoCookies"]);
-    let found = overflows + full;
-    (found > 0).then(|| clue(Kind::AcceptQueue, times(found)))?
+    let found: u64 = windows.iter().map(|window| window.refused).sum();
+    (found > 0).then(|| clue(Kind::AcceptQueue, times(found)))
 }
 
 fn socket_queue(windows: &[Seen]) -> Option<Clue> {
-    let found = moved(windows, &["TCPBacklogDrop", "TCPRcvQDrop", "PruneCalled"]);
-    (found > 0).then(|| clue(Kind::SocketQueue, times(found)))?
+    let found: u64 = windows.iter().map(|window| window.dropped).sum();
+    (found > 0).then(|| clue(Kind::SocketQueue, times(found)))
 }
 
 fn slow_queries(windows: &[Seen]) -> Option<Clue> {
@@ -324,7 +315,7 @@ fn slow_queries(windows: &[Seen]) -> Option<Clue> {
     let named: Vec<String> = named
         .map(|(name, found)| format!("{} of {name}", whole(*found)))
         .collect();
-    (!named.is_empty()).then(|| clue(Kind::SlowQueries, format!("({})", named.join(", "))))?
+    (!named.is_empty()).then(|| clue(Kind::SlowQueries, format!("({})", named.join(", "))))
 }
 
 fn times(count: u64) -> String {
@@ -370,7 +361,12 @@ fn killed(windows: &[Seen]) -> Option<Clue> {
         (None, 0) => return None,
         (None, before) => format!("{} before the window", times(before)),
     };
-    clue(Kind::Killed, format!("({limit}) {what}"))
+    // Without a limit of its own, the memory of a group above it, or of the host, ran out.
+    let figure = match &*limit {
+        "" => what,
+        _ => format!("({limit}) {what}"),
+    };
+    Some(clue(Kind::Killed, figure))
 }
 
 fn throttled(windows: &[Seen]) -> Option<Clue> {
@@ -386,18 +382,18 @@ fn throttled(windows: &[Seen]) -> Option<Clue> {
     };
     let found = median(windows, held_back)?;
     let figure = format!("({limit}) for {} of the time, {what}", percent(found));
-    clue(Kind::Throttled, figure)
+    Some(clue(Kind::Throttled, figure))
 }
 
 fn reclaimed(windows: &[Seen]) -> Option<Clue> {
     let what = struck(windows, |limited| limited.reclaimed)?;
     let limit = limits(windows, of_memory)?;
-    clue(Kind::Reclaimed, format!("({limit}) {what}"))
+    Some(clue(Kind::Reclaimed, format!("({limit}) {what}")))
 }
 
 fn address_space(windows: &[Seen]) -> Option<Clue> {
     let mut limited = windows.iter().filter_map(|window| window.limited);
     let limited = limited.find(|limited| limited.by_address_space)?;
     let limit = bytes(limited.memory_bytes? as f64);
-    clue(Kind::AddressSpace, limit)
+    Some(clue(Kind::AddressSpace, limit))
 }

@@ -72,12 +72,12 @@ const CASES: [(Change, &str, &str); 13] = [
         "warm up",
     ),
     (
-        |seen| seen.tcp = [("ListenDrops".into(), 7), ("ListenOverflows".into(), 5)].into(),
+        |seen| seen.refused = 7,
         "accept queue full: a 7 times.",
         "net.core.somaxconn",
     ),
     (
-        |seen| seen.tcp = [("TCPBacklogDrop".into(), 1)].into(),
+        |seen| seen.dropped = 1,
         "socket's queue full: a once.",
         "tcp_rmem",
     ),

@@ -40,7 +40,8 @@ fn seen(round: &Round, cores: usize) -> Seen {
         waited_s: seconds(subject.wait_ns),
         switches: subject.voluntary_switches.zip(subject.involuntary_switches),
         major_faults: host.major_faults,
-        tcp: host.network.tcp.clone(),
+        refused: host.network.refused().unwrap_or(0),
+        dropped: host.network.dropped_by_sockets().unwrap_or(0),
         limited: round.watched.limited,
         slow: round.watched.slow.clone(),
     }

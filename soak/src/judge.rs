@@ -84,7 +84,7 @@ impl Kind {
     }
 
     /// Which direction is the worse one.
-    fn worse(self) -> f64 {
+    pub(crate) fn worse(self) -> f64 {
         match self {
             Kind::Throughput => -1.0,
             _ => 1.0,
@@ -442,6 +442,31 @@ mod tests {
         );
         for kind in [Kind::Descriptors, Kind::Threads, Kind::Throughput] {
             assert_eq!(of(kind, &figures).state, State::Steady, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn each_resource_leaks_by_itself() {
+        let leaks: [(Kind, fn(&mut Seen, u64)); 4] = [
+            (Kind::Memory, |seen, at| {
+                seen.own_bytes = Some(at * 1_000_000)
+            }),
+            (Kind::GroupMemory, |seen, at| {
+                seen.group_bytes = Some(at * 1_000_000)
+            }),
+            (Kind::Descriptors, |seen, at| seen.descriptors = Some(at)),
+            (Kind::Threads, |seen, at| seen.threads = at as u32),
+        ];
+        for (kind, leak) in leaks {
+            let mut samples = samples(600, |_| 2e6);
+            for (at, sample) in samples.iter_mut().enumerate() {
+                leak(sample.subject.as_mut().expect("it was seen"), at as u64);
+            }
+            let figures = figures(&samples, &asked(), 0.01);
+            let grow = figures.iter().filter(|one| one.state == State::Grows);
+            let grow: Vec<Kind> = grow.map(|one| one.kind).collect();
+            assert_eq!(grow, [kind]);
+            assert_eq!(verdict(&samples, &figures), Verdict::Leak, "{kind:?}");
         }
     }
 

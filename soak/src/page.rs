@@ -91,7 +91,7 @@ fn figures(soak: &Soak) -> Markup {
             Cell::text(figure.kind.name()),
             Cell::text(figure.kind.value(figure.first)),
             Cell::text(figure.kind.value(figure.last)),
-            Cell::text(&figure.says).under(words::in_a_word(figure.state)),
+            Cell::text(&figure.says).under(words::in_a_word(figure)),
         ]
     };
     let rows: Vec<Vec<Cell>> = soak.figures.iter().map(row).collect();

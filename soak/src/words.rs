@@ -39,13 +39,41 @@ impl Kind {
         format!("{sign}{text}")
     }
 
-    /// Whether a sentence about it is one about many.
-    fn verb(self, one: &'static str, many: &'static str) -> &'static str {
+    /// How it gets worse: that it does, that it did, and that it doesn't.
+    fn worsens(self) -> Worsens {
         match self {
-            Kind::Descriptors | Kind::Threads => many,
-            _ => one,
+            Kind::Memory | Kind::GroupMemory | Kind::P99 => Worsens {
+                does: "grows",
+                did: "grew",
+                does_not: "doesn't grow",
+            },
+            Kind::Descriptors | Kind::Threads => Worsens {
+                does: "grow",
+                did: "grew",
+                does_not: "don't grow",
+            },
+            Kind::Throughput => Worsens {
+                does: "falls",
+                did: "fell",
+                does_not: "doesn't fall",
+            },
         }
     }
+
+    /// A slope turned so that more is worse: its least and its largest.
+    fn worsening(self, slope: Slope) -> (f64, f64) {
+        match self.worse() < 0.0 {
+            true => (-slope.high, -slope.low),
+            false => (slope.low, slope.high),
+        }
+    }
+}
+
+/// The verbs of a figure that gets worse.
+struct Worsens {
+    does: &'static str,
+    did: &'static str,
+    does_not: &'static str,
 }
 
 /// A length of time: `45 s`, `12 min`, `72 h`.
@@ -81,61 +109,45 @@ pub(crate) fn figure(figure: &Figure, length_s: f64) -> String {
         return format!(
             "can't tell whether {name} {}: there are too few samples after the warm-up, or each \
              depends too much on the one before",
-            kind.verb("grows", "grow")
+            kind.worsens().does
         );
     };
+    let Worsens { does, did, .. } = kind.worsens();
+    let (least, largest) = kind.worsening(slope);
+    let between = range(kind, least, largest);
+    let by = format!("by {} an hour ({between})", kind.value(slope.slope.abs()));
     match figure.state {
-        State::Grows => grows(figure, slope, length_s),
+        State::Grows => grows(figure, &by, slope, length_s),
         State::Grew => format!(
-            "{name} grew by {} an hour ({}), but not in the second half: it filled up, and doesn't \
-             leak",
-            kind.value(slope.slope.abs()),
-            range(kind, slope.low, slope.high)
+            "{name} {did} {by}, but not in the second half: {}",
+            match kind.is_resource() {
+                true => "it filled up, and doesn't leak",
+                false => "it has levelled off",
+            }
         ),
-        State::Steady => steady(figure, slope),
-        State::CannotTell if is_clear(figure, slope) => format!(
-            "{name} {} by {} an hour ({}) so far, but more slowly in the second half: can't tell \
-             yet whether that goes on",
-            match kind {
-                Kind::Throughput => "falls",
-                _ => kind.verb("grows", "grow"),
+        State::Steady => format!(
+            "{name} {}: no {} larger than {} an hour could have been missed",
+            kind.worsens().does_not,
+            match kind.worse() < 0.0 {
+                true => "fall",
+                false => "growth",
             },
-            kind.value(slope.slope.abs()),
-            range(kind, slope.low, slope.high)
+            kind.value(largest.max(0.0))
+        ),
+        State::CannotTell if least > figure.smallest_per_hour => format!(
+            "{name} {does} {by} so far, but more slowly in the second half: can't tell yet whether \
+             that goes on"
         ),
         State::CannotTell => format!(
-            "can't tell whether {name} {}: {} an hour agrees with the samples, and {counts} \
-             counts; a longer soak narrows that down",
-            match kind {
-                Kind::Throughput => "falls",
-                _ => kind.verb("grows", "grow"),
-            },
-            range(kind, slope.low, slope.high)
+            "can't tell whether {name} {does}: {between} an hour agrees with the samples, and \
+             {counts} counts; a longer soak narrows that down"
         ),
     }
 }
 
-/// Whether the interval lies above what counts.
-fn is_clear(figure: &Figure, slope: Slope) -> bool {
-    let least = match figure.kind {
-        Kind::Throughput => -slope.high,
-        _ => slope.low,
-    };
-    least > figure.smallest_per_hour
-}
-
-fn grows(figure: &Figure, slope: Slope, length_s: f64) -> String {
+fn grows(figure: &Figure, by: &str, slope: Slope, length_s: f64) -> String {
     let kind = figure.kind;
-    let (does, low, high) = match kind {
-        Kind::Throughput => ("falls", -slope.high, -slope.low),
-        _ => (kind.verb("grows", "grow"), slope.low, slope.high),
-    };
-    let mut says = format!(
-        "{} {does} by {} an hour ({})",
-        kind.name(),
-        kind.value(slope.slope.abs()),
-        range(kind, low, high)
-    );
+    let mut says = format!("{} {} {by}", kind.name(), kind.worsens().does);
     if let Some(each) = figure.per_request.filter(|_| kind.is_resource()) {
         let each = match kind {
             Kind::Memory | Kind::GroupMemory => format!("{each:.0} bytes a request"),
@@ -146,22 +158,6 @@ fn grows(figure: &Figure, slope: Slope, length_s: f64) -> String {
     let all = kind.value(slope.slope.abs() * length_s / HOUR_S);
     let _ = write!(says, "; in {} that is {all}", length(length_s));
     says
-}
-
-fn steady(figure: &Figure, slope: Slope) -> String {
-    let kind = figure.kind;
-    match kind {
-        Kind::Throughput => format!(
-            "throughput doesn't fall: no fall larger than {} an hour could have been missed",
-            kind.value((-slope.low).max(0.0))
-        ),
-        _ => format!(
-            "{} {}: no growth larger than {} an hour could have been missed",
-            kind.name(),
-            kind.verb("doesn't grow", "don't grow"),
-            kind.value(slope.high.max(0.0))
-        ),
-    }
 }
 
 /// A moment, as `2026-11-21 20:12:54 UTC`.
@@ -196,7 +192,7 @@ pub(crate) fn unseen(from: f64, until: f64) -> String {
 
 pub(crate) fn restarted(at: f64, last: u32, now: u32) -> String {
     format!(
-        "the process was restarted before {}: {now} is in the place of {last}",
+        "the process was restarted before {}: {now} replaced {last}",
         moment(at)
     )
 }
@@ -207,7 +203,7 @@ pub(crate) fn gone(at: f64, last: u32) -> String {
 
 pub(crate) fn replaced(many: u32, first: f64, last: f64) -> String {
     format!(
-        "{many} processes below it came in the place of others, from {} to {}",
+        "{many} of its child processes were replaced, from {} to {}",
         moment(first),
         moment(last)
     )
@@ -236,7 +232,7 @@ pub(crate) fn not_held(answered: f64, rate: f64, failed: u64, due: u64) -> Strin
         false => "the subject, the connections or the generator can't keep up",
     };
     format!(
-        "the rate wasn't held: {} were answered of {} that were due; {why}",
+        "the rate wasn't held: only {} of the {} due were answered; {why}",
         format::per_second(answered),
         format::per_second(rate)
     )
@@ -362,7 +358,7 @@ fn table(figures: &[Figure]) -> String {
             figure.kind.name(),
             value(figure.first),
             value(figure.last),
-            in_a_word(figure.state),
+            in_a_word(figure),
             each.map_or_else(String::new, |slope| range(
                 figure.kind,
                 slope.low,
@@ -374,10 +370,11 @@ fn table(figures: &[Figure]) -> String {
 }
 
 /// What can be said of a figure, in a word or two.
-pub(crate) fn in_a_word(state: State) -> &'static str {
-    match state {
+pub(crate) fn in_a_word(figure: &Figure) -> &'static str {
+    match figure.state {
         State::Grows => "proven",
-        State::Grew => "filled up",
+        State::Grew if figure.kind.is_resource() => "filled up",
+        State::Grew => "levelled off",
         State::Steady => "steady",
         State::CannotTell => "can't tell",
     }
@@ -422,5 +419,66 @@ mod tests {
         assert_eq!(length(72.0 * 3600.0), "72 h");
         assert_eq!(sentence("memory grows"), "Memory grows.");
         assert_eq!(sentence("p99 grows."), "p99 grows.");
+    }
+
+    #[test]
+    fn what_got_worse_and_stopped_is_said_in_the_direction_it_went() {
+        let figure = |kind, state, (slope, low, high)| Figure {
+            kind,
+            first: 0.0,
+            last: 0.0,
+            per_hour: Some(Slope {
+                slope,
+                low,
+                high,
+                blocks: 10,
+                dependence: 0.0,
+            }),
+            second_half_per_hour: None,
+            smallest_per_hour: 1.0,
+            state,
+            per_request: None,
+            says: String::new(),
+        };
+        let fell = (-20.0, -30.0, -10.0);
+        let grew = (20.0, 10.0, 30.0);
+        let cases = [
+            (
+                figure(Kind::Throughput, State::Grew, fell),
+                "throughput fell by 20/s an hour (10/s–30/s), but not in the second half: it \
+                 has levelled off",
+            ),
+            (
+                figure(Kind::P99, State::Grew, grew),
+                "p99 grew by 20.0 µs an hour (10.0–30.0 µs), but not in the second half: it has \
+                 levelled off",
+            ),
+            (
+                figure(Kind::Descriptors, State::Grew, grew),
+                "descriptors grew by 20 an hour (10–30), but not in the second half: it filled up, \
+                 and doesn't leak",
+            ),
+            (
+                figure(Kind::Throughput, State::CannotTell, fell),
+                "throughput falls by 20/s an hour (10/s–30/s) so far, but more slowly in the \
+                 second half: can't tell yet whether that goes on",
+            ),
+            (
+                figure(Kind::Throughput, State::CannotTell, (0.0, -5.0, 5.0)),
+                "can't tell whether throughput falls: −5/s to 5/s an hour agrees with the \
+                 samples, and 1/s counts; a longer soak narrows that down",
+            ),
+            (
+                figure(Kind::Throughput, State::Steady, (0.0, -0.5, 0.25)),
+                "throughput doesn't fall: no fall larger than 0.5/s an hour could have been missed",
+            ),
+        ];
+        for (case, expected) in cases {
+            assert_eq!(super::figure(&case, 600.0), expected);
+        }
+        let fallen = figure(Kind::Throughput, State::Grew, fell);
+        assert_eq!(in_a_word(&fallen), "levelled off");
+        let filled = figure(Kind::Memory, State::Grew, grew);
+        assert_eq!(in_a_word(&filled), "filled up");
     }
 }

@@ -236,7 +236,7 @@ pub fn source(subject: &Subject) -> Option<String> {
     }
     hash.part(format!("{:?}", subject.workers).as_bytes());
     if !subject.limits.is_none() {
-        hash.part(subject.limits.in_words().as_bytes());
+        hash.part(format!("{:?}", subject.limits).as_bytes());
     }
     Some(format!("{:016x}", hash.0))
 }

@@ -593,19 +593,10 @@ fn quota(round: Seen<'_>) -> Looked {
     }
 }
 
-/// How far counters of TCP moved, together; none where this kernel shows none.
-fn moved(round: Seen<'_>, names: &[&str]) -> Option<u64> {
-    let tcp = &round.watched.host.network.tcp;
-    let found: Vec<u64> = names
-        .iter()
-        .filter_map(|name| tcp.get(*name).copied())
-        .collect();
-    (!found.is_empty()).then(|| found.iter().sum())
-}
-
 fn retransmits(round: Seen<'_>) -> Looked {
-    let (Some(again), Some(sent)) = (moved(round, &["RetransSegs"]), moved(round, &["OutSegs"]))
-    else {
+    let network = &round.watched.host.network;
+    let moved = |name| network.moved(&[name]);
+    let Some((again, sent)) = moved("RetransSegs").zip(moved("OutSegs")) else {
         return unknown("the TCP counters couldn't be read");
     };
     let share = again as f64 / sent.max(1) as f64;
@@ -618,10 +609,7 @@ fn retransmits(round: Seen<'_>) -> Looked {
 }
 
 fn listen_drops(round: Seen<'_>) -> Looked {
-    let names = ["ListenOverflows", "TCPReqQFullDrop", "TCPReqQFullDoCookies"];
-    // Every overflow is a drop, too, but not every drop an overflow.
-    let (overflows, drops) = (moved(round, &names), moved(round, &["ListenDrops"]));
-    let Some(count) = overflows.max(drops) else {
+    let Some(count) = round.watched.host.network.refused() else {
         return unknown("the TCP counters couldn't be read");
     };
     match count {
@@ -634,14 +622,8 @@ fn listen_drops(round: Seen<'_>) -> Looked {
 }
 
 fn packet_drops(round: Seen<'_>) -> Looked {
-    let names = [
-        "TCPBacklogDrop",
-        "TCPRcvQDrop",
-        "PruneCalled",
-        "TCPAbortOnMemory",
-    ];
     let network = &round.watched.host.network;
-    let (Some(tcp), Some(below)) = (moved(round, &names), network.softnet_dropped) else {
+    let Some((tcp, below)) = network.dropped_by_sockets().zip(network.softnet_dropped) else {
         return unknown("the network counters couldn't be read");
     };
     match tcp + below {

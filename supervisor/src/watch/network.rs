@@ -51,6 +51,32 @@ pub struct NetworkUse {
     pub sockets: Option<u64>,
 }
 
+impl NetworkUse {
+    /// How far counters of TCP moved, together; none where this kernel shows none of them.
+    pub fn moved(&self, names: &[&str]) -> Option<u64> {
+        let found = names.iter().filter_map(|name| self.tcp.get(*name).copied());
+        found.reduce(|sum, more| sum + more)
+    }
+
+    /// How many connections a listener refused because its queue was full. What overflows its queue
+    /// of connections, or of handshakes without SYN cookies, is in ListenDrops, too
+    /// (`tcp_conn_request`, `tcp_v4_syn_recv_sock`).
+    pub fn refused(&self) -> Option<u64> {
+        let overflows = self.moved(&["ListenOverflows"]);
+        overflows.max(self.moved(&["ListenDrops"]))
+    }
+
+    /// How many packets sockets dropped, or gave up to make room, because a buffer was full.
+    pub fn dropped_by_sockets(&self) -> Option<u64> {
+        self.moved(&[
+            "TCPBacklogDrop",
+            "TCPRcvQDrop",
+            "PruneCalled",
+            "TCPAbortOnMemory",
+        ])
+    }
+}
+
 /// The counters at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Network {

@@ -102,7 +102,17 @@ impl Streamed {
 
     /// Whether it's a time, of which less is better; else it's a rate, of which more is.
     pub fn is_a_time(self) -> bool {
-        self != Streamed::EventRate
+        match self {
+            Streamed::FirstByteP50
+            | Streamed::FirstByteP99
+            | Streamed::FirstEventP50
+            | Streamed::FirstEventP99
+            | Streamed::EventGapP50
+            | Streamed::EventGapP99
+            | Streamed::TimePerEventP50
+            | Streamed::TimePerEventP99 => true,
+            Streamed::EventRate => false,
+        }
     }
 
     /// What a record says; none where lateness spoiled it, or samples are too few.

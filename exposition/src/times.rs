@@ -49,7 +49,7 @@ impl Times {
         let mut times = Times::none(bounds_s);
         times.count = histogram.count();
         times.sum_s = histogram.sum() as f64 / 1e9;
-        for (ns, n) in histogram.lengths() {
+        for (ns, n) in histogram.cells() {
             let seconds = ns as f64 / 1e9;
             for (bound, count) in times.classic.iter_mut().rev() {
                 if seconds > *bound {
@@ -145,6 +145,23 @@ mod tests {
                 .map(|one| one.1)
         };
         assert_eq!((within(0.000_01), within(60.0)), (Some(3), Some(6)));
+    }
+
+    #[test]
+    fn what_was_counted_stays_in_its_bucket_whatever_comes_later() {
+        let mut histogram = Histogram::new();
+        let mut before = Times::of(&histogram);
+        for at in 0..4_000_u64 {
+            histogram.record(10_000_000 + at * 1_777);
+            let now = Times::of(&histogram);
+            for (bucket, count) in &before.native {
+                let found = now.native.iter().find(|(one, _)| one == bucket);
+                assert!(found.is_some_and(|(_, n)| n >= count), "{at}: {bucket}");
+            }
+            let mut classic = before.classic.iter().zip(&now.classic);
+            assert!(classic.all(|(was, is)| was.1 <= is.1), "{at}");
+            before = now;
+        }
     }
 
     #[test]

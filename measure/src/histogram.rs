@@ -233,6 +233,12 @@ impl Histogram {
         self.used().map(move |(index, n)| (highest(index), n))
     }
 
+    /// The same, without regard to the longest: of a histogram that grows, what was counted at a
+    /// length stays there. Whoever takes differences of two readings needs that.
+    pub fn cells(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.used().map(|(index, n)| (Fine::highest(index), n))
+    }
+
     /// How many lengths are longer than that, as far as the cells tell them apart.
     pub fn count_above(&self, nanoseconds: u64) -> u64 {
         let longer = self

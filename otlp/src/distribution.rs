@@ -18,7 +18,7 @@ pub(crate) fn point(histogram: &Histogram) -> HistogramPoint {
     let is_empty = histogram.is_empty();
     let mut zeros = 0;
     let mut buckets = Buckets::default();
-    for (ns, n) in histogram.lengths() {
+    for (ns, n) in histogram.cells() {
         if ns == 0 {
             zeros += n;
             continue;

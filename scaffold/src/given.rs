@@ -415,14 +415,17 @@ fn rounds(rows: usize) -> usize {
 mod tests {
     use super::*;
 
-    #[test]
-    fn streams_are_compared_by_their_events_and_at_no_rate_of_requests() {
-        let server = |url: &str| Server::Url {
+    fn server(url: &str) -> Server {
+        Server::Url {
             address: None,
             url: url.to_owned(),
             pid: None,
             tls: Tls::default(),
-        };
+        }
+    }
+
+    #[test]
+    fn streams_are_compared_by_their_events_and_at_no_rate_of_requests() {
         let given = |events| Given {
             servers: ["http://127.0.0.1:1", "http://127.0.0.1:2"]
                 .map(server)
@@ -443,14 +446,8 @@ mod tests {
     #[test]
     fn a_row_of_a_url_is_called_by_its_port_and_by_what_else_tells_it_apart() {
         let named = |urls: &[&str]| {
-            let server = |url: &&str| Server::Url {
-                address: None,
-                url: (*url).to_owned(),
-                pid: None,
-                tls: Tls::default(),
-            };
             let given = Given {
-                servers: urls.iter().map(server).collect(),
+                servers: urls.iter().map(|url| server(url)).collect(),
                 path: "/".to_owned(),
                 ..Given::default()
             };

@@ -3,6 +3,8 @@
 
 mod abilities;
 mod bus;
+#[path = "../../../tests/collector.rs"]
+mod collector;
 mod confined;
 mod crowd;
 mod everyone;
@@ -10,6 +12,8 @@ mod failures;
 mod gates;
 mod heard;
 mod holds;
+#[path = "../../../tests/installed.rs"]
+mod installed;
 mod killed;
 mod manifests;
 mod many;

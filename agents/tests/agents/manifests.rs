@@ -5,16 +5,14 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::installed::from_ci;
 use crate::programs::Program;
 use crate::skip::skip;
 use crate::yaml::of_yaml;
 
 /// The validator, which `.ci/run` installs with the other libraries of Python.
 fn validator() -> PathBuf {
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache");
-    let folder = cache.unwrap_or_else(home).join("ringside-ci/python/bin");
-    folder.join("kubernetes-validate")
+    from_ci("python/bin/kubernetes-validate")
 }
 
 fn validated(program: &Path, file: &Path) -> Result<(), String> {

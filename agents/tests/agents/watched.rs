@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::collector;
 use crate::ports::free_port;
 use crate::programs::{Peer, Program, Target, until};
 use crate::runs::has_nats;
@@ -24,23 +25,13 @@ struct Collector {
 impl Collector {
     /// Starts one; where it isn't installed, says so.
     fn start(folder: &Path) -> Option<Collector> {
-        let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-        let home = || Path::new(&std::env::var_os("HOME").unwrap()).join(".cache");
-        let program = cache
-            .unwrap_or_else(home)
-            .join("ringside-ci/go/otlp-collector");
+        let program = collector::program();
         if !program.is_file() {
-            skip("otlp-collector (built from tests/otlp-collector by .ci/run) isn't installed");
+            skip(format!("{} isn't installed", collector::NAME));
             return None;
         }
         let (file, port) = (folder.join("received.json"), free_port());
-        let text = format!(
-            "receivers: {{otlp: {{protocols: {{http: {{endpoint: '127.0.0.1:{port}'}}}}}}}}\n\
-             exporters: {{file: {{path: '{}', flush_interval: 50ms}}}}\nservice:\n  \
-             pipelines:\n    metrics: {{receivers: [otlp], exporters: [file]}}\n    \
-             traces: {{receivers: [otlp], exporters: [file]}}\n",
-            file.display()
-        );
+        let text = collector::configuration(port, "", &file);
         let configuration = folder.join("collector.yaml");
         fs::write(&configuration, text).unwrap();
         let mut command = Command::new(program);
@@ -58,11 +49,7 @@ impl Collector {
 
     /// Whatever it got, as far as it's written.
     fn messages(&self) -> Vec<Value> {
-        let text = fs::read_to_string(&self.file).unwrap_or_default();
-        let lines = text.lines();
-        lines
-            .filter_map(|line| serde_json::from_str(line).ok())
-            .collect()
+        collector::messages(&self.file)
     }
 
     /// The sum of a metric, as it was sent last.

@@ -9,6 +9,8 @@ mod calls;
 mod capacity;
 mod child;
 mod claims;
+#[path = "../../../tests/collector.rs"]
+mod collector;
 mod colours;
 mod commit;
 mod compare;
@@ -31,6 +33,8 @@ mod help;
 mod history;
 mod hold;
 mod http2;
+#[path = "../../../tests/installed.rs"]
+mod installed;
 mod interop;
 mod link;
 mod live;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -19,7 +20,8 @@ use super::child::{
     Ended, Folder, Server, assert_says, command, comparison_of_ours, ringside, start, took_place,
     until,
 };
-use super::peers::{Peer, answers, from_ci, peer, ready};
+use super::collector;
+use super::peers::{Peer, answers, peer, ready};
 use super::ports::free_port;
 use super::tls::{Certificates, LOCAL};
 use super::watched::MIX;
@@ -33,26 +35,17 @@ struct Collector {
 
 /// Whether there is a collector; says so if not.
 fn is_there() -> bool {
-    let program = from_ci("go/otlp-collector");
-    answers(
-        Command::new(program).arg("--version"),
-        "otlp-collector (built from tests/otlp-collector by .ci/run)",
-    )
+    let program = collector::program();
+    answers(Command::new(program).arg("--version"), collector::NAME)
 }
 
 impl Collector {
     /// Listens on `port`; `tls` is its part of the configuration, empty for none.
     fn start(folder: &Folder, port: u16, tls: &str) -> Collector {
         let file = folder.path("received.json");
-        let text = format!(
-            "receivers: {{otlp: {{protocols: {{http: {{endpoint: '127.0.0.1:{port}'{tls}}}}}}}}}\n\
-             exporters: {{file: {{path: '{file}', flush_interval: 50ms}}}}\nservice:\n  \
-             pipelines:\n    metrics: {{receivers: [otlp], exporters: [file]}}\n    \
-             traces: {{receivers: [otlp], exporters: [file]}}\n"
-        );
+        let text = collector::configuration(port, tls, Path::new(&file));
         let configuration = folder.write("collector.yaml", &text);
-        let program = from_ci("go/otlp-collector");
-        let running = peer(Command::new(program).args(["--config", &configuration]));
+        let running = peer(Command::new(collector::program()).args(["--config", &configuration]));
         ready(port, "otlp-collector");
         Collector {
             running,
@@ -67,11 +60,7 @@ impl Collector {
 
     /// What it got, message by message; one that isn't written yet isn't there.
     fn messages(&self) -> Vec<Value> {
-        let text = fs::read_to_string(&self.file).unwrap_or_default();
-        let lines = text.lines();
-        lines
-            .filter_map(|line| serde_json::from_str(line).ok())
-            .collect()
+        collector::messages(Path::new(&self.file))
     }
 
     /// The last metrics, once a number of requests is in them.

@@ -4,7 +4,7 @@
 use std::env;
 use std::fs;
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use measure::time::{Time, sleep_until};
@@ -32,10 +32,8 @@ pub(crate) fn answers(command: &mut Command, name: &str) -> bool {
 
 /// The path of a program that `.ci/run` installs, in the folder that it uses for that.
 pub(crate) fn from_ci(program: &str) -> String {
-    let cache = env::var("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.unwrap_or_else(|_| Path::new(&env::var("HOME").unwrap()).join(".cache"));
-    let path = cache.join("ringside-ci").join(program);
-    path.to_str().unwrap().to_string()
+    let path = super::installed::from_ci(program);
+    path.to_str().unwrap().to_owned()
 }
 
 /// Waits until somebody listens on `port`. A peer tells no one when it is ready, so this asks.

@@ -204,30 +204,16 @@ fn of_streams(streams: &StreamTally, tags: Tagged<'_>) -> Vec<Family> {
         help,
         samples: Samples::Counters(vec![(tags(&[]), count as f64)]),
     });
-    let times = [
-        (
-            "ringside_first_byte_seconds",
-            "From when a request was due to the head of its answer.",
-            &streams.first_byte,
-        ),
-        (
-            "ringside_first_event_seconds",
-            "From when a request was due to the first event of its answer.",
-            &streams.first_event,
-        ),
-        (
-            "ringside_event_gap_seconds",
-            "From one event of a stream to the next.",
-            &streams.event_gap,
-        ),
-        (
-            "ringside_time_per_event_seconds",
-            "From the first event of a stream to its last, by its events.",
-            &streams.time_per_event,
-        ),
+    let names = [
+        "ringside_first_byte_seconds",
+        "ringside_first_event_seconds",
+        "ringside_event_gap_seconds",
+        "ringside_time_per_event_seconds",
     ];
-    let times = times
-        .map(|(name, help, times)| histograms(name, help, vec![(tags(&[]), Times::of(times))]));
+    let times = names.into_iter().zip(streams.told()).map(|(name, told)| {
+        let (help, times) = told;
+        histograms(name, help, vec![(tags(&[]), Times::of(times))])
+    });
     counters.into_iter().chain(times).collect()
 }
 

@@ -39,6 +39,26 @@ pub struct StreamTally {
 }
 
 impl StreamTally {
+    /// Its distributions, each behind what it is in a sentence: to the head of an answer, to its
+    /// first event, from event to event, and for each event of a stream.
+    pub fn told(&self) -> [(&'static str, &Histogram); 4] {
+        [
+            (
+                "From when a request was due to the head of its answer.",
+                &self.first_byte,
+            ),
+            (
+                "From when a request was due to the first event of its answer.",
+                &self.first_event,
+            ),
+            ("From one event of a stream to the next.", &self.event_gap),
+            (
+                "From the first event of a stream to its last, by its events.",
+                &self.time_per_event,
+            ),
+        ]
+    }
+
     /// Whether nobody looked into answers, or none came.
     pub fn is_empty(&self) -> bool {
         self.first_byte.is_empty() && self.events == 0

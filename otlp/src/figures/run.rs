@@ -116,29 +116,14 @@ impl Pen<'_, Counted> {
         let counters = counters.map(|(name, description, unit, count)| {
             counter(name, description, unit, vec![self.count(&[], count)])
         });
-        let times = [
-            (
-                "ringside.first_byte",
-                "From when a request was due to the head of its answer.",
-                &streams.first_byte,
-            ),
-            (
-                "ringside.first_event",
-                "From when a request was due to the first event of its answer.",
-                &streams.first_event,
-            ),
-            (
-                "ringside.event_gap",
-                "From one event of a stream to the next.",
-                &streams.event_gap,
-            ),
-            (
-                "ringside.time_per_event",
-                "From the first event of a stream to its last, by its events.",
-                &streams.time_per_event,
-            ),
+        let names = [
+            "ringside.first_byte",
+            "ringside.first_event",
+            "ringside.event_gap",
+            "ringside.time_per_event",
         ];
-        let times = times.map(|(name, description, times)| {
+        let times = names.into_iter().zip(streams.told());
+        let times = times.map(|(name, (description, times))| {
             histograms(name, description, vec![self.histogram(&[], times)])
         });
         counters.into_iter().chain(times).collect()

@@ -29,6 +29,7 @@ use check::in_step;
 use check::lateness::{self, Seen};
 use check::room::Room;
 use plan::Plan;
+use plan::schedule::Schedule;
 
 /// A worker of a closed loop that is busier than this is taken to be the limit.
 const CPU_SHARE_MAX: f64 = 0.95;
@@ -140,7 +141,7 @@ pub(crate) fn judge(
         verdict.warnings.extend(stood_still);
     }
     let few_users = open && few_users(plan, duration_s, tallies(outcomes)).is_some();
-    check_validity(&mut verdict, outcomes, (open, few_users), room);
+    check_validity(&mut verdict, plan, outcomes, (few_users, room));
     verdict
 }
 
@@ -690,10 +691,15 @@ pub fn lost_track(record: &Record) -> Option<&str> {
 
 fn check_validity(
     verdict: &mut Verdict,
+    plan: &Plan,
     outcomes: &[Outcome],
-    (open, few_users): (bool, bool),
-    room: Room,
+    (few_users, room): (bool, Room),
 ) {
+    let open = plan.schedule.is_open();
+    let slower = match plan.schedule {
+        Schedule::Trace { .. } => "replay it more slowly (--speed)",
+        _ => "lower the rate",
+    };
     let fate = Fate::of(tallies(outcomes));
     let completed = fate.completed;
     let mut void = Vec::new();
@@ -704,11 +710,11 @@ fn check_validity(
         // Why is the verdict's reason, which the text says one line before.
         let kept_waiting = verdict.run_queue_share_max > Some(RUN_QUEUE_SHARE_WARN);
         let help = match kept_waiting {
-            true => format!("Other threads had its CPUs: {}", room.own_cpus()),
-            false => format!("Lower the rate, or {}", room.more_threads()),
+            true => format!("other threads had its CPUs, so {}", room.own_cpus()),
+            false => format!("{slower}, or {}", room.more_threads()),
         };
         let what = "the generator was the limit, so the times aren't the server's alone";
-        void.push(format!("{what}. {help}"));
+        void.push(format!("{what}: {help}"));
     }
     let has_overflowed = |outcome: &Outcome| outcome.counters.overflows > 0;
     if outcomes.iter().any(has_overflowed) {
@@ -718,9 +724,9 @@ fn check_validity(
         ));
     }
     if outcomes.iter().any(|outcome| outcome.backlog_cut) {
-        let cut = "so many requests were never sent that we couldn't count each one's wait; \
-                   lower the rate";
-        void.push(cut.to_owned());
+        void.push(format!(
+            "so many requests were never sent that we couldn't count each one's wait; {slower}"
+        ));
     }
     void.extend(unreadable(outcomes));
     void.extend(stopped(outcomes).filter(|_| open));

@@ -1,5 +1,4 @@
 use super::*;
-use plan::schedule::Schedule;
 
 /// What a closed loop of one second says whose only worker ran and waited for so long.
 fn closed(run_ms: u64, wait_ms: u64) -> (Vec<String>, Vec<String>) {
@@ -9,16 +8,9 @@ fn closed(run_ms: u64, wait_ms: u64) -> (Vec<String>, Vec<String>) {
     };
     let share = |part: fn(ThreadTime) -> u64| share_max([Some(time)].into_iter(), 1.0, part);
     let mut verdict = Verdict {
-        limited: false,
-        reason: String::new(),
-        valid: true,
-        warnings: Vec::new(),
         cpu_share_max: share(|cpu| cpu.run_ns),
         run_queue_share_max: share(|cpu| cpu.wait_ns),
-        littles_law_gap: None,
-        few_answers: None,
-        void: Vec::new(),
-        longest_stall: None,
+        ..unsaid()
     };
     let room = Room::here(1);
     let mut signs = busy(&mut verdict, ([Some(time)].into_iter(), None), 1.0, room);
@@ -138,18 +130,56 @@ fn why_late(
     disturbance: Disturbance,
 ) -> String {
     let verdict = Verdict {
+        run_queue_share_max,
+        longest_stall: stall,
+        ..unsaid()
+    };
+    causes(&verdict, disturbance)
+}
+
+/// Of a run of which nothing is known yet.
+fn unsaid() -> Verdict {
+    Verdict {
         limited: false,
         reason: String::new(),
         valid: true,
         warnings: Vec::new(),
         cpu_share_max: None,
-        run_queue_share_max,
+        run_queue_share_max: None,
         littles_law_gap: None,
         few_answers: None,
         void: Vec::new(),
-        longest_stall: stall,
+        longest_stall: None,
+    }
+}
+
+#[test]
+fn a_generator_that_was_the_limit_is_told_how_its_load_gets_slower() {
+    let told = |schedule| {
+        let mut plan = Plan::new("http://127.0.0.1:1/").expect("a URL");
+        plan.schedule = schedule;
+        let mut verdict = Verdict {
+            limited: true,
+            ..unsaid()
+        };
+        check_validity(&mut verdict, &plan, &[], (false, Room::here(1)));
+        verdict.warnings.join("; ")
     };
-    causes(&verdict, disturbance)
+    let rate = told(Schedule::Constant { rate: 100.0 });
+    assert!(rate.contains("alone: lower the rate, or"), "{rate}");
+    let replay = told(Schedule::Trace {
+        file: "access.log".into(),
+        speed: 10.0,
+        passes: 1,
+        requests: 100,
+        seconds: 10.0,
+        left_out: Default::default(),
+        trace: Default::default(),
+    });
+    assert!(
+        replay.contains("alone: replay it more slowly (--speed), or"),
+        "{replay}"
+    );
 }
 
 #[test]

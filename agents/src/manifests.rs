@@ -21,7 +21,9 @@ macro_rules! file {
     };
 }
 
-const FILES: [(&str, &str); 13] = [
+const FILES: [(&str, &str); 14] = [
+    // Under another name here, where it would hide files of this repository.
+    (".gitignore", include_str!("manifests/gitignore")),
     file!("README.md"),
     file!("base/kustomization.yaml"),
     file!("base/namespace.yaml"),
@@ -139,6 +141,7 @@ mod tests {
         for part in ["--agents=12\n", "--threads=3\n", "--connections=360\n"] {
             assert!(run.contains(part), "{part}: {run}");
         }
+        assert!(read(".gitignore").lines().any(|line| line == "*.seed"));
         // The policy is one, which lets nothing pass until its owner says what.
         let policy = Policy::of(&read("base/policy.toml")).unwrap();
         let said = policy.check_address("10.0.0.1:80".parse().unwrap());

@@ -103,8 +103,8 @@ enum Kind {
     Other,
 }
 
-/// The number of an operation: what it is, on which socket, and the how-many-eth socket of that
-/// place it is, as places are used again.
+/// The number of an operation: what it is, on which socket, and the generation of that socket's
+/// place, as places are used again.
 fn number(kind: Kind, generation: u32, socket: u32) -> u64 {
     ((kind as u64) << 60) | (u64::from(generation & 0x0fff_ffff) << 32) | u64::from(socket)
 }

@@ -1,5 +1,5 @@
-//! A real OpenTelemetry Collector, built from `otlp-collector` beside this file: where it is, what it
-//! is told to do, and what it wrote down. Included by path from the tests of crates that send it
+//! A real OpenTelemetry Collector, built from `otlp-collector` beside this file: where it is, what
+//! it is told to do, and what it wrote down. Included by path from the tests of crates that send it
 //! something.
 
 use std::fs;

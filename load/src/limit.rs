@@ -751,16 +751,20 @@ fn check_validity(
     if open {
         verdict.warnings.extend(fate.too_few(few_users));
     }
-    let violation = |outcome: &Outcome| outcome.violation;
-    if let Some(violation) = outcomes.iter().find_map(violation) {
-        let what = format!("the server violated the protocol: {violation}");
-        verdict.warnings.push(what);
-    }
-    if let Some(status) = outcomes.iter().find_map(|outcome| outcome.upgrade_refused) {
-        verdict.warnings.push(format!(
-            "the server refused WebSocket upgrades, the first with status {status}"
-        ));
-    }
+    verdict.warnings.extend(against_protocol(outcomes));
+}
+
+/// What the server did that its protocol doesn't allow, or refused of it.
+fn against_protocol(outcomes: &[Outcome]) -> impl Iterator<Item = String> {
+    let mut each = outcomes.iter();
+    let violation = each.find_map(|outcome| outcome.violation);
+    let violation =
+        violation.map(|violation| format!("the server violated the protocol: {violation}"));
+    let refused = outcomes.iter().find_map(|outcome| outcome.upgrade_refused);
+    let refused = refused.map(|status| {
+        format!("the server refused WebSocket upgrades, the first with status {status}")
+    });
+    violation.into_iter().chain(refused)
 }
 
 #[cfg(test)]

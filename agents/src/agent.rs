@@ -333,9 +333,10 @@ impl Owner {
     }
 
     fn load(&mut self, at: Time) {
-        let Some(ready) = self.plan.take() else {
+        let Some(mut ready) = self.plan.take() else {
             return self.failed("it has no plan");
         };
+        ready.load.lend(self.agent.lease());
         let load = &ready.load;
         let what = format!(
             "{}, workers {:?} of {}, {} connections",

@@ -7,13 +7,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use cli::{Asked, Conductor, Seer};
 use engine::signal::{Signal, Stop};
-use fleet::Name;
 use fleet::bus::Bus as _;
 use fleet::chain::{Digest, Hasher};
 use fleet::coordinator::{Action, Coordinator, End as Ending, Event, LEAD_NS, OnLoss, Settings};
 use fleet::counted::{self, Interval};
-use fleet::message::DataFile;
+use fleet::message::{DataFile, Ended};
 use fleet::record::Outcome;
+use fleet::{Epoch, Name};
 use load::hold::{self, EACH};
 use load::{Plan, Progress};
 use measure::hold::Counted as Held;
@@ -60,8 +60,10 @@ pub struct Fleet {
     pub nkey: Option<PathBuf>,
     /// A fleet on this machine, from the first run on.
     pub here: Option<Here>,
-    /// How many runs there were.
+    /// How many runs there were, and what tells agents that they belong together.
     pub runs: u32,
+    /// See `runs`.
+    pub series: Option<Epoch>,
     /// What each agent reaches against a server of its own, once that was measured: exchanges per
     /// second.
     pub reached: Option<BTreeMap<Name, f64>>,
@@ -159,7 +161,8 @@ impl Fleet {
         let signer = asked.sign.as_deref();
         let signer = signer.map(|seed| Signer::new(seed, asked.audience.as_deref()));
         let signer = signer.transpose()?;
-        let (settings, contents) = settings(asked, (&load, own_server), signer.as_ref())?;
+        let (mut settings, contents) = settings(asked, (&load, own_server), signer.as_ref())?;
+        settings.series = *self.series.get_or_insert(settings.epoch);
         let manner = Manner {
             lead_ns: match self.runs {
                 0 => LEAD_NS,
@@ -324,6 +327,7 @@ fn settings(
     let settings = Settings {
         run: run.clone(),
         epoch,
+        series: epoch,
         program: VERSION.to_owned(),
         agents: asked.agents,
         workers: Some(workers),
@@ -400,6 +404,9 @@ async fn conduct(
                     sight.finish(&mut machine, onlooker)?;
                     // Without, agents keep what they counted for a while.
                     onlooker.keep(&outcome, stop.requested())?;
+                    if outcome.record.halted {
+                        onlooker.halted();
+                    }
                     machine.handle(Event::RecordKept, Time::now(), &mut actions);
                 }
                 Action::Begins(at) => {
@@ -412,6 +419,9 @@ async fn conduct(
                 Action::Note(what) => onlooker.note(&what),
                 Action::Over(ending) => {
                     end.flush().await;
+                    if ending == Ending::Halted {
+                        onlooker.halted();
+                    }
                     return over(ending);
                 }
             }
@@ -447,6 +457,10 @@ fn over(ending: Ending) -> Result<(), String> {
     match ending {
         Ending::Recorded => Ok(()),
         Ending::Failed(why) => Err(why),
-        Ending::Taken(epoch) => Err(format!("another coordinator ({epoch}) has this run")),
+        Ending::Halted => Err(Ended::Halted.to_string()),
+        Ending::Taken(epoch) => Err(format!(
+            "another coordinator ({epoch}) has this run: wait until it's over. If that one was \
+             killed, its clock was ahead of this machine's: resume where it ran, or set the clock"
+        )),
     }
 }

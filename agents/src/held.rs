@@ -58,7 +58,7 @@ pub(crate) fn conducted(
     Ok(Conducted {
         record,
         fleet,
-        text: text(of),
+        text: text(of, None),
     })
 }
 
@@ -229,6 +229,7 @@ mod tests {
             run: Name::new("a-run").unwrap(),
             epoch: "1-2".to_owned(),
             has_returned: false,
+            halted: false,
             complete: true,
             agents_wanted: 0,
             agents_unknown: 0,

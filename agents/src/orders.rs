@@ -280,7 +280,8 @@ mod tests {
     fn what_may_never_fail_and_what_harms_nobody_is_taken_from_everybody() {
         let (mut ours, public) = notary();
         let mut guard = guard(&public);
-        for order in [Order::Who, Order::Halt, Order::Call { agents: 1 }] {
+        let (agents, series) = (1, Epoch::default());
+        for order in [Order::Who, Order::Halt, Order::Call { agents, series }] {
             guard.open(&said(order), true).unwrap();
         }
         guard.open(&stop(), false).unwrap();

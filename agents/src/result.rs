@@ -73,7 +73,7 @@ pub(crate) fn conducted(
             host: Host::read(),
             generator: generator(of, whole.threads),
             duration_s,
-            offered_rate: offered_rate(plan, &tally, duration_s),
+            offered_rate: offered_rate(plan, of, &tally, duration_s),
             steps: steps(plan, &tally),
             streams: plan.events.then(StreamFacts::default),
             grpc_status: grpc_status(tally.grpc_statuses),
@@ -89,7 +89,7 @@ pub(crate) fn conducted(
     Ok(Conducted {
         record,
         fleet,
-        text: text(of),
+        text: text(of, sent_share(plan, of, &tally)),
     })
 }
 
@@ -158,9 +158,38 @@ pub(crate) fn generator(of: &Of, threads: u32) -> Generator {
     }
 }
 
-fn offered_rate(plan: &Plan, tally: &Tally, duration_s: f64) -> Option<f64> {
-    let is_open = plan.schedule.is_open() && duration_s > 0.0;
-    is_open.then(|| tally.intended as f64 / duration_s)
+/// What was due, per second; where agents were lost or ended early, with what they would have sent.
+fn offered_rate(plan: &Plan, of: &Of, tally: &Tally, duration_s: f64) -> Option<f64> {
+    if !plan.schedule.is_open() || duration_s <= 0.0 {
+        return None;
+    }
+    let offered = tally.intended as f64 / duration_s;
+    let asked = mean_rate(plan, duration_s).filter(|_| is_short(of));
+    Some(asked.map_or(offered, |asked| offered.max(asked)))
+}
+
+/// Whether something that an agent was to send wasn't sent, or isn't in the figures.
+fn is_short(of: &Of) -> bool {
+    !of.complete || of.agents.iter().any(|agent| agent.ended_early)
+}
+
+/// The mean of the rate that was asked for in so many measured seconds. Rates of users are those of
+/// flows, and what is counted are their requests.
+fn mean_rate(plan: &Plan, measured_s: f64) -> Option<f64> {
+    let schedule = &plan.schedule;
+    let length_s = schedule.length_s().unwrap_or(f64::INFINITY);
+    let all = |seconds: f64| Some(schedule.mean_rate(seconds)? * seconds.min(length_s));
+    let measured = all(plan.warm_up_s + measured_s)? - all(plan.warm_up_s).unwrap_or(0.0);
+    let counts_requests = !plan.has_users() && measured_s > 0.0;
+    counts_requests.then(|| measured / measured_s)
+}
+
+/// The share (0 to 1) of what was planned that is in the figures, where less than all of it is.
+fn sent_share(plan: &Plan, of: &Of, tally: &Tally) -> Option<f64> {
+    let profile_s = plan.schedule.length_s().map(|all_s| all_s - plan.warm_up_s);
+    let length_s = plan.duration_s.or(profile_s).filter(|_| is_short(of))?;
+    let planned = mean_rate(plan, length_s)? * length_s;
+    (planned > 0.0).then(|| (tally.intended as f64 / planned).min(1.0))
 }
 
 fn steps(plan: &Plan, tally: &Tally) -> Vec<StepFacts> {
@@ -208,19 +237,26 @@ fn row(plan: &Plan, interval: &Interval) -> Row {
 }
 
 /// What each agent did, for people.
-pub(crate) fn text(of: &Of) -> String {
-    let whole = match of.complete {
-        true => "complete: the figures are the sum of all that they counted".to_owned(),
-        false => format!(
-            "NOT complete: {:.1} % of the load is missing, or can't be proven",
+pub(crate) fn text(of: &Of, sent_share: Option<f64>) -> String {
+    let early = of.agents.iter().filter(|agent| agent.ended_early);
+    let whole = match (of.complete, early.count()) {
+        (true, 0) => "complete: the figures are the sum of all that they counted".to_owned(),
+        (true, early) => format!("{early} of which ended early; what they counted is complete"),
+        (false, _) => format!(
+            "NOT complete: some of what agents with {:.1} % of the load counted is missing",
             100.0 * of.missing_share
         ),
     };
+    let sent = sent_share.map(|share| {
+        let percent = 100.0 * share;
+        format!("; {percent:.1} % of the planned load is in the figures")
+    });
+    let sent = sent.unwrap_or_default();
     let agents = match of.agents.len() {
         1 => "1 agent".to_owned(),
         agents => format!("{agents} agents"),
     };
-    let mut text = format!("\nFleet: {agents}, {whole}\n");
+    let mut text = format!("\nFleet: {agents}, {whole}{sent}\n");
     let width = of.agents.iter().map(|agent| agent.agent.to_string().len());
     let width = width.max().unwrap_or(0).max("Agent".len());
     let (standing, ended) = match of.figures.held {
@@ -230,7 +266,7 @@ pub(crate) fn text(of: &Of) -> String {
     // Nothing fails that writes into a text.
     let _ = writeln!(
         text,
-        "  {:width$}  {:>8}{standing}  {ended:>10}  {:>8}  {:>10}  {:>10}  {:>14}",
+        "  {:width$}  {:>8}{standing}  {ended:>10}  {:>8}  {:>10}  {:>10}  {:>14}  Ended",
         "Agent", "Threads", "Failed", "p99", "Of tail", "Clock"
     );
     for agent in &of.agents {
@@ -251,7 +287,7 @@ fn line(agent: &AgentRecord, width: usize) -> String {
     let standing = agent.figures.held;
     let standing = standing.map(|held| format!("  {:>10}", held.standing));
     format!(
-        "  {:width$}  {:>8}{}  {:>10}  {:>8}  {:>10}  {:>10}  {:>14}{}",
+        "  {:width$}  {:>8}{}  {:>10}  {:>8}  {:>10}  {:>10}  {:>14}  {}",
         agent.agent.to_string(),
         agent.workers,
         standing.unwrap_or_default(),
@@ -260,9 +296,11 @@ fn line(agent: &AgentRecord, width: usize) -> String {
         format!("{p99_ms:.2}ms"),
         tail.unwrap_or_default(),
         clock.unwrap_or_default(),
-        match agent.lost {
-            true => "  lost",
-            false => "",
+        match (&agent.ended, agent.lost) {
+            (None, true) => "lost",
+            (None, false) => "never said",
+            (Some(_), _) if !agent.ended_early => "as planned",
+            (Some(why), _) => why,
         }
     )
 }
@@ -308,6 +346,7 @@ mod tests {
             run: Name::new("a-run").unwrap(),
             epoch: "1-2".to_owned(),
             has_returned: false,
+            halted: false,
             complete: true,
             agents_wanted: 0,
             agents_unknown: 0,
@@ -366,6 +405,25 @@ mod tests {
         assert_eq!(interrupted.record.ended_by, EndedBy::Interrupt);
         let missing = outcome(|of| (of.complete, of.missing_share) = (false, 0.25));
         let text = conducted(&plan(), &missing, None).unwrap().text;
-        assert!(text.contains("NOT complete: 25.0 % of the load"), "{text}");
+        assert!(text.contains("agents with 25.0 % of the load"), "{text}");
+    }
+
+    #[test]
+    fn what_a_lost_agent_would_have_sent_was_offered_and_is_missing_from_what_was_sent() {
+        // Two of four seconds were sent: 30 requests of 60.
+        let mut plan = plan();
+        plan.duration_s = Some(4.0);
+        let lost = outcome(|of| (of.complete, of.missing_share) = (false, 0.5));
+        let short = conducted(&plan, &lost, None).unwrap();
+        // More was due in its two seconds than at the mean rate.
+        assert_eq!(short.record.offered_rate, Some(16.5));
+        let said = "; 55.0 % of the planned load is in the figures";
+        assert!(short.text.contains(said), "{}", short.text);
+        plan.schedule = load::schedule::Schedule::Constant { rate: 30.0 };
+        let short = conducted(&plan, &lost, None).unwrap();
+        assert_eq!(short.record.offered_rate, Some(30.0));
+        let whole = conducted(&plan, &outcome(|_| {}), None).unwrap();
+        assert_eq!(whole.record.offered_rate, Some(16.5));
+        assert!(!whole.text.contains("planned"), "{}", whole.text);
     }
 }

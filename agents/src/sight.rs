@@ -33,6 +33,9 @@ pub(crate) trait Onlooker {
     /// The load is divided by what agents reach: exchanges per second.
     fn divided(&mut self, _rates: &BTreeMap<Name, f64>) {}
 
+    /// All load was ended by whoever looks after all agents.
+    fn halted(&mut self) {}
+
     /// Keeps what came of it, which a signal has ended, if one has.
     ///
     /// # Errors
@@ -85,6 +88,10 @@ impl<C, R> Onlooker for OfLoad<'_, C, R> {
 
     fn divided(&mut self, rates: &BTreeMap<Name, f64>) {
         self.reached.clone_from(rates);
+    }
+
+    fn halted(&mut self) {
+        self.seer.halted();
     }
 
     fn keep(&mut self, outcome: &Outcome, stopped: Option<Signal>) -> Result<(), String> {

@@ -207,7 +207,7 @@ fn rest_of(stages: &[Stage], after_s: f64) -> Vec<Stage> {
 mod tests {
     use fleet::Text;
     use fleet::division::places;
-    use load::plan::Permits;
+    use load::plan::{Lease, Permits};
     use tokio::sync::mpsc::unbounded_channel;
 
     use super::*;
@@ -220,6 +220,7 @@ mod tests {
             workers: 0..1,
             begins: Time(0),
             permits: Permits::default(),
+            lease: Lease::default(),
         });
         spoil(&mut plan);
         plan

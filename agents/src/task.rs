@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use fleet::division::Place;
 use load::hold;
-use load::plan::{Contact, Invalid, Part, Permits};
+use load::plan::{Contact, Invalid, Lease, Part, Permits};
 use load::protocol::Tls;
 use load::{Plan, Redaction};
 use measure::time::Time;
@@ -55,6 +55,7 @@ impl Load {
             workers: place.numbers(),
             begins: Time::NEVER,
             permits,
+            lease: Lease::default(),
         });
         match self {
             Load::Run(plan) => {
@@ -76,6 +77,17 @@ impl Load {
         };
         if let Some(part) = part {
             part.begins = at;
+        }
+    }
+
+    /// Has its part be sent until then, and what others' parts are made of it.
+    pub(crate) fn lend(&mut self, lease: Lease) {
+        let part = match self {
+            Load::Run(plan) => &mut plan.part,
+            Load::Hold(plan) => &mut plan.part,
+        };
+        if let Some(part) = part {
+            part.lease = lease;
         }
     }
 

@@ -28,6 +28,8 @@ pub(super) use wrong::Wrong;
 
 /// Answered ÷ offered below this was not served.
 const SERVED_MIN: f64 = 0.99;
+/// The engine of a record that agents have measured together.
+const FLEET: &str = "fleet";
 /// Where a greater share of all response times went by in waits for connections, these may be why
 /// a rate failed.
 const WAITED_MIN: f64 = 0.005;
@@ -118,6 +120,17 @@ fn too_few(slo: &[Threshold], record: &Record) -> Option<String> {
     })
 }
 
+/// Why a fleet hasn't sent what was asked for, if it hasn't: agents were lost, or ended early. Then
+/// nothing is known of the rate. (Where agents were the limit, that is judged as one generator's.)
+fn unfinished_by_fleet(record: &Record) -> Option<String> {
+    let is_fleet = record.generator.engine == FLEET;
+    let is_spoilt = is_fleet && !record.valid && !record.generator.limited;
+    is_spoilt.then(|| {
+        let why = record.warnings.join("; ");
+        format!("not all agents sent their share: {why}")
+    })
+}
+
 /// Judges one probe.
 pub(super) fn judge(slo: &[Threshold], record: &Record) -> Judgement {
     let wrong = Wrong::of(record);
@@ -127,6 +140,9 @@ pub(super) fn judge(slo: &[Threshold], record: &Record) -> Judgement {
         by_connections: false,
         wrong: wrong.clone(),
     };
+    if let Some(why) = unfinished_by_fleet(record) {
+        return of(Verdict::Unknown(why.clone()), why);
+    }
     if let Some(why) = too_few(slo, record) {
         return of(Verdict::Unknown(why.clone()), why);
     }

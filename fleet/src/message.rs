@@ -21,7 +21,7 @@ use crate::words::{Epoch, Member, RunId, Text, Verdict};
 /// What every message begins with.
 pub const MAGIC: [u8; 4] = *b"RSFL";
 /// The version of what follows the header.
-pub const WIRE: u16 = 4;
+pub const WIRE: u16 = 5;
 /// The longest message in bytes, which is what a NATS server takes if nobody says otherwise.
 pub const MESSAGE_MAX: usize = 1 << 20;
 /// The longest plan in bytes.
@@ -63,6 +63,8 @@ pub enum Order {
     Call {
         /// How many.
         agents: u32,
+        /// Of all runs that belong together, such as a search's: the same for each of them.
+        series: Epoch,
     },
     /// What the agent is to do, before anything begins.
     Plan {
@@ -241,6 +243,8 @@ pub enum Report {
         /// That run.
         run: RunId,
     },
+    /// Whoever looks after all agents has ended this run, or one that it belongs with.
+    Halted,
     /// It leaves the run before its load has begun.
     Left {
         /// Why.

@@ -16,6 +16,8 @@ pub struct Record {
     pub epoch: String,
     /// Whether an earlier coordinator began it.
     pub has_returned: bool,
+    /// Whether somebody ended all load of all agents (`ringside fleet stop`).
+    pub halted: bool,
     /// Whether the figures are the sum of everything that every agent counted: each one's chain was
     /// followed from its first interval to its last, its digest and totals are what the agent says.
     pub complete: bool,
@@ -27,7 +29,8 @@ pub struct Record {
     pub agents: Vec<AgentRecord>,
     /// Of all agents together.
     pub figures: Figures,
-    /// The share of the load (0 to 1) whose counts aren't whole.
+    /// The share of the load (0 to 1) that agents had whose counts aren't whole: all of their share,
+    /// though what they had told until they were lost is in the figures.
     pub missing_share: f64,
     /// Agents that were the limit themselves, by their own verdict.
     pub limited_by: Vec<AgentName>,

@@ -48,6 +48,7 @@ fn heard(data: &[u8]) {
     let settings = coordinator::Settings {
         run: Name::new("nightly_1").expect("a name"),
         epoch: Epoch::default(),
+        series: Epoch::default(),
         program: "0.1.0".to_owned(),
         agents: 2,
         workers: None,

@@ -441,6 +441,7 @@ pub(crate) fn assign(
         good_within_ns: plan.goodput_within_s.map(ns),
         ping_every_ns: plan.protocol.ping_every_s().map(ns),
         seed: plan.seed,
+        lease: plan.lease(),
         feed: None,
     })
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::contact::Contact;
 use crate::family::Family;
 use crate::invalid::{Invalid, positive, spread, within};
-use crate::part::{self, Part, Permits};
+use crate::part::{self, Lease, Part, Permits};
 use crate::protocol::{Protocol, Tls};
 use crate::proxy::{self, Proxy};
 use crate::redaction::Redaction;
@@ -238,6 +238,12 @@ impl Plan {
     /// part.
     pub fn workers(&self, threads: u32) -> Range<u32> {
         part::workers(self.part.as_ref(), threads)
+    }
+
+    /// Until when it may be sent.
+    pub fn lease(&self) -> Lease {
+        let part = self.part.as_ref();
+        part.map(|part| part.lease.clone()).unwrap_or_default()
     }
 
     /// The connections of this process.

@@ -35,7 +35,7 @@ pub use digest::digest;
 pub use expect::Expect;
 pub use family::Family;
 pub use invalid::Invalid;
-pub use part::{Part, Permit, Permits};
+pub use part::{Lease, Part, Permit, Permits};
 pub use proxy::Proxy;
 pub use redaction::Redaction;
 pub use request::{Request, authenticate};

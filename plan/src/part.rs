@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use measure::time::Time;
 
@@ -19,6 +20,70 @@ pub struct Part {
     pub begins: Time,
     /// Where it may go.
     pub permits: Permits,
+    /// Until when it may be sent.
+    pub lease: Lease,
+}
+
+/// Until when a load may be sent: for ever, unless somebody lends it the time and moves that on.
+/// Clones share it. Who sends looks at it before anything is sent, and so sends nothing after it
+/// has stood still, whoever took the load over meanwhile.
+#[derive(Clone, Debug, Default)]
+pub struct Lease {
+    end: Option<Arc<AtomicU64>>,
+    /// When it's looked at again: it doesn't end before.
+    known: Time,
+}
+
+/// The end of one that was found past.
+const BROKEN: u64 = 0;
+
+impl Lease {
+    /// One that ends then.
+    pub fn until(end: Time) -> Lease {
+        Lease {
+            end: Some(Arc::new(AtomicU64::new(end.0))),
+            known: Time(0),
+        }
+    }
+
+    /// Moves its end on, unless somebody has found it past.
+    pub fn extend(&self, end: Time) {
+        let moved = |old: u64| (old != BROKEN).then_some(end.0);
+        if let Some(cell) = &self.end {
+            let _broken = cell.fetch_update(SeqCst, SeqCst, moved);
+        }
+    }
+
+    /// Whether it's past, which it is for ever then. Cheap enough for each turn of a worker.
+    #[inline]
+    pub fn is_past(&mut self, now: Time) -> bool {
+        now >= self.known && self.look(now)
+    }
+
+    #[cold]
+    fn look(&mut self, now: Time) -> bool {
+        let Some(cell) = &self.end else {
+            self.known = Time::NEVER;
+            return false;
+        };
+        let broken = |end: u64| (end <= now.0).then_some(BROKEN);
+        let found = cell.fetch_update(SeqCst, SeqCst, broken);
+        self.known = found.err().map_or(Time(BROKEN), Time);
+        found.is_ok()
+    }
+
+    /// Whether somebody has found it past.
+    pub fn is_broken(&self) -> bool {
+        let end = self.end.as_ref();
+        end.is_some_and(|end| end.load(SeqCst) == BROKEN)
+    }
+}
+
+/// Until when it may be sent is no part of what a load does.
+impl PartialEq for Lease {
+    fn eq(&self, _: &Lease) -> bool {
+        true
+    }
 }
 
 /// Which addresses may be contacted: any, unless the owner of a machine says otherwise. They are
@@ -119,6 +184,7 @@ mod tests {
             workers,
             begins: Time(7),
             permits: Permits::default(),
+            lease: Lease::default(),
         });
         plan
     }
@@ -133,6 +199,22 @@ mod tests {
         let whole = Plan::new("http://127.0.0.1:1/").unwrap();
         assert_eq!((whole.workers(), whole.own_connections()), (0..1, 10));
         assert_eq!((whole.begins(), parts[0].begins()), (Time(0), Time(7)));
+    }
+
+    #[test]
+    fn a_lease_that_was_found_past_is_never_moved_on() {
+        let mut lease = Lease::until(Time(10));
+        let mut other = lease.clone();
+        assert!(!lease.is_past(Time(9)));
+        other.extend(Time(20));
+        assert!(!lease.is_past(Time(19)) && !other.is_broken());
+        assert!(lease.is_past(Time(20)));
+        other.extend(Time(30));
+        assert!(other.is_past(Time(21)) && other.is_broken());
+        // Nobody lends one to a process of its own.
+        let mut none = Lease::default();
+        none.extend(Time(1));
+        assert!(!none.is_past(Time(u64::MAX - 1)) && !none.is_broken());
     }
 
     #[test]

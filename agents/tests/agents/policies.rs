@@ -267,6 +267,7 @@ async fn asked_at(signed_s: u64, key: &Path, nats: &Nats) -> String {
     let settings = Settings {
         run: run.clone(),
         epoch: Epoch::default(),
+        series: Epoch::default(),
         program: VERSION.to_owned(),
         agents: 1,
         workers: None,

@@ -611,3 +611,31 @@ fn a_share_of_wrong_answers_that_the_rate_makes_is_less_at_a_lower_one() {
         assert_eq!(high.is_same_at(&low), is_same, "{high:?} and {low:?}");
     }
 }
+
+#[test]
+fn a_probe_that_lost_agents_says_nothing_of_its_rate() {
+    let slo: [Threshold; 1] = ["p99<100ms"].map(|text| text.parse().expect("a condition"));
+    let mut whole = record(1000, 0, 1);
+    whole.generator.engine = "fleet".to_owned();
+    assert_eq!(judge(&slo, &whole).verdict, Verdict::Pass);
+    let lost = Record {
+        valid: false,
+        warnings: vec!["agent two was lost".to_owned()],
+        ..whole.clone()
+    };
+    let Verdict::Unknown(why) = judge(&slo, &lost).verdict else {
+        panic!("half of the rate is no rate");
+    };
+    assert!(why.contains("agent two was lost"), "{why}");
+    // However late a generator was, what passes passes.
+    let mut limited = late(whole);
+    limited.generator.engine = "fleet".to_owned();
+    limited.valid = false;
+    assert_eq!(judge(&slo, &limited).verdict, Verdict::Pass);
+    // Only a fleet's record is spoilt by whoever sent it.
+    let alone = Record {
+        valid: false,
+        ..record(1000, 0, 1)
+    };
+    assert_eq!(judge(&slo, &alone).verdict, Verdict::Pass);
+}

@@ -88,6 +88,9 @@ pub trait Seer<C = Counted, R = Record>: Watcher<C> {
     /// Something that a user should know now.
     fn note(&mut self, what: &str);
 
+    /// All load of all agents was ended (`ringside fleet stop`), and no more is wanted.
+    fn halted(&mut self) {}
+
     /// Keeps what a fleet did, if that is possible; then agents may forget it.
     ///
     /// # Errors
@@ -324,6 +327,13 @@ pub(crate) fn asked(fleet: &Fleet, resume: Option<&str>) -> Result<Asked, String
 /// What is asked of a fleet that sends many loads, to servers that may be started on this machine.
 pub(crate) fn asked_for_many(fleet: &Fleet, starts_servers: bool) -> Result<Asked, String> {
     let asked = asked(fleet, None)?;
+    if asked.on_loss == OnLoss::Rebalance {
+        return Err(
+            "--on-loss rebalance is for run and hold: an agent's share is taken over 15 s after \
+             it was heard last, which is longer than each of these loads; drop it"
+                .to_owned(),
+        );
+    }
     match &asked.nats {
         Some(_) if starts_servers => Err(
             "--agents: the servers are started on this machine's loopback interface, where only \

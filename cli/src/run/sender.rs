@@ -2,8 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use engine::signal::Stop;
+use engine::signal::{Signal, Stop};
 use load::{LoadError, Plan, Progress, Record, Watcher};
+use output::terminal;
 use supervisor::loads::Loader;
 
 use super::fleet::{Asked, Conducted, Conductor, Seer};
@@ -32,12 +33,20 @@ impl Loader for Sender<'_> {
     ) -> Result<Record, LoadError> {
         let mut kept = Unseen {
             record: None,
+            halted: false,
             progress,
         };
         // One load comes after the other.
         let conductor = self.conductor.lock();
         let mut conductor = conductor.unwrap_or_else(PoisonError::into_inner);
         let conducted = conductor.conduct(&self.asked, plan, stop, &mut kept);
+        if kept.halted && stop.requested().is_none() {
+            terminal::say(
+                "all load was stopped (ringside fleet stop), so what is left isn't measured",
+            );
+            stop.request(Signal::Terminate);
+            return Err(LoadError::Interrupted(Signal::Terminate));
+        }
         match (kept.record, stop.requested()) {
             (Some(record), _) => Ok(record),
             (None, Some(signal)) => Err(LoadError::Interrupted(signal)),
@@ -53,6 +62,7 @@ impl Loader for Sender<'_> {
 /// A run of which nobody sees more than how far it is.
 struct Unseen<'a> {
     record: Option<Record>,
+    halted: bool,
     progress: &'a mut dyn FnMut(&Progress),
 }
 
@@ -65,8 +75,77 @@ impl Watcher for Unseen<'_> {
 impl Seer for Unseen<'_> {
     fn note(&mut self, _: &str) {}
 
+    fn halted(&mut self) {
+        self.halted = true;
+    }
+
     fn keep(&mut self, conducted: Conducted) -> Result<(), String> {
         self.record = Some(conducted.record);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use load::hold;
+    use measure::hold::Counted;
+
+    use super::*;
+    use crate::args::fleet::Fleet;
+    use crate::args::values::Agents;
+    use crate::run::fleet;
+
+    /// Somebody ends all load while it conducts one.
+    struct Halted;
+
+    impl Conductor for Halted {
+        fn conduct(
+            &mut self,
+            _: &Asked,
+            _: &Plan,
+            _: &Stop,
+            seer: &mut dyn Seer,
+        ) -> Result<(), String> {
+            seer.halted();
+            Ok(())
+        }
+
+        fn hold(
+            &mut self,
+            _: &Asked,
+            _: &hold::Plan,
+            _: &Stop,
+            _: &mut dyn Seer<Counted, hold::Record>,
+        ) -> Result<(), String> {
+            Ok(())
+        }
+    }
+
+    fn asked(on_loss: Option<crate::args::fleet::OnLoss>) -> Result<Asked, String> {
+        let fleet = Fleet {
+            agents: Some(Agents::Local(2)),
+            on_loss,
+            ..Fleet::default()
+        };
+        fleet::asked_for_many(&fleet, false)
+    }
+
+    #[test]
+    fn whoever_stops_all_load_ends_what_would_send_more() {
+        let (mut conductor, stop) = (Halted, Stop::new());
+        let sender = Sender::new(&mut conductor, asked(None).unwrap());
+        let plan = Plan::new("http://127.0.0.1:1/").unwrap();
+        let sent = sender.load(&plan, &stop, &mut |_| ());
+        assert!(matches!(sent, Err(LoadError::Interrupted(_))), "{sent:?}");
+        assert_eq!(stop.requested(), Some(Signal::Terminate));
+    }
+
+    #[test]
+    fn no_share_is_taken_over_in_loads_that_are_shorter_than_a_loss() {
+        let why = asked(Some(crate::args::fleet::OnLoss::Rebalance)).unwrap_err();
+        assert!(
+            why.contains("--on-loss rebalance is for run and hold"),
+            "{why}"
+        );
     }
 }

@@ -11,9 +11,12 @@
 
 mod kept;
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 
 use measure::time::Time;
+use plan::Lease;
 
 use crate::bus::Subject;
 use crate::chain::Digest;
@@ -37,6 +40,8 @@ pub const LINGER_NS: u64 = 600_000_000_000;
 pub const FREE_NS: u64 = 20_000_000_000;
 /// How often it says that its load is over.
 const LAST_EVERY_NS: u64 = 1_000_000_000;
+/// How many series an agent remembers.
+const SERIES_MAX: usize = 16;
 /// The most intervals that are sent again for one order.
 pub(crate) const AGAIN_MAX: u64 = 256;
 
@@ -142,6 +147,11 @@ pub struct Agent {
     run: Option<Membership>,
     /// A run that didn't want it.
     refused: Option<(RunId, Epoch)>,
+    /// The series that it heard calls of last, and those that somebody has ended.
+    series: VecDeque<Epoch>,
+    halted: VecDeque<Epoch>,
+    /// What its load may be sent until.
+    lease: Lease,
     /// Messages that couldn't be read.
     unread: u64,
 }
@@ -202,6 +212,9 @@ impl Agent {
             settings,
             run: None,
             refused: None,
+            series: VecDeque::new(),
+            halted: VecDeque::new(),
+            lease: Lease::default(),
             unread: 0,
         }
     }
@@ -222,6 +235,12 @@ impl Agent {
         self.run.as_ref().map(|own| &own.run)
     }
 
+    /// Until when its load may be sent, which moves on whenever it hears its coordinator: for the
+    /// load's threads, which may run when the agent's own doesn't.
+    pub fn lease(&self) -> Lease {
+        self.lease.clone()
+    }
+
     /// How many messages it couldn't read.
     pub fn unread(&self) -> u64 {
         self.unread
@@ -229,6 +248,8 @@ impl Agent {
 
     /// Takes what has happened.
     pub fn handle(&mut self, event: Event<'_>, now: Time, actions: &mut Vec<Action>) {
+        // What has waited while this machine stood still doesn't make up for the silence.
+        self.look_at_silence(now, actions);
         match event {
             Event::Tick => {}
             Event::Heard(bytes) => self.hear(bytes, now, actions),
@@ -260,7 +281,7 @@ impl Agent {
             return;
         };
         match order {
-            Order::Call { .. } => return self.called(run, epoch, now, actions),
+            Order::Call { series, .. } => return self.called((run, series), epoch, now, actions),
             Order::Who => return self.report(&run, self.here(), actions),
             Order::Halt => return self.halt(&run, actions),
             _ => {}
@@ -298,6 +319,7 @@ impl Agent {
             own.coordinator = epoch;
             own.silence_ns = own.silence_ns.max(now.since(own.heard));
             own.heard = now;
+            self.lease.extend(now.plus(DEAD_MAN_NS));
             return true;
         }
         let (run, epoch) = (own.run.clone(), own.coordinator);
@@ -306,7 +328,17 @@ impl Agent {
     }
 
     /// A coordinator calls for agents.
-    fn called(&mut self, run: RunId, epoch: Epoch, now: Time, actions: &mut Vec<Action>) {
+    fn called(
+        &mut self,
+        (run, series): (RunId, Epoch),
+        epoch: Epoch,
+        now: Time,
+        actions: &mut Vec<Action>,
+    ) {
+        if self.halted.contains(&series) {
+            return self.report(&run, Report::Halted, actions);
+        }
+        remember(&mut self.series, series);
         if self
             .refused
             .as_ref()
@@ -317,6 +349,7 @@ impl Agent {
         if let Some(own) = &mut self.run {
             if own.stage == Stage::Joined && own.run == run && own.coordinator == epoch {
                 own.heard = now;
+                self.lease.extend(now.plus(DEAD_MAN_NS));
             } else if own.is_given_up(&run, now) {
                 self.over(false, actions);
             } else if own.run != run {
@@ -331,6 +364,7 @@ impl Agent {
         if self.run.is_none() {
             actions.push(Action::Subscribe(Subject::Agents(run.clone())));
             self.run = Some(Membership::new(run.clone(), &self.me, epoch, now));
+            self.lease = Lease::until(now.plus(DEAD_MAN_NS));
         }
         let workers = self.settings.workers;
         self.report(&run, Report::Hello { workers }, actions);
@@ -348,11 +382,15 @@ impl Agent {
 
     /// Somebody who looks after all agents wants no load, and is told what goes on.
     fn halt(&mut self, asker: &RunId, actions: &mut Vec<Action>) {
+        // The next run of a search is called for in a moment.
+        for series in std::mem::take(&mut self.series) {
+            remember(&mut self.halted, series);
+        }
         match &mut self.run {
             Some(own) if own.stage == Stage::Loading => own.stop(Ended::Halted, actions),
             Some(own) if own.stage < Stage::Loading => {
                 self.refused = Some((own.run.clone(), own.coordinator));
-                self.withdraw(&Ended::Halted.to_string(), actions);
+                self.withdraw(Report::Halted, actions);
             }
             _ => {}
         }
@@ -360,10 +398,10 @@ impl Agent {
     }
 
     /// Leaves a run whose load it hasn't begun.
-    fn withdraw(&mut self, why: &str, actions: &mut Vec<Action>) {
+    fn withdraw(&mut self, report: Report, actions: &mut Vec<Action>) {
         if let Some(own) = &self.run {
-            let (run, why) = (own.run.clone(), Text::new(why));
-            self.report(&run, Report::Left { why }, actions);
+            let run = own.run.clone();
+            self.report(&run, report, actions);
         }
         self.over(false, actions);
     }
@@ -512,6 +550,7 @@ impl Agent {
             return;
         };
         let failed = failed.map(|why| Ended::Failed(Text::new(why)));
+        let failed = failed.or(self.lease.is_broken().then_some(Ended::DeadMan));
         let ended = own.stopping.take().or(failed).unwrap_or(Ended::Plan);
         own.stage = Stage::Ended;
         own.ended = Some((ended, verdict.clone()));
@@ -540,8 +579,21 @@ impl Agent {
             Some(own) if own.stage == Stage::Loading => own.stop(Ended::Left, actions),
             // Its intervals aren't confirmed; its owner may wait for that, or not.
             Some(own) if own.stage == Stage::Ended => {}
-            Some(_) => self.withdraw(&Ended::Left.to_string(), actions),
+            Some(_) => {
+                let why = Text::new(&Ended::Left.to_string());
+                self.withdraw(Report::Left { why }, actions);
+            }
             None => {}
+        }
+    }
+
+    /// Ends its load if its coordinator has been silent for too long.
+    fn look_at_silence(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let lease = &self.lease;
+        let is_silent =
+            |own: &&mut Membership| now.since(own.heard) >= DEAD_MAN_NS || lease.is_broken();
+        if let Some(own) = self.run.as_mut().filter(is_silent) {
+            own.stop(Ended::DeadMan, actions);
         }
     }
 
@@ -564,9 +616,7 @@ impl Agent {
                 let (run, report) = (own.run.clone(), own.last());
                 self.report(&run, report, actions);
             }
-            Stage::Ended => {}
-            Stage::Loading if silent_ns >= DEAD_MAN_NS => own.stop(Ended::DeadMan, actions),
-            Stage::Loading => {}
+            Stage::Ended | Stage::Loading => {}
             _ if silent_ns >= DEAD_MAN_NS => self.over(false, actions),
             _ => {}
         }
@@ -593,6 +643,14 @@ impl Agent {
                 long.bytes
             ))),
         }
+    }
+}
+
+/// Keeps the last few.
+fn remember(all: &mut VecDeque<Epoch>, series: Epoch) {
+    if !all.contains(&series) {
+        all.push_back(series);
+        all.drain(..all.len().saturating_sub(SERIES_MAX));
     }
 }
 

@@ -4,7 +4,7 @@ use super::part::Part;
 use super::{SILENCE_NOTED_NS, Settings};
 use crate::counted::Counted;
 use crate::course::Course;
-use crate::division::Place;
+use crate::division::{Place, nobodys};
 use crate::record::{AgentRecord, Figures, Outcome, Record};
 
 /// What became of the run.
@@ -48,7 +48,8 @@ pub(super) fn outcome(
         .filter_map(|part| part.place)
         .map(|place| place.fraction())
         .sum();
-    let complete = adds_up && unknown == 0 && parts.iter().all(Part::is_proven);
+    let complete =
+        adds_up && unknown == 0 && parts.iter().all(Part::is_proven) && has_all_workers(parts);
     let limited = agents.iter().filter(|agent| {
         let verdict = agent.verdict.as_ref();
         verdict.is_some_and(|verdict| verdict.limited)
@@ -58,6 +59,7 @@ pub(super) fn outcome(
         run: settings.run.clone(),
         epoch: settings.epoch.to_string(),
         has_returned: settings.returns,
+        halted: parts.iter().any(|part| part.is_halted),
         complete,
         agents_wanted: settings.agents,
         agents_unknown: unknown,
@@ -76,6 +78,16 @@ pub(super) fn outcome(
         counted,
         course: course.intervals(),
     }
+}
+
+/// Whether every worker of the load is some agent's.
+fn has_all_workers(parts: &[Part]) -> bool {
+    let all = parts
+        .iter()
+        .find_map(|part| part.place)
+        .map(|place| place.all());
+    let places = parts.iter().flat_map(Part::places);
+    all.is_some_and(|all| nobodys(all, places).is_empty())
 }
 
 impl Part {

@@ -5,11 +5,12 @@ use measure::time::Time;
 
 use super::part::Part;
 use super::{
-    Action, CLOCKS_NS, Coordinator, End, Phase, RECALL_NS, REPEAT_NS, SECOND_NS, URGENT_NS, tell,
+    Action, CLOCKS_NS, Coordinator, End, FAIL_NS, Phase, RECALL_NS, REPEAT_NS, SECOND_NS,
+    URGENT_NS, tell,
 };
 use crate::bus::Subject;
-use crate::division::{by_weight, places};
-use crate::message::{LIST_MAX, Order, Report, Stop};
+use crate::division::{Place, by_weight, places};
+use crate::message::{Ended, LIST_MAX, Order, Report, Stop};
 use crate::words::{AgentName, Member, RunId, Text};
 
 impl Coordinator {
@@ -90,7 +91,12 @@ impl Coordinator {
         if !self.settings.returns || !is_back {
             return;
         }
-        if same.is_some_and(|same| same != self.settings.same) {
+        let workers_wanted = self.settings.workers;
+        let is_divided_otherwise =
+            |place: Place| workers_wanted.is_some_and(|all| all != place.all());
+        if same.is_some_and(|same| same != self.settings.same)
+            || place.is_some_and(is_divided_otherwise)
+        {
             return self.is_another(&from, actions);
         }
         let known = self.parts.iter().position(|part| part.member == from);
@@ -122,7 +128,7 @@ impl Coordinator {
         let (agent, run) = (&from.agent, &self.settings.run);
         let why = format!(
             "agent {agent} sends another load in run {run}: give all arguments that the run was \
-             begun with"
+             begun with, --agents among them"
         );
         self.phase = Phase::Over;
         actions.push(Action::Over(End::Failed(why)));
@@ -131,6 +137,7 @@ impl Coordinator {
     /// Calls for agents.
     pub(super) fn gather(&mut self, now: Time, actions: &mut Vec<Action>) {
         let (there, agents) = (self.parts.len() as u32, self.settings.agents);
+        let series = self.settings.series;
         if there >= agents {
             return self.divide(now);
         }
@@ -138,7 +145,7 @@ impl Coordinator {
             return self.fail(self.too_few(), now);
         }
         if self.is_due(REPEAT_NS, now) {
-            self.say(Subject::Call, Order::Call { agents }, actions);
+            self.say(Subject::Call, Order::Call { agents, series }, actions);
         }
     }
 
@@ -183,6 +190,25 @@ impl Coordinator {
             Phase::Preparing | Phase::Clocks => self.fail(what, now),
             Phase::Running if self.parts[at].begun.is_none() => {
                 self.not_begun(what, now, actions);
+            }
+            _ => {}
+        }
+    }
+
+    /// An agent takes no part, because whoever looks after all agents wants no load.
+    pub(super) fn halted(&mut self, from: &Member, now: Time, actions: &mut Vec<Action>) {
+        let part = self.parts.iter_mut().find(|part| part.member == *from);
+        let has_begun = part.as_ref().is_some_and(|part| part.begun.is_some());
+        if let Some(part) = part {
+            part.is_halted = true;
+        }
+        match self.phase {
+            Phase::Gathering | Phase::Preparing | Phase::Clocks => {
+                self.enter(Phase::Failing(None), FAIL_NS, now);
+            }
+            Phase::Running if !has_begun => {
+                let why = format!("agent {} left the run: {}", from.agent, Ended::Halted);
+                self.not_begun(why, now, actions);
             }
             _ => {}
         }
@@ -339,10 +365,11 @@ impl Coordinator {
     }
 
     /// Tells agents that nothing will come of it.
-    pub(super) fn end_failed(&mut self, why: String, now: Time, actions: &mut Vec<Action>) {
+    pub(super) fn end_failed(&mut self, why: Option<String>, now: Time, actions: &mut Vec<Action>) {
         if now >= self.until {
             self.phase = Phase::Over;
-            return actions.push(Action::Over(End::Failed(why)));
+            let end = why.map_or(End::Halted, End::Failed);
+            return actions.push(Action::Over(end));
         }
         if self.is_due(URGENT_NS, now) {
             let why = Stop::NotBegun;

@@ -64,6 +64,10 @@ const STOP_NS: u64 = 30 * SECOND_NS;
 const COLLECT_NS: u64 = 60 * SECOND_NS;
 /// How long agents are told that the record is kept.
 const CONFIRM_NS: u64 = 10 * SECOND_NS;
+/// It hasn't looked for so long: it stood still itself, or its machine did.
+const AWAY_NS: u64 = SILENCE_NOTED_NS;
+/// An agent that leaves is waited for no longer than this after it was told, or heard.
+const LEFT_NS: u64 = 2 * SECOND_NS;
 /// How long agents are told that nothing will come of a run.
 const FAIL_NS: u64 = SECOND_NS;
 
@@ -85,6 +89,8 @@ pub struct Settings {
     pub run: RunId,
     /// Which life of the coordinator this is.
     pub epoch: Epoch,
+    /// Of all runs that belong together, such as a search's: whoever ends one has ended them all.
+    pub series: Epoch,
     /// The version of its program; agents must have the same.
     pub program: String,
     /// How many agents there are to be.
@@ -148,6 +154,8 @@ pub enum End {
     Recorded,
     /// Without, because nothing was ever sent: why, and what to do.
     Failed(String),
+    /// Without, because whoever looks after all agents has ended all load.
+    Halted,
     /// Another coordinator has the run.
     Taken(Epoch),
 }
@@ -164,7 +172,8 @@ enum Phase {
     Closing,
     Keeping,
     Confirming,
-    Failing(String),
+    /// Because of this; none where all load was ended.
+    Failing(Option<String>),
     Over,
 }
 
@@ -201,6 +210,8 @@ pub struct Coordinator {
     told: Option<Time>,
     pulse: Time,
     unread: u64,
+    /// When it looked last.
+    looked: Time,
     /// When the last interval came that was new.
     progress: (u64, Time),
 }
@@ -238,6 +249,7 @@ impl Coordinator {
             told: None,
             pulse: now,
             unread: 0,
+            looked: now,
             progress: (0, now),
         };
         coordinator.look(now, actions);
@@ -262,6 +274,7 @@ impl Coordinator {
         if self.phase == Phase::Over {
             return;
         }
+        self.make_up_for_absence(now, actions);
         match event {
             Event::Tick => {}
             Event::Heard(bytes) => self.hear(bytes, now, actions),
@@ -273,6 +286,31 @@ impl Coordinator {
         }
         if now >= self.pulse {
             self.look(now, actions);
+        }
+    }
+
+    /// While it stood still itself it heard nobody: that is not the agents' silence, and what they
+    /// said meanwhile may still be read.
+    fn make_up_for_absence(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let away_ns = now.since(std::mem::replace(&mut self.looked, now));
+        if away_ns < AWAY_NS {
+            return;
+        }
+        let heard = self.parts.iter_mut().map(|part| &mut part.heard);
+        let stopping = self.stopping.iter_mut().map(|(_, at)| at);
+        let others = [&mut self.until, &mut self.progress.1];
+        for at in heard.chain(stopping).chain(others) {
+            *at = at.plus(away_ns);
+        }
+        if matches!(self.phase, Phase::Running | Phase::Closing) {
+            let away_s = away_ns as f64 / 1e9;
+            self.note(
+                format!(
+                    "the coordinator stood still for {away_s:.1} s: agents that it was silent to \
+                     for too long have ended their load"
+                ),
+                actions,
+            );
         }
     }
 
@@ -301,7 +339,7 @@ impl Coordinator {
 
     /// Nothing will come of the run, because of this; nothing was sent.
     fn fail(&mut self, why: String, now: Time) {
-        self.enter(Phase::Failing(why), FAIL_NS, now);
+        self.enter(Phase::Failing(Some(why)), FAIL_NS, now);
     }
 
     fn enter(&mut self, phase: Phase, lasts_ns: u64, now: Time) {
@@ -366,6 +404,7 @@ impl Coordinator {
                 }
                 Report::Busy { run } => self.is_busy(from, run),
                 Report::Left { why } => self.left(&from, &why, now, actions),
+                Report::Halted => self.halted(&from, now, actions),
                 report => self.take(from, report, now, actions),
             },
             _ => {}
@@ -454,6 +493,7 @@ impl Coordinator {
             Report::Hello { .. }
             | Report::Busy { .. }
             | Report::Left { .. }
+            | Report::Halted
             | Report::Here { .. }
             | Report::Follows { .. }
             | Report::Standing { .. } => {}

@@ -81,6 +81,8 @@ pub(super) struct Part {
     /// What was decided because it was lost or had ended early.
     pub(super) is_mourned: bool,
     pub(super) is_released: bool,
+    /// Whoever looks after all agents has ended its load, or its part in the run.
+    pub(super) is_halted: bool,
     pub(super) last: Option<Last>,
     /// All of its intervals from the first on that have come, added up.
     pub(super) chain: Chain,
@@ -125,6 +127,7 @@ impl Part {
             lost: None,
             is_mourned: false,
             is_released: false,
+            is_halted: false,
             last: None,
             totals: Totals::default(),
             counted: Counted::default(),
@@ -145,6 +148,12 @@ impl Part {
     pub(super) fn is_heard(&mut self, now: Time) {
         self.silence_ns = self.silence_ns.max(now.since(self.heard));
         self.heard = now;
+    }
+
+    /// Whether it was ended on its own machine, and so is about to leave.
+    pub(super) fn leaves(&self) -> bool {
+        let last = self.last.as_ref();
+        last.is_some_and(|last| last.ended == Ended::Left)
     }
 
     /// Whether its load may go on.
@@ -287,6 +296,7 @@ impl Part {
             return;
         };
         self.knows(count);
+        self.is_halted |= ended == Ended::Halted;
         self.last = Some(Last {
             count,
             chain,

@@ -5,8 +5,8 @@ use measure::time::Time;
 
 use super::part::Part;
 use super::{
-    Action, BEGUN_NS, CLOCKS_AT_END_NS, COLLECT_NS, Coordinator, End, LOST_NS, OnLoss, Phase,
-    REPEAT_NS, STOP_NS, URGENT_NS, assemble, tell,
+    Action, BEGUN_NS, CLOCKS_AT_END_NS, COLLECT_NS, CONFIRM_NS, Coordinator, End, LEFT_NS, LOST_NS,
+    OnLoss, Phase, REPEAT_NS, STOP_NS, URGENT_NS, assemble, tell,
 };
 use crate::division::{Place, deal, nobodys};
 use crate::message::{LIST_MAX, Order, Stop};
@@ -15,6 +15,10 @@ impl Coordinator {
     /// The load goes on.
     pub(super) fn run(&mut self, now: Time, actions: &mut Vec<Action>) {
         self.begin_all(now, actions);
+        if self.parts.iter().any(|part| part.is_halted) {
+            // Nobody's share is to be sent by others then.
+            self.stop(Stop::Asked, now);
+        }
         self.find_lost(now, actions);
         if now >= self.until && self.stopping.is_none() {
             self.note(
@@ -225,7 +229,10 @@ impl Coordinator {
         };
         let is_stuck = now.since(self.progress.1) >= COLLECT_NS && now >= self.until;
         let all_here = self.parts.iter().all(is_here) || is_stuck;
-        let compared = |part: &Part| part.clock.is_done(true) || part.last.is_none();
+        let compared = |part: &Part| {
+            let has_left = part.leaves() && now.since(part.heard) >= LEFT_NS;
+            part.clock.is_done(true) || part.last.is_none() || has_left
+        };
         let all_compared = self.parts.iter().all(compared) || now >= self.until;
         if all_here && all_compared {
             let outcome =
@@ -248,7 +255,10 @@ impl Coordinator {
 
     /// Tells agents that the record is kept.
     pub(super) fn confirm(&mut self, now: Time, actions: &mut Vec<Action>) {
-        let is_told = |part: &Part| part.is_released || !part.is_proven();
+        // One that leaves may be gone as soon as it has heard it.
+        let is_late = now.plus(CONFIRM_NS) >= self.until.plus(LEFT_NS);
+        let is_told =
+            |part: &Part| part.is_released || !part.is_proven() || part.leaves() && is_late;
         if now >= self.until || self.parts.iter().all(is_told) {
             self.phase = Phase::Over;
             return actions.push(Action::Over(End::Recorded));

@@ -48,7 +48,13 @@ fn orders() -> Vec<Order> {
     vec![
         Order::Claim,
         Order::Taken,
-        Order::Call { agents: 8 },
+        Order::Call {
+            agents: 8,
+            series: Epoch {
+                number: 7,
+                nonce: 9,
+            },
+        },
         Order::Plan {
             to: to.clone(),
             place,
@@ -158,11 +164,12 @@ fn reports() -> Vec<Report> {
 }
 
 /// What agents say that aren't, or not any more, in the run.
-fn apart() -> [Report; 3] {
+fn apart() -> [Report; 4] {
     [
         Report::Busy {
             run: Name::new("nightly_2").unwrap(),
         },
+        Report::Halted,
         Report::Left {
             why: Text::new("it was stopped on its own machine"),
         },
@@ -232,6 +239,7 @@ fn machines() -> (Coordinator, Agent) {
     let coordinator = coordinator::Settings {
         run: Name::new("nightly_1").unwrap(),
         epoch: member().epoch,
+        series: Epoch::default(),
         program: "0.1.0".to_owned(),
         agents: 1,
         workers: None,

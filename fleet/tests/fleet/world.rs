@@ -51,8 +51,14 @@ pub(crate) enum Happens {
         away_ns: u64,
     },
     Stop,
+    /// A coordinator's process stands still, or goes on.
+    FreezeCoordinator(bool),
+    /// One that comes back is asked for so many agents.
+    StartCoordinatorOf(u32),
     /// Somebody ends all load, whichever run it's of.
     Halt,
+    /// Only one agent hears that.
+    HaltOne(usize),
     DiskFull(usize),
     /// A machine's clock is suddenly so much further.
     ClockJumps(usize, u64),
@@ -142,6 +148,8 @@ pub(crate) struct Seen {
     /// Agents that were told that the record is kept.
     pub(crate) confirmed: usize,
     pub(crate) ended_at: u64,
+    /// When the last coordinator had nothing more to do.
+    pub(crate) coordinator_ended_at: u64,
 }
 
 /// A clock that is off, and goes wrong.
@@ -205,6 +213,7 @@ struct CoordinatorSeat {
     end: memory::End,
     clock: Clock,
     is_alive: bool,
+    is_frozen: bool,
     keeps_at: Option<u64>,
     begins: Option<u64>,
 }
@@ -300,6 +309,7 @@ impl World {
         let settings = coordinator::Settings {
             run: Name::new("run-1").unwrap(),
             epoch,
+            series: epoch,
             program: "1.2.3".to_owned(),
             agents: self.setup.wanted,
             workers: self.setup.workers,
@@ -320,6 +330,7 @@ impl World {
             end: self.network.end(),
             clock,
             is_alive: true,
+            is_frozen: false,
             keeps_at: None,
             begins: None,
         });
@@ -361,7 +372,8 @@ impl World {
     }
 
     fn next_due(&self) -> u64 {
-        let coordinators = self.coordinators.iter().filter(|seat| seat.is_alive);
+        let turns = |seat: &&CoordinatorSeat| seat.is_alive && !seat.is_frozen;
+        let coordinators = self.coordinators.iter().filter(turns);
         let coordinators = coordinators.flat_map(|seat| {
             let due = seat.clock.when(seat.coordinator.next_due());
             [Some(due), seat.keeps_at]
@@ -422,7 +434,15 @@ impl World {
                 self.network.restart(Time(self.now + away_ns));
             }
             Happens::Stop => self.stop(),
-            Happens::Halt => self.halt(),
+            Happens::Halt => (0..self.agents.len()).for_each(|number| self.halt(number)),
+            Happens::HaltOne(number) => self.halt(number),
+            Happens::FreezeCoordinator(is_frozen) => {
+                self.coordinators.last_mut().unwrap().is_frozen = is_frozen;
+            }
+            Happens::StartCoordinatorOf(agents) => {
+                (self.setup.wanted, self.setup.workers) = (agents, Some(agents));
+                self.start_coordinator(true);
+            }
             Happens::DiskFull(number) => {
                 let why = "/var/lib/ringside: no space left on device";
                 self.tell_agent(number, agent::Event::NotKept(why));
@@ -455,20 +475,21 @@ impl World {
         }
     }
 
-    /// All agents are told to end their load, by somebody who has no run.
-    fn halt(&mut self) {
+    /// An agent is told to end its load, by somebody who has no run.
+    fn halt(&mut self, number: usize) {
         let said = Said::Order {
             run: Name::new("somebody").unwrap(),
             epoch: Epoch::default(),
             order: Order::Halt,
         };
         let bytes = encode("1.2.3", &said).unwrap();
-        for number in 0..self.agents.len() {
-            self.tell_agent(number, agent::Event::Heard(&bytes));
-        }
+        self.tell_agent(number, agent::Event::Heard(&bytes));
     }
 
     fn turn_coordinator(&mut self, number: usize) {
+        if self.coordinators[number].is_frozen {
+            return;
+        }
         while self.coordinators[number].is_alive
             && let Some(message) = self.coordinators[number].end.next()
         {
@@ -515,7 +536,10 @@ impl World {
                 }
                 coordinator::Action::Begins(at) => seat.begins = Some(seat.clock.when(at)),
                 coordinator::Action::Note(what) => self.seen.notes.push(what),
-                coordinator::Action::Over(end) => self.seen.ends.push(end),
+                coordinator::Action::Over(end) => {
+                    self.seen.coordinator_ended_at = self.now;
+                    self.seen.ends.push(end);
+                }
             }
         }
     }

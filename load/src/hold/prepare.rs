@@ -293,6 +293,7 @@ pub(super) fn assign(
         },
         retries: plan.retries,
         seed: plan.seed,
+        lease: plan.lease(),
         feed: None,
     })
 }

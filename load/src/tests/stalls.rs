@@ -1,13 +1,17 @@
 //! What stands still is the worker itself, and the server is not blamed for it.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use engine::Config;
+use engine::signal::Signal;
 use engine::sim::{Faults, Network};
 use measure::process::ThreadTime;
 use measure::time::Time;
 
 use super::{MS, Server, plan, recorded, run_on, sockets_for};
 use crate::Record;
-use crate::worker::Outcome;
+use crate::worker::{EndedBy, Outcome};
 use plan::Plan;
 use plan::schedule::Schedule;
 
@@ -164,4 +168,39 @@ fn a_worker_that_is_put_off_its_cpu_spun_for_as_much_less() {
         let worked = outcome.worked().unwrap();
         assert_eq!(worked.run_ns, worked_ns, "{run_ns} {wait_ns}");
     }
+}
+
+/// How many requests came to the server of a worker that stands still for six seconds, two seconds
+/// into its load, whose lease ends before it goes on.
+fn sent_after_a_lease(schedule: Schedule) -> (u64, Outcome) {
+    let mut plan = plan(schedule, 20, 20.0);
+    plan.part = Some(plan::Part {
+        workers: 0..1,
+        begins: Time(0),
+        permits: plan::Permits::default(),
+        lease: plan::Lease::until(Time(7_000 * MS)),
+    });
+    let sent = Rc::new(Cell::new(0));
+    let counted = Rc::clone(&sent);
+    let law = move |_, _| {
+        counted.set(counted.get() + 1);
+        MS
+    };
+    let outcome = halted(&plan, law, (Time(3_000 * MS), 6_000 * MS), None);
+    (sent.get(), outcome)
+}
+
+#[test]
+fn a_worker_that_stood_still_beyond_its_lease_sends_nothing_of_what_was_due_meanwhile() {
+    let (sent, outcome) = sent_after_a_lease(Schedule::Constant { rate: 100.0 });
+    assert!((199..=201).contains(&sent), "{sent}");
+    assert_eq!(outcome.ended_by, EndedBy::Signal(Signal::Terminate));
+    // In a closed loop nothing follows on what was answered meanwhile.
+    let (sent, outcome) = sent_after_a_lease(Schedule::Closed);
+    let ended = outcome.recorder.tally.completed;
+    assert!(
+        sent >= ended && sent - ended <= 20,
+        "{sent} of which {ended}"
+    );
+    assert_eq!(outcome.ended_by, EndedBy::Signal(Signal::Terminate));
 }

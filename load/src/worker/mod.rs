@@ -91,6 +91,7 @@ pub(crate) struct Assignment {
     /// How often each connection is pinged, if at all.
     pub ping_every_ns: Option<u64>,
     pub seed: u64,
+    pub lease: plan::Lease,
     /// Where what is counted goes each second, if anybody wants that.
     pub feed: Option<Feed>,
 }
@@ -398,6 +399,9 @@ impl<'a, D: Driver> Worker<'a, D> {
             }
             if now >= self.edge {
                 self.cross(now, &completions);
+            }
+            if self.assignment.lease.is_past(now) {
+                return self.give_up(now, &completions);
             }
             for index in 0..completions.len() {
                 let completion = completions.get(index);

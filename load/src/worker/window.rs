@@ -7,7 +7,8 @@
 //! turn's completions are looked at: rows, the window and the drain then hold what happened in
 //! them, and nothing else.
 
-use engine::{Completions, Driver, Event};
+use engine::signal::Signal;
+use engine::{Broken, Completions, Driver, Event};
 use measure::interval::Feed;
 use measure::process::own_time;
 use measure::slots::SLOT_NS;
@@ -16,7 +17,7 @@ use measure::time::Time;
 use crate::connection::State;
 use crate::requests::Requests;
 
-use super::{EndedBy, Phase, Worker};
+use super::{EndedBy, Outcome, Phase, Worker};
 
 impl<D: Driver> Worker<'_, D> {
     /// An edge has passed: the beginning or the end of the window, or of a row; or it is time to
@@ -143,6 +144,25 @@ impl<D: Driver> Worker<'_, D> {
         self.pass_on_last(end);
         self.phase = Phase::Draining { until };
         self.edge = self.next_edge();
+    }
+
+    /// The time that was lent to the load is over, perhaps while this thread stood still, and others
+    /// send in its place by now: whatever is due isn't sent.
+    #[cold]
+    pub(super) fn give_up(
+        mut self,
+        now: Time,
+        completions: &Completions,
+    ) -> Result<Outcome, Broken> {
+        self.stop.request(Signal::Terminate);
+        match self.phase {
+            Phase::Loading => {
+                let ended_by = EndedBy::Signal(Signal::Terminate);
+                self.drain(now.plus(1), now, ended_by, bytes_of(completions));
+            }
+            _ => self.step_phase(now),
+        }
+        self.finish()
     }
 
     /// Hands over what was counted in the second that ends at `now`, where somebody wants that.

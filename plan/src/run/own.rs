@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Plan;
-use crate::part;
+use crate::part::{self, Lease};
 use crate::share::share;
 use measure::time::Time;
 
@@ -24,5 +24,11 @@ impl Plan {
     /// When the load begins, if it's ready by then.
     pub fn begins(&self) -> Time {
         self.part.as_ref().map_or(Time(0), |part| part.begins)
+    }
+
+    /// Until when it may be sent.
+    pub fn lease(&self) -> Lease {
+        let part = self.part.as_ref();
+        part.map(|part| part.lease.clone()).unwrap_or_default()
     }
 }

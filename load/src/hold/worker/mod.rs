@@ -73,6 +73,7 @@ pub(crate) struct Assignment {
     pub back_off: BackOff,
     pub retries: u32,
     pub seed: u64,
+    pub lease: plan::Lease,
     /// Where what is counted goes while it goes on; none where nobody watches.
     pub feed: Option<Feed<Counted>>,
 }
@@ -277,6 +278,10 @@ impl<'a, D: Driver> Worker<'a, D> {
                 self.tally.tick(now);
                 self.pass_on(now);
             }
+            if self.assignment.lease.is_past(now) {
+                self.stop.request(Signal::Terminate);
+                self.step_phase(now);
+            }
             for index in 0..completions.len() {
                 let completion = completions.get(index);
                 let Some(session) = self.core.owner(completion.socket) else {
@@ -366,7 +371,10 @@ impl<'a, D: Driver> Worker<'a, D> {
     fn drain(&mut self, end: Time, wait_ns: u64, now: Time) {
         self.end = end;
         self.core.check();
-        self.beat_last(end, now);
+        // Perhaps others hold connections in its place by now.
+        if !self.assignment.lease.is_broken() {
+            self.beat_last(end, now);
+        }
         self.settle_heartbeats(end);
         self.tally.tick(end);
         self.tally.standing = self.core.counts().connected;

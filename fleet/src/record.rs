@@ -29,8 +29,8 @@ pub struct Record {
     pub agents: Vec<AgentRecord>,
     /// Of all agents together.
     pub figures: Figures,
-    /// The share of the load (0 to 1) that agents had whose counts aren't whole: all of their share,
-    /// though what they had told until they were lost is in the figures.
+    /// The share of the load (0 to 1) that agents had whose counts aren't whole: all of it, though
+    /// what they had told until they were lost is in the figures.
     pub missing_share: f64,
     /// Agents that were the limit themselves, by their own verdict.
     pub limited_by: Vec<AgentName>,

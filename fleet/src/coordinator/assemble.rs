@@ -48,8 +48,7 @@ pub(super) fn outcome(
         .filter_map(|part| part.place)
         .map(|place| place.fraction())
         .sum();
-    let complete =
-        adds_up && unknown == 0 && parts.iter().all(Part::is_proven) && has_all_workers(parts);
+    let complete = adds_up && unknown == 0 && is_whole(parts);
     let limited = agents.iter().filter(|agent| {
         let verdict = agent.verdict.as_ref();
         verdict.is_some_and(|verdict| verdict.limited)
@@ -80,14 +79,15 @@ pub(super) fn outcome(
     }
 }
 
-/// Whether every worker of the load is some agent's.
-fn has_all_workers(parts: &[Part]) -> bool {
+/// Whether every worker of the load is some agent's, of whom everything is here.
+fn is_whole(parts: &[Part]) -> bool {
     let all = parts
         .iter()
         .find_map(|part| part.place)
         .map(|place| place.all());
     let places = parts.iter().flat_map(Part::places);
-    all.is_some_and(|all| nobodys(all, places).is_empty())
+    let has_all = all.is_some_and(|all| nobodys(all, places).is_empty());
+    has_all && parts.iter().all(Part::is_proven)
 }
 
 impl Part {

@@ -7,5 +7,6 @@ mod division;
 mod promises;
 mod seeds;
 mod simulated;
+mod stood_still;
 mod wire;
 mod world;

@@ -11,7 +11,7 @@ use measure::time::Time;
 use crate::world::{Happens, MS, Machine, SECOND, Seen, Setup};
 
 /// The one record of a run in which nothing happened that must not.
-fn record(seen: &Seen) -> &Record {
+pub(crate) fn record(seen: &Seen) -> &Record {
     assert_eq!(seen.violations, [""; 0], "{:?}", seen.notes);
     assert_eq!(seen.outcomes.len(), 1, "{:?}, {:?}", seen.ends, seen.notes);
     &seen.outcomes[0].record
@@ -30,7 +30,7 @@ fn failed(seen: &Seen) -> String {
     }
 }
 
-fn says(record: &Record, what: &[&str]) {
+pub(crate) fn says(record: &Record, what: &[&str]) {
     let all = record.findings.join("\n");
     for part in what {
         assert!(all.contains(part), "{part}: {all}");
@@ -352,12 +352,12 @@ fn a_coordinator_that_nobody_hears_is_replaced_and_then_ends() {
 }
 
 /// What an agent answers to an order of a coordinator with this epoch, at some second.
-fn answers(agent: &mut Agent, number: u64, order: Order, second: u64) -> Vec<Report> {
+pub(crate) fn answers(agent: &mut Agent, number: u64, order: Order, second: u64) -> Vec<Report> {
     answers_of(agent, &Name::new("run-1").unwrap(), number, order, second)
 }
 
 /// The same in a run.
-fn answers_of(
+pub(crate) fn answers_of(
     agent: &mut Agent,
     run: &Name,
     number: u64,
@@ -386,7 +386,7 @@ fn answers_of(
 }
 
 /// A call for an agent, for a run of this series.
-fn call(series: u64) -> Order {
+pub(crate) fn call(series: u64) -> Order {
     let series = Epoch {
         number: series,
         nonce: 0,
@@ -395,7 +395,7 @@ fn call(series: u64) -> Order {
 }
 
 /// One that nobody has called yet.
-fn lone_agent() -> Agent {
+pub(crate) fn lone_agent() -> Agent {
     let settings = agent::Settings {
         name: Name::new("agent-0").unwrap(),
         epoch: Epoch::default(),
@@ -652,138 +652,6 @@ fn an_agent_that_leaves_before_its_load_ends_the_run_at_once_and_is_named() {
 }
 
 #[test]
-fn a_run_that_is_halted_before_its_load_ends_at_once() {
-    let seen = Setup::of(2, 10).with(510 * MS, Happens::Halt).run();
-    assert_eq!(seen.violations, [""; 0]);
-    assert!(seen.loads.is_empty() && seen.outcomes.is_empty());
-    assert_eq!(seen.ends, [End::Halted]);
-    assert!(seen.ended_at < 15 * SECOND, "{}", seen.ended_at);
-}
-
-#[test]
-fn whoever_stops_all_load_stops_what_belongs_with_it() {
-    let mut agent = lone_agent();
-    let hello = [Report::Hello { workers: 1 }];
-    let [one, two, three] = ["run-1", "run-2", "run-3"].map(|run| Name::new(run).unwrap());
-    assert_eq!(answers_of(&mut agent, &one, 5, call(1), 10), hello);
-    answers_of(&mut agent, &Name::new("me").unwrap(), 1, Order::Halt, 11);
-    // The next run of a search, and a run that somebody else begins.
-    assert_eq!(
-        answers_of(&mut agent, &two, 6, call(1), 12),
-        [Report::Halted]
-    );
-    assert_eq!(answers_of(&mut agent, &three, 7, call(2), 13), hello);
-    // It's heard between two runs of a search, too.
-    let mut waits = lone_agent();
-    let stop = Order::Stop {
-        why: fleet::message::Stop::NotBegun,
-    };
-    answers_of(&mut waits, &one, 5, call(1), 10);
-    answers_of(&mut waits, &one, 5, stop, 11);
-    answers_of(&mut waits, &Name::new("me").unwrap(), 1, Order::Halt, 12);
-    assert_eq!(
-        answers_of(&mut waits, &two, 6, call(1), 13),
-        [Report::Halted]
-    );
-}
-
-#[test]
-fn nobody_takes_the_share_of_one_over_that_was_halted() {
-    let mut setup = Setup::of(3, 60).with(20 * SECOND, Happens::HaltOne(0));
-    setup.on_loss = OnLoss::Rebalance;
-    let seen = setup.run();
-    let record = record(&seen);
-    assert!(record.halted && seen.moves.is_empty(), "{:?}", seen.moves);
-    let ends = seen.loads.iter().map(|(_, _, end)| end / SECOND);
-    assert!(ends.clone().all(|end| end < 23), "{ends:?}");
-}
-
-#[test]
-fn a_coordinator_that_stood_still_blames_nobody_and_has_the_rest_sent() {
-    let seen = Setup::of(2, 30)
-        .with(12 * SECOND, Happens::FreezeCoordinator(true))
-        .with(29 * SECOND, Happens::FreezeCoordinator(false))
-        .run();
-    let record = record(&seen);
-    assert!(record.complete, "{:?}", record.findings);
-    assert!(record.agents.iter().all(|agent| !agent.lost));
-    assert!(record.agents.iter().all(|agent| agent.ended_early));
-    says(record, &["the coordinator stood still for"]);
-}
-
-#[test]
-fn an_agent_that_stood_still_ends_its_load_whatever_was_said_meanwhile() {
-    let mut agent = loading();
-    let lease = agent.lease();
-    answers(&mut agent, 5, Order::Beat, 12);
-    assert!(!lease.is_broken() && !lease.clone().is_past(Time(21 * SECOND)));
-    let epoch = Epoch {
-        number: 5,
-        nonce: 0,
-    };
-    let said = Said::Order {
-        run: Name::new("run-1").unwrap(),
-        epoch,
-        order: Order::Beat,
-    };
-    let (bytes, mut actions) = (encode("1.2.3", &said).unwrap(), Vec::new());
-    let heard = agent::Event::Heard(&bytes);
-    agent.handle(heard, Time(31 * SECOND), &mut actions);
-    let stopped = agent::Action::StopLoad(Ended::DeadMan);
-    assert!(actions.contains(&stopped), "{actions:?}");
-    // A worker may find its time over before the agent itself does.
-    let mut agent = loading();
-    assert!(agent.lease().is_past(Time(20 * SECOND)));
-    let ended = agent::Event::LoadEnded {
-        verdict: &fleet::Verdict::default(),
-        failed: None,
-    };
-    let mut actions = Vec::new();
-    agent.handle(ended, Time(15 * SECOND), &mut actions);
-    let said = actions.iter().any(|action| match action {
-        agent::Action::Send(_, bytes) => matches!(
-            decode(bytes).unwrap().said,
-            Said::Report {
-                report: Report::Last {
-                    ended: Ended::DeadMan,
-                    ..
-                },
-                ..
-            }
-        ),
-        _ => false,
-    });
-    assert!(said, "{actions:?}");
-}
-
-#[test]
-fn a_run_that_was_divided_otherwise_is_left_alone() {
-    let mut setup = Setup::of(4, 30)
-        .with(15 * SECOND, Happens::KillCoordinator)
-        .with(18 * SECOND, Happens::StartCoordinatorOf(2));
-    setup.workers = Some(4);
-    let seen = setup.run();
-    assert_eq!((seen.violations.len(), seen.outcomes.len()), (0, 0));
-    let [End::Failed(why)] = &seen.ends[..] else {
-        panic!("{:?}", seen.ends);
-    };
-    assert!(why.contains("--agents among them"), "{why}");
-}
-
-#[test]
-fn a_run_does_not_wait_for_agents_that_have_left() {
-    for at in [11, 15] {
-        let seen = Setup::of(3, 20)
-            .with(at * SECOND, Happens::Leave(2))
-            .with((at + 6) * SECOND, Happens::KillAgent(2))
-            .run();
-        let record = record(&seen);
-        assert!(record.complete, "{:?}", record.findings);
-        assert!(seen.coordinator_ended_at < 28 * SECOND, "{seen:?}");
-    }
-}
-
-#[test]
 fn whoever_stops_all_load_ends_it_within_two_seconds_and_the_record_says_so() {
     let seen = Setup::of(3, 60).with(20 * SECOND, Happens::Halt).run();
     let record = record(&seen);
@@ -799,7 +667,7 @@ fn whoever_stops_all_load_ends_it_within_two_seconds_and_the_record_says_so() {
 }
 
 /// An agent whose load, of run-1, goes on, and that has heard its coordinator in second 10.
-fn loading() -> Agent {
+pub(crate) fn loading() -> Agent {
     let mut agent = lone_agent();
     let to = fleet::Member {
         agent: Name::new("agent-0").unwrap(),

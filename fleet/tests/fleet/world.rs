@@ -436,9 +436,7 @@ impl World {
             Happens::Stop => self.stop(),
             Happens::Halt => (0..self.agents.len()).for_each(|number| self.halt(number)),
             Happens::HaltOne(number) => self.halt(number),
-            Happens::FreezeCoordinator(is_frozen) => {
-                self.coordinators.last_mut().unwrap().is_frozen = is_frozen;
-            }
+            Happens::FreezeCoordinator(is) => self.coordinators.last_mut().unwrap().is_frozen = is,
             Happens::StartCoordinatorOf(agents) => {
                 (self.setup.wanted, self.setup.workers) = (agents, Some(agents));
                 self.start_coordinator(true);

@@ -146,8 +146,8 @@ impl<D: Driver> Worker<'_, D> {
         self.edge = self.next_edge();
     }
 
-    /// The time that was lent to the load is over, perhaps while this thread stood still, and others
-    /// send in its place by now: whatever is due isn't sent.
+    /// The time that was lent to the load is over, perhaps while this thread stood still. Others
+    /// may send in its place by now, so whatever is due isn't sent.
     #[cold]
     pub(super) fn give_up(
         mut self,

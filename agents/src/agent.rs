@@ -18,6 +18,7 @@ use output::terminal::say;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::audit::Audit;
+use crate::folder;
 use crate::local::LOCAL;
 use crate::nats::{Broker, End};
 use crate::orders::Guard;
@@ -34,6 +35,8 @@ const LOOK_NS: u64 = 200_000_000;
 const LEAVE_NS: u64 = 10_000_000_000;
 /// How many bytes of intervals are kept at most: some hours' worth.
 const ROOM_BYTES: usize = 256 << 20;
+/// How long files stay that a load needed which is over: the next one of a search needs the same.
+const FILES_NS: u64 = 10_000_000_000;
 /// Between attempts to find the broker at the beginning.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -113,6 +116,8 @@ struct Owner {
     asked: u64,
     /// The files of its load.
     cellar: Arc<Cellar>,
+    /// When they go, if that load is over.
+    files_until: Option<Time>,
     /// Something in this process can't be ended any more.
     is_stuck: bool,
     /// The agent's part of the load, between getting ready and beginning.
@@ -147,6 +152,7 @@ impl Owner {
         let place = place.or_else(|| settings.keep.clone());
         Owner {
             cellar: Arc::new(Cellar::new(place)),
+            files_until: None,
             is_stuck: false,
             settings,
             audit,
@@ -172,6 +178,10 @@ impl Owner {
             let now = Time::now();
             if self.is_done(stop, now) {
                 return;
+            }
+            if self.files_until.is_some_and(|until| until <= now) {
+                self.files_until = None;
+                self.cellar.clear();
             }
             let due = self.agent.next_due().min(now.plus(LOOK_NS));
             let wait = tokio::time::sleep(Duration::from_nanos(due.since(now)));
@@ -225,6 +235,9 @@ impl Owner {
             } => {
                 let fault = self.audit.fault().map(Text::new);
                 self.plan = plan.filter(|_| fault.is_none());
+                for fault in checks.iter_mut().filter_map(|check| check.fault.as_mut()) {
+                    *fault = Text::new(&self.cellar.as_named(&fault.to_string()));
+                }
                 checks.extend(fault.map(|why| Check {
                     of: CheckOf::Policy,
                     fault: Some(why),
@@ -243,13 +256,17 @@ impl Owner {
             Told::Held => self.loads.own_has_ended(),
             Told::Counted(interval) => self.handle(Event::Counted(&interval)),
             Told::Hung(why) => {
+                let why = self.cellar.as_named(&why);
                 say(&format!("{why}; this agent ends when the run is over"));
                 self.is_stuck = true;
                 self.work = None;
                 self.note("ended", &why);
                 self.failed(&why);
             }
-            Told::Trouble(what) => self.handle(Event::NotKept(&what)),
+            Told::Trouble(what) => {
+                let what = self.cellar.as_named(&what);
+                self.handle(Event::NotKept(&what));
+            }
             Told::Ended {
                 verdict,
                 failed,
@@ -258,9 +275,11 @@ impl Owner {
                 if is_own {
                     self.loads.own_has_ended();
                 }
-                let Some((verdict, failed)) = self.loads.ended(verdict, failed) else {
+                let Some((mut verdict, failed)) = self.loads.ended(verdict, failed) else {
                     return;
                 };
+                verdict.reason = Text::new(&self.cellar.as_named(&verdict.reason.to_string()));
+                let failed = failed.map(|why| self.cellar.as_named(&why));
                 self.work = None;
                 self.note("ended", failed.as_deref().unwrap_or(""));
                 self.handle(Event::LoadEnded {
@@ -293,6 +312,7 @@ impl Owner {
                     return;
                 };
                 self.asked += 1;
+                self.files_until = None;
                 self.loads = Loads::at(place);
                 let order = Order {
                     number: self.asked,
@@ -391,6 +411,9 @@ impl Owner {
         }
         self.loads.stop();
         self.plan = None;
+        // What is still being looked at is nobody's any more.
+        self.asked += 1;
+        self.files_until = Some(Time::now().plus(FILES_NS));
         if confirmed && let Some(folder) = self.folder() {
             // What stays there is in the record, too.
             let _removed = fs::remove_dir_all(folder);
@@ -399,7 +422,10 @@ impl Owner {
             true => "what it counted is in the record",
             false => "nobody confirmed that there is a record",
         };
-        self.note("over", what);
+        // An agent that nobody needed had no run.
+        if self.run.is_some() {
+            self.note("over", what);
+        }
         self.run = None;
     }
 
@@ -414,8 +440,8 @@ impl Owner {
             return Ok(());
         };
         let write = |path: &Path| {
-            fs::create_dir_all(path)?;
-            fs::write(path.join(format!("{number:08}")), payload)
+            folder::make(path)?;
+            folder::write(&path.join(format!("{number:08}")), payload)
         };
         write(&folder).map_err(|why| {
             let folder = folder.display();

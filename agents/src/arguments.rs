@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use agents::agent::Settings;
 use agents::beside::BESIDE;
-use agents::manifests::Manifests;
+use agents::manifests::{AGENTS_MAX, Manifests};
 use agents::nats::Broker;
 use agents::policy::Policy;
 use fleet::Name;
@@ -121,6 +121,7 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Verb, String> {
         Some("stop") => everyone(&words[2..], Verb::Stop),
         Some("manifests") => manifests(&words[2..]),
         Some("keys") => match &words[2..] {
+            words if words.iter().any(|word| word == "--help" || word == "-h") => Ok(Verb::Help),
             [file] if !file.to_string_lossy().starts_with('-') => Ok(Verb::Keys(file.into())),
             _ => Err("give the file for the seed of a new key: ringside fleet keys FILE".into()),
         },
@@ -181,22 +182,38 @@ fn everyone(words: &[OsString], verb: fn(Broker) -> Verb) -> Result<Verb, String
 }
 
 fn manifests(words: &[OsString]) -> Result<Verb, String> {
-    let Some((folder, words)) = words.split_first() else {
-        return Err("give the folder to write manifests into: ringside fleet manifests DIR".into());
-    };
-    let Some([image, agents, threads]) = values(words, ["--image", "--agents", "--threads"])?
+    let (folder, words) = apart(words);
+    let Some([image, agents, threads]) = values(&words, ["--image", "--agents", "--threads"])?
     else {
         return Ok(Verb::Help);
     };
+    let folder =
+        folder.ok_or("give the folder to write manifests into: ringside fleet manifests DIR")?;
     let text = |value: OsString| value.to_string_lossy().into_owned();
     let image = image.ok_or("give the image with ringside-fleet in it: --image")?;
     let agents = text(agents.ok_or("say how many agents there are to be: --agents")?);
     let agents = agents
         .parse()
-        .map_err(|_| format!("--agents {agents}: that's no number"))?;
+        .map_err(|_| format!("--agents {agents}: use 1 to {AGENTS_MAX}"))?;
     let threads = threads.map_or(Ok(1), |threads| number(&text(threads)))?;
     let folder = PathBuf::from(folder);
     Manifests::new(folder, &text(image), agents, threads).map(Verb::Manifests)
+}
+
+/// The first word that is neither a flag nor the value of one, and all others.
+fn apart(words: &[OsString]) -> (Option<OsString>, Vec<OsString>) {
+    let (mut own, mut others, mut is_value) = (None, Vec::new(), false);
+    for word in words {
+        let text = word.to_string_lossy();
+        let is_flag = text.starts_with('-') && !is_value;
+        if own.is_none() && !is_flag && !is_value {
+            own = Some(word.clone());
+        } else {
+            others.push(word.clone());
+        }
+        is_value = is_flag && !text.contains('=');
+    }
+    (own, others)
 }
 
 fn agent(words: &[OsString]) -> Result<Verb, String> {
@@ -316,14 +333,37 @@ mod tests {
             ("stop --name a", "there's no --name"),
             ("keys", "give the file"),
             ("manifests", "give the folder"),
+            ("manifests --image i --agents 3", "give the folder"),
+            ("manifests d e --image i", "there's no e"),
             ("manifests d --agents 3", "give the image"),
             ("manifests d --image i --agents 0", "use 1 to 10000"),
+            (
+                "manifests d --image i --agents 99999999999999999999",
+                "use 1 to 10000",
+            ),
             ("keys --nkey", "give the file"),
             ("status --nats ://", "no URL of a NATS server"),
         ] {
             let said = parsed(words).unwrap_err();
             assert!(said.contains(part), "{words}: {said}");
         }
+    }
+
+    #[test]
+    fn every_verb_of_a_fleet_has_its_help_and_flags_stand_anywhere() {
+        for verb in ["agent", "status", "stop", "keys", "manifests"] {
+            for words in [format!("{verb} --help"), format!("{verb} -h")] {
+                assert!(matches!(parsed(&words), Ok(Verb::Help)), "{words}");
+            }
+        }
+        let [Ok(Verb::Manifests(before)), Ok(Verb::Manifests(behind))] = [
+            "manifests --image i --agents=2 d",
+            "manifests d --image i --agents 2",
+        ]
+        .map(parsed) else {
+            panic!("both are manifests");
+        };
+        assert_eq!(before, behind);
     }
 
     #[test]

@@ -22,6 +22,10 @@ const ASK_EVERY: Duration = Duration::from_millis(250);
 /// How long a load may take to end that was told to.
 const ENDED: Duration = Duration::from_secs(10);
 
+/// What is to be known of agents that don't answer.
+pub const UNREACHED: &str = "An agent that can't be reached doesn't hear its coordinator, either, and ends its load by \
+     itself within ten seconds";
+
 /// An agent that has answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Here {
@@ -37,17 +41,33 @@ pub type All = BTreeMap<(AgentName, Epoch), Here>;
 /// Who is there.
 ///
 /// # Errors
-/// A sentence: the broker isn't.
+/// A sentence: the broker isn't, lets nobody with this key ask, or no agent has answered.
 pub fn ask(broker: &Broker) -> Result<All, String> {
-    asked(broker, &Order::Who, |_| true)
+    let all = asked(broker, &Order::Who, |_| true)?;
+    match all.is_empty() {
+        true => Err(format!(
+            "no agent has answered at {}: start some with `ringside fleet agent`",
+            broker.shown()
+        )),
+        false => Ok(all),
+    }
 }
 
-/// Has all load end. Whoever still sends some after ten seconds says so in its answer.
+/// Has all load end of all agents that can be reached. Whoever still sends some after ten seconds
+/// says so in its answer.
 ///
 /// # Errors
 /// As for [`ask`].
 pub fn stop(broker: &Broker) -> Result<All, String> {
-    asked(broker, &Order::Halt, |all| !is_loading(all))
+    let all = asked(broker, &Order::Halt, |all| !is_loading(all))?;
+    match all.is_empty() {
+        true => Err(format!(
+            "no agent has answered at {}, so nothing was stopped: is that the server they wait \
+             at? {UNREACHED}",
+            broker.shown()
+        )),
+        false => Ok(all),
+    }
 }
 
 /// Whether any of them sends load.
@@ -82,6 +102,13 @@ fn asked(broker: &Broker, order: &Order, is_well: fn(&All) -> bool) -> Result<Al
             // While the broker is away nobody is asked.
             let _away = end.publish(&Subject::Call, message.clone());
             end.flush().await;
+            if let Some(why) = end.forbidden() {
+                return Err(format!(
+                    "the NATS server {} doesn't let this key speak to agents ({why}): use the key \
+                     of a coordinator (--nkey FILE, or NATS_NKEY)",
+                    broker.shown()
+                ));
+            }
             let hear = async {
                 loop {
                     take(&end.heard().await, &me, &mut all);

@@ -15,6 +15,7 @@ mod audit;
 pub mod beside;
 pub mod conductor;
 pub mod everyone;
+mod folder;
 mod held;
 pub mod local;
 pub mod manifests;

@@ -2,21 +2,17 @@
 //! which end when whoever started them does.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, Metadata};
-use std::io;
-use std::os::unix::fs::MetadataExt as _;
+use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use measure::cpu;
 use measure::time::{Time, sleep_until};
-use rustix::fs::{FlockOperation, flock};
-use rustix::process::geteuid;
-use tempfile::TempDir;
 
 use crate::beside::{self, Kept};
 use crate::epoch;
+use crate::folder::{self, Folder};
 use crate::nats::Broker;
 use crate::policy::ANYTHING;
 
@@ -25,9 +21,8 @@ const SERVER: &str = "nats-server";
 /// How long it may take to listen.
 const READY_NS: u64 = 20_000_000_000;
 const LOOK_NS: u64 = 20_000_000;
-/// How the name of a fleet's folder begins, and the file in it that its owner has locked.
+/// How the name of a fleet's folder begins.
 const FOLDER: &str = "ringside-fleet-";
-const LOCK: &str = "lock";
 /// The variable of agents whose user didn't start them: they don't say that they wait. It names a
 /// folder for their files, which goes when they do.
 pub const LOCAL: &str = "RINGSIDE_FLEET_LOCAL";
@@ -44,9 +39,7 @@ struct Programs {
     /// The server first.
     children: Vec<Child>,
     /// Gone with this.
-    folder: TempDir,
-    /// Held as long as the folder is somebody's.
-    _lock: File,
+    folder: Folder,
 }
 
 impl Here {
@@ -72,14 +65,14 @@ impl Here {
 impl Programs {
     fn start(agents: u32, cpus: &[usize]) -> Result<(Programs, Broker), String> {
         let server = find_server(SERVER)?;
-        let folder = own_folder(&std::env::temp_dir());
-        let (folder, lock) = folder.map_err(|why| format!("can't make a folder: {why}"))?;
+        let folder = Folder::make(&std::env::temp_dir(), FOLDER);
+        let folder = folder.map_err(|why| format!("can't make a folder: {why}"))?;
         // Whoever else is on this machine may connect to the port.
         let password = format!("{:016x}{:016x}", epoch().nonce, epoch().nonce);
         let config = folder.path().join("nats.conf");
         let policy = folder.path().join("policy.toml");
-        let written = fs::write(&config, configuration(folder.path(), &password))
-            .and_then(|()| fs::write(&policy, ANYTHING));
+        let written = folder::write(&config, configuration(folder.path(), &password))
+            .and_then(|()| folder::write(&policy, ANYTHING));
         written.map_err(|why| format!("can't write into {}: {why}", folder.path().display()))?;
         let child = spawn(&server, |command| {
             command.arg("--config").arg(&config).stderr(Stdio::null());
@@ -87,7 +80,6 @@ impl Programs {
         let mut programs = Programs {
             children: vec![child],
             folder,
-            _lock: lock,
         };
         let folder = programs.folder.path().to_owned();
         let port = port(&folder, &mut programs.children[0])?;
@@ -140,33 +132,6 @@ pub fn find_server(name: &str) -> Result<PathBuf, String> {
              (Debian: nats-server)"
         )
     })
-}
-
-/// A folder of its own below this one, and what shows that somebody has it. Those are removed whose
-/// owners were killed, and couldn't do that.
-fn own_folder(below: &Path) -> io::Result<(TempDir, File)> {
-    for entry in fs::read_dir(below)?.flatten() {
-        let is_one = entry.file_name().to_string_lossy().starts_with(FOLDER);
-        if is_one && is_left(&entry.path().join(LOCK)) {
-            // If another one does, too, it's gone all the same.
-            let _removed = fs::remove_dir_all(entry.path());
-        }
-    }
-    let folder = tempfile::Builder::new().prefix(FOLDER).tempdir_in(below)?;
-    // It has its name only when it's locked: others look for that.
-    let (early, path) = (folder.path().join("locked"), folder.path().join(LOCK));
-    let lock = File::create(&early)?;
-    flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-    fs::rename(early, path)?;
-    Ok((folder, lock))
-}
-
-/// Whether this is a lock of this user's that nobody holds any more.
-fn is_left(lock: &Path) -> bool {
-    let own = geteuid().as_raw();
-    let is_ours = |of: Metadata| of.is_file() && of.uid() == own;
-    let is_free = |lock: File| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
-    fs::symlink_metadata(lock).is_ok_and(is_ours) && File::open(lock).is_ok_and(is_free)
 }
 
 /// What the server listens at, whom it lets in, and where it says which port it has.
@@ -246,19 +211,6 @@ mod tests {
         assert_eq!(dealt(3, &[1, 0]), ["1", "0", "1"]);
         assert_eq!(dealt(1, &[5]), ["5"]);
         assert!(dealt(2, &[]).iter().all(|cpus| !cpus.is_empty()));
-    }
-
-    #[test]
-    fn what_a_killed_fleet_left_behind_is_removed_by_the_next_one() {
-        let place = tempfile::tempdir().unwrap();
-        let (killed, lock) = own_folder(place.path()).unwrap();
-        let left = killed.keep();
-        let (alive, _held) = own_folder(place.path()).unwrap();
-        assert!(left.is_dir(), "its owner is there");
-        // The kernel does that when it ends a process.
-        drop(lock);
-        let _another = own_folder(place.path()).unwrap();
-        assert!(!left.exists() && alive.path().is_dir());
     }
 
     #[test]

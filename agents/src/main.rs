@@ -63,12 +63,6 @@ fn main() -> ExitCode {
 /// Which agents are there.
 fn status(broker: &Broker) -> Result<(), String> {
     let all = everyone::ask(broker)?;
-    if all.is_empty() {
-        return Err(format!(
-            "no agent has answered at {}: start some with `ringside fleet agent`",
-            broker.shown()
-        ));
-    }
     print(&everyone::shown(&all)).map_err(|why| why.to_string())
 }
 
@@ -76,8 +70,13 @@ fn status(broker: &Broker) -> Result<(), String> {
 fn stop(broker: &Broker) -> Result<(), String> {
     let all = everyone::stop(broker)?;
     print(&everyone::shown(&all)).map_err(|why| why.to_string())?;
-    match everyone::is_loading(&all) {
-        true => Err("some agents still send load: end them on their own machines".to_owned()),
-        false => Ok(()),
+    if everyone::is_loading(&all) {
+        return Err("some agents still send load: end them on their own machines".to_owned());
     }
+    let who = match all.len() {
+        1 => "the agent that answered sends".to_owned(),
+        all => format!("the {all} agents that answered send"),
+    };
+    say(&format!("{who} nothing any more. {}", everyone::UNREACHED));
+    Ok(())
 }

@@ -9,7 +9,7 @@ use load::plan::{CONNECTIONS_MAX, THREADS_MAX};
 use crate::signed::make_key;
 
 /// The most agents: an indexed Job keeps which of its indexes have failed.
-const AGENTS_MAX: u32 = 10_000;
+pub const AGENTS_MAX: u32 = 10_000;
 
 /// Its folders: what all have, what has it go on the nodes, and a run.
 const FOLDERS: [&str; 4] = ["base", "epoll", "uring", "run"];
@@ -95,19 +95,47 @@ impl Manifests {
         let coordinator = make_key(&self.folder.join("run/coordinator.seed"))?;
         let threads = u64::from(self.agents) * u64::from(self.threads);
         let connections = (threads * CONNECTIONS_EACH).min(CONNECTIONS_MAX.into());
+        let values = [
+            ("IMAGE", self.image.clone()),
+            ("AGENTS", self.agents.to_string()),
+            ("THREADS", self.threads.to_string()),
+            ("CONNECTIONS", connections.to_string()),
+            ("AGENT", agent),
+            ("COORDINATOR", coordinator),
+        ];
         for (name, template) in FILES {
-            let text = template
-                .replace("@IMAGE@", &self.image)
-                .replace("@AGENTS@", &self.agents.to_string())
-                .replace("@THREADS@", &self.threads.to_string())
-                .replace("@CONNECTIONS@", &connections.to_string())
-                .replace("@AGENT@", &agent)
-                .replace("@COORDINATOR@", &coordinator);
+            let text = filled(template, &values);
             let path = self.folder.join(name);
             fs::write(&path, text).map_err(|why| failed(&path, why))?;
         }
         Ok(())
     }
+}
+
+/// A template with values in the places of their names between two `@`. What stands in a value
+/// stays as it is.
+fn filled(template: &str, values: &[(&str, String)]) -> String {
+    let mut text = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some((before, behind)) = rest.split_once('@') {
+        text.push_str(before);
+        let found = values.iter().find_map(|(name, value)| {
+            let rest = behind.strip_prefix(name)?.strip_prefix('@')?;
+            Some((value, rest))
+        });
+        match found {
+            Some((value, behind)) => {
+                text.push_str(value);
+                rest = behind;
+            }
+            None => {
+                text.push('@');
+                rest = behind;
+            }
+        }
+    }
+    text.push_str(rest);
+    text
 }
 
 #[cfg(test)]
@@ -148,6 +176,17 @@ mod tests {
         assert!(said.unwrap_err().contains("allows no address"));
         let said = manifests.write().unwrap_err();
         assert!(said.contains("can't write"), "{said}");
+    }
+
+    #[test]
+    fn nothing_is_put_into_what_was_put_into_a_template() {
+        let values = [
+            ("IMAGE", "x@AGENTS@sha256:0".to_owned()),
+            ("AGENTS", "3".to_owned()),
+            ("AGENT", "key".to_owned()),
+        ];
+        let text = filled("a@b @IMAGE@ @AGENTS@ @AGENT@ @@OTHER@", &values);
+        assert_eq!(text, "a@b x@AGENTS@sha256:0 3 key @@OTHER@");
     }
 
     #[test]

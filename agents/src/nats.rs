@@ -4,18 +4,17 @@
 //! message asks for it. While the broker is away nothing is published, rather than kept and sent
 //! when it's old; the client connects anew by itself, with the same subscriptions.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::future::poll_fn;
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use async_nats::connection::State;
-use async_nats::{Client, ConnectOptions, Event, ServerAddr, Subscriber};
+use async_nats::{Client, ConnectOptions, Event, ServerAddr, ServerError, Subscriber};
 use bytes::Bytes;
 use fleet::bus::{Bus, Refused, Subject};
 use fleet::message::MESSAGE_MAX;
@@ -52,8 +51,19 @@ pub struct End {
     outgoing: VecDeque<Outgoing>,
     /// With where they listen; none where they did, and what came until then isn't read yet.
     subscribers: Vec<(Option<Subject>, Subscriber)>,
+    /// What has become of the connection.
+    told: Arc<Mutex<Told>>,
     /// Where the client's own task is.
     runtime: Handle,
+}
+
+/// What has been told of a connection, once each until it's back.
+#[derive(Debug, Default)]
+struct Told {
+    is_lost: bool,
+    said: BTreeSet<String>,
+    /// What the broker doesn't let us do.
+    forbidden: Option<String>,
 }
 
 #[derive(Debug)]
@@ -161,7 +171,8 @@ impl End {
     /// A sentence: it isn't there, doesn't let us in, or takes no messages as long as ours.
     pub async fn connect(broker: &Broker, name: &str) -> Result<End, String> {
         let shown = broker.shown();
-        let (place, lost) = (shown.clone(), Arc::new(AtomicBool::new(false)));
+        let (place, told) = (shown.clone(), Arc::new(Mutex::new(Told::default())));
+        let telling = Arc::clone(&told);
         let options = broker
             .options()
             .name(name)
@@ -172,7 +183,8 @@ impl End {
                 RECONNECT_MAX.min(Duration::from_millis(50) * attempts.min(100) as u32)
             })
             .event_callback(move |event| {
-                tell(&place, &event, &lost);
+                let mut told = telling.lock().unwrap_or_else(PoisonError::into_inner);
+                told.of(&place, &event).iter().for_each(|what| say(what));
                 std::future::ready(())
             });
         let client = options.connect(broker.place()?).await.map_err(|why| {
@@ -193,6 +205,7 @@ impl End {
             client,
             outgoing: VecDeque::new(),
             subscribers: Vec::new(),
+            told,
             runtime: Handle::current(),
         })
     }
@@ -200,6 +213,12 @@ impl End {
     /// The client, for whatever is no message.
     pub(crate) fn client(&self) -> Client {
         self.client.clone()
+    }
+
+    /// What the broker has said that it doesn't let us do, if anything.
+    pub fn forbidden(&self) -> Option<String> {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.forbidden.clone()
     }
 
     /// Carries out what was asked for since the last time. What a client can't take within a second
@@ -321,26 +340,53 @@ impl Bus for End {
     }
 }
 
-/// Tells whoever looks after the process what has become of the connection.
-fn tell(place: &str, event: &Event, lost: &AtomicBool) {
-    match event {
-        Event::Disconnected if !lost.swap(true, Relaxed) => say(&format!(
-            "the connection to the NATS server {place} is lost: trying again"
-        )),
-        Event::Connected if lost.swap(false, Relaxed) => {
-            say(&format!("connected to the NATS server {place} again"));
+/// How many sentences are remembered, so that none is said again.
+const SAID_MAX: usize = 64;
+
+impl Told {
+    /// What is to be said to whoever looks after the process, if anything is. Each attempt to
+    /// connect anew fails in the same way, and all of them together are one thing that happened.
+    fn of(&mut self, place: &str, event: &Event) -> Option<String> {
+        match event {
+            Event::Disconnected if !self.is_lost => {
+                self.is_lost = true;
+                Some(format!(
+                    "the connection to the NATS server {place} is lost: trying again"
+                ))
+            }
+            Event::Connected => {
+                let was_lost = std::mem::take(&mut self.is_lost);
+                self.said.clear();
+                was_lost.then(|| format!("connected to the NATS server {place} again"))
+            }
+            Event::SlowConsumer(_) => {
+                self.once("messages came faster than they were read, and were dropped")
+            }
+            Event::ServerError(_) | Event::ClientError(_) => {
+                let what = Foreign::new(event.to_string()).to_string();
+                if let Event::ServerError(ServerError::Other(why)) = event
+                    && why.to_ascii_lowercase().contains("permissions violation")
+                {
+                    self.forbidden = Some(what.clone());
+                }
+                self.once(&format!("the NATS server {place}: {what}"))
+            }
+            _ => None,
         }
-        Event::SlowConsumer(_) => say("messages came faster than they were read, and were dropped"),
-        Event::ServerError(_) | Event::ClientError(_) => {
-            let what = Foreign::new(event.to_string());
-            say(&format!("the NATS server {place}: {what}"));
+    }
+
+    fn once(&mut self, what: &str) -> Option<String> {
+        if self.said.len() >= SAID_MAX {
+            return None;
         }
-        _ => {}
+        self.said.insert(what.to_owned()).then(|| what.to_owned())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use async_nats::ClientError;
+
     use super::*;
 
     #[test]
@@ -355,6 +401,35 @@ mod tests {
             assert!(!format!("{broker:?}").contains("canary"));
         }
         assert_eq!(decoded("a%40b%2"), "a@b%2");
+    }
+
+    #[test]
+    fn a_broker_that_is_away_is_told_of_once_until_it_is_back() {
+        let mut told = Told::default();
+        let refused = |why: &str| Event::ClientError(ClientError::Other(why.to_owned()));
+        let mut said = Vec::new();
+        for _ in 0..2 {
+            let mut events = vec![Event::Disconnected];
+            events.extend([refused("refused"), refused("refused"), refused("timed out")]);
+            events.extend([refused("refused"), Event::Disconnected, Event::Connected]);
+            said.extend(
+                events
+                    .iter()
+                    .filter_map(|event| told.of("nats://h:1", event)),
+            );
+        }
+        let parts = ["is lost", ": nats: refused", ": nats: timed out", "again"];
+        let parts = [parts, parts].concat();
+        assert_eq!(said.len(), parts.len(), "{said:?}");
+        for (said, part) in said.iter().zip(parts) {
+            assert!(said.contains(part), "{said}");
+        }
+        assert_eq!(told.forbidden, None);
+        let why = "Permissions Violation for Publish to \"ringside.call\"";
+        let event = Event::ServerError(ServerError::Other(why.to_owned()));
+        assert!(told.of("nats://h:1", &event).is_some());
+        assert_eq!(told.of("nats://h:1", &event), None);
+        assert!(told.forbidden.unwrap().contains("ringside.call"));
     }
 
     #[test]

@@ -39,6 +39,11 @@ networks = [\"0.0.0.0/0\", \"::/0\"]
 ports = [\"0-65535\"]
 ";
 
+/// What is so much less than a second apart is a second apart.
+const ROUNDING_S: f64 = 1e-6;
+/// How long a load of an agent's own server may take, in seconds, whatever its policy says.
+pub(crate) const OWN_S_MAX: f64 = 3600.0;
+
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Policy {
@@ -93,7 +98,7 @@ fn is_straight(path: &Path) -> bool {
 /// How much this agent may do at most.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Limits {
-    /// Requests per second.
+    /// Requests per second, in any second.
     rate: Option<f64>,
     connections: Option<u32>,
     duration: Option<Duration>,
@@ -179,14 +184,8 @@ impl Policy {
         let allow = written.allow.into_iter().map(Allow::of);
         let proxies = written.proxy.into_iter().map(Allow::of);
         let limits = &written.limits;
-        let rate = limits.rate.as_ref().map(|rate| match rate {
-            WrittenRate::Number(rate) => Ok(*rate),
-            WrittenRate::Text(text) => parse_rate(text).map_err(|why| format!("rate: {why}")),
-        });
-        let duration = limits
-            .duration
-            .as_deref()
-            .map(|text| parse_duration(text).map_err(|why| format!("duration: {why}")));
+        let rate = limits.rate.as_ref().map(rate);
+        let duration = limits.duration.as_deref().map(duration);
         Ok(Policy {
             allow: allow.collect::<Result<_, String>>()?,
             proxies: proxies.collect::<Result<_, String>>()?,
@@ -219,20 +218,30 @@ impl Policy {
         &self.signed
     }
 
+    /// Whether anything may be loaded at all.
+    ///
+    /// # Errors
+    /// A sentence that says what to write.
+    pub(crate) fn check_any(&self) -> Result<(), String> {
+        match self.allow.is_empty() {
+            true => Err(
+                "this agent's policy allows no address; add one under [[allow]] on its machine"
+                    .to_owned(),
+            ),
+            false => Ok(()),
+        }
+    }
+
     /// Whether an address may be loaded.
     ///
     /// # Errors
     /// A sentence that names the rule.
     pub fn check_address(&self, address: SocketAddr) -> Result<(), String> {
+        let may_not = |why: &str| format!("{address} may not be loaded: {why}");
+        self.check_any().map_err(|why| may_not(&why))?;
         match self.allow.iter().any(|allow| allow.matches(address)) {
             true => Ok(()),
-            false if self.allow.is_empty() => Err(format!(
-                "{address} may not be loaded: this agent's policy allows no address; add one under \
-                 [[allow]] on its machine"
-            )),
-            false => Err(format!(
-                "{address} may not be loaded: it matches no [[allow]] of this agent's policy"
-            )),
+            false => Err(may_not("it matches no [[allow]] of this agent's policy")),
         }
     }
 
@@ -301,17 +310,23 @@ impl Policy {
         }
     }
 
-    /// Whether an agent at this place may load its own server, for a moment as fast as it can.
+    /// Whether an agent at this place may load its own server, as fast as it can. No address is
+    /// asked about, and all else is.
     ///
     /// # Errors
-    /// A sentence that names the limit.
-    pub(crate) fn check_own(&self, load: &Load, place: &Place) -> Result<(), String> {
-        let Load::Run(plan) = load else {
-            return Err("its own server is for runs".to_owned());
-        };
+    /// A sentence that names the rule.
+    pub(crate) fn check_own(&self, plan: &Plan, place: &Place) -> Result<(), String> {
+        self.check_any()?;
+        self.check_script(plan)?;
         self.check_connections(place.part(plan.connections.into()))?;
-        let length_s = plan.schedule.length_s().or(plan.duration_s);
-        self.check_length(length_s.map(|length_s| length_s + plan.warm_up_s))
+        let length_s = length_s(plan);
+        if length_s.is_some_and(|length_s| length_s > OWN_S_MAX) {
+            return Err(
+                "a load of its own server may take at most an hour: drop --control, or shorten -d"
+                    .to_owned(),
+            );
+        }
+        self.check_length(length_s)
     }
 
     /// Whether it may hold so many connections. What counts as its requests are heartbeats, or
@@ -358,25 +373,43 @@ impl Policy {
 
     /// The same of one that has all of these places.
     fn check_amounts(&self, plan: &Plan, places: &[Place]) -> Result<(), String> {
-        if let Some(limit) = self.limits.rate {
-            let Some(rate) = peak_rate(&plan.schedule) else {
-                return Err(format!(
-                    "this agent's policy limits it to {limit} requests/s, and a closed loop has no \
-                     rate: set one with -R"
-                ));
-            };
-            let share = rate * places.iter().map(Place::fraction).sum::<f64>();
-            if share > limit {
-                return Err(format!(
-                    "its share of {share:.1} requests/s is above the {limit} of its policy (rate)"
-                ));
-            }
-        }
+        self.check_rate(plan, places)?;
         let parts = places.iter();
         let parts: u64 = parts.map(|place| place.part(plan.connections.into())).sum();
         self.check_connections(parts.saturating_mul(plan.origins() as u64))?;
-        let length_s = plan.schedule.length_s().or(plan.duration_s);
-        self.check_length(length_s.map(|length_s| length_s + plan.warm_up_s))
+        self.check_length(length_s(plan))
+    }
+
+    /// Whether it may send so many requests per second. What a schedule has fall due may be several
+    /// of them: all of a flow, and the redirects that are followed.
+    fn check_rate(&self, plan: &Plan, places: &[Place]) -> Result<(), String> {
+        let Some(limit) = self.limits.rate else {
+            return Ok(());
+        };
+        let limited = format!("this agent's policy limits it to {limit} requests/s");
+        let rate = peak_rate(&plan.schedule).ok_or_else(|| {
+            format!(
+                "{limited}, and a closed loop has no rate: set one with -R, or have its owner \
+                 limit connections instead"
+            )
+        })?;
+        let each = requests_each(plan).ok_or_else(|| {
+            format!(
+                "{limited}, and nothing says how many a flow sends: give `repeat` and `retry` \
+                 numbers in its file"
+            )
+        })?;
+        let share = rate * each as f64 * places.iter().map(Place::fraction).sum::<f64>();
+        match share > limit {
+            true if each > 1 => Err(format!(
+                "its share of {share:.1} requests/s is above the {limit} of its policy (rate): up \
+                 to {each} are sent for each that is due, with those of a flow and redirects"
+            )),
+            true => Err(format!(
+                "its share of {share:.1} requests/s is above the {limit} of its policy (rate)"
+            )),
+            false => Ok(()),
+        }
     }
 
     fn check_connections(&self, share: u64) -> Result<(), String> {
@@ -421,6 +454,25 @@ impl Permit for Policy {
     }
 }
 
+/// A limit of requests per second. Nothing is above one that is no number.
+fn rate(written: &WrittenRate) -> Result<f64, String> {
+    match written {
+        WrittenRate::Number(rate) if rate.is_finite() && *rate > 0.0 => Ok(*rate),
+        WrittenRate::Number(rate) => Err(format!(
+            "rate: {rate} is no limit: write a number above 0, or leave it out"
+        )),
+        WrittenRate::Text(text) => parse_rate(text).map_err(|why| format!("rate: {why}")),
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let length = parse_duration(text).map_err(|why| format!("duration: {why}"))?;
+    match length.is_zero() {
+        true => Err("duration: 0 s would let nothing be loaded: leave it out, or [[allow]]".into()),
+        false => Ok(length),
+    }
+}
+
 fn ports(written: &WrittenPorts) -> Result<RangeInclusive<u16>, String> {
     let text = match written {
         WrittenPorts::One(port) => return Ok(*port..=*port),
@@ -435,11 +487,41 @@ fn ports(written: &WrittenPorts) -> Result<RangeInclusive<u16>, String> {
     }
 }
 
-/// The highest rate of a schedule; none in a closed loop.
+/// Seconds that a load takes, its warm-up included; none where time doesn't end it.
+fn length_s(plan: &Plan) -> Option<f64> {
+    let length_s = plan.schedule.length_s().or(plan.duration_s);
+    length_s.map(|length_s| length_s + plan.warm_up_s)
+}
+
+/// The most requests that are sent for each that the schedule has fall due; none where nothing
+/// bounds them.
+fn requests_each(plan: &Plan) -> Option<u64> {
+    let users = plan.workload.as_ref();
+    match users.and_then(|workload| workload.users.as_ref()) {
+        Some(users) => users.journey.0.as_ref()?.requests_max(),
+        None => Some(1 + u64::from(plan.follow)),
+    }
+}
+
+/// The highest rate of a schedule, per second; none in a closed loop.
 fn peak_rate(schedule: &Schedule) -> Option<f64> {
     match schedule {
-        // Agents have no requests of a replay; it has as many at once as its file says.
-        Schedule::Closed | Schedule::Trace { .. } => None,
+        Schedule::Closed => None,
+        Schedule::Trace {
+            trace,
+            speed,
+            passes,
+            ..
+        } => {
+            let pass_s = schedule.length_s()? / f64::from(*passes);
+            let sendings = &trace.0.sendings;
+            let due_s = |at: usize| sendings[at].at_ns as f64 / 1e9 / speed;
+            Some(most_within_a_second(
+                (sendings.len(), due_s),
+                pass_s,
+                *passes,
+            ))
+        }
         Schedule::Constant { rate } | Schedule::Poisson { rate } => Some(*rate),
         Schedule::Stages { stages, .. } => {
             let rates = stages.iter().map(|stage| stage.from.max(stage.to));
@@ -448,9 +530,40 @@ fn peak_rate(schedule: &Schedule) -> Option<f64> {
     }
 }
 
+/// How many of so many times, in their order, lie within one second, where they come again after
+/// every pass of so many seconds.
+fn most_within_a_second(
+    (count, due_s): (usize, impl Fn(usize) -> f64),
+    pass_s: f64,
+    passes: u32,
+) -> f64 {
+    // Whole passes within a second, and what is left of that.
+    let whole = (1.0 / pass_s).floor().min(f64::from(passes));
+    let left_s = 1.0 - whole * pass_s - ROUNDING_S;
+    let at_s = |number: usize| match number.checked_sub(count) {
+        Some(again) => due_s(again) + pass_s,
+        None => due_s(number),
+    };
+    let (mut first, mut most) = (0, 0);
+    for last in 0..count * passes.min(2) as usize {
+        while first < last && at_s(last) - at_s(first) >= left_s {
+            first += 1;
+        }
+        most = most.max(last + 1 - first);
+    }
+    let count = count as f64;
+    (whole * count + most as f64).min(f64::from(passes) * count)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use fleet::division::places;
+    use load::plan::Workload;
+    use load::schedule::Traced;
+    use replay::{Sending, Trace};
+    use workload::hurl::Given;
 
     use super::*;
 
@@ -532,9 +645,21 @@ duration = "1m"
             policy.check_amount(&plan, &halves[0])
         };
         assert_eq!(plan(|_| {}), Ok(()));
-        let table: [(&str, Spoil); 5] = [
+        let table: [(&str, Spoil); 8] = [
             ("above the 1000 of its policy (rate)", |plan| {
                 plan.schedule = Schedule::Constant { rate: 2002.0 };
+            }),
+            ("share of 1001.0 requests/s is above the 1000", |plan| {
+                plan.schedule = Schedule::Constant { rate: 182.0 };
+                plan.follow = 10;
+            }),
+            ("up to 200 are sent for each that is due", |plan| {
+                plan.schedule = Schedule::Constant { rate: 20.0 };
+                plan.workload = Some(users("repeat: 20\nretry: 9"));
+            }),
+            ("nothing says how many a flow sends", |plan| {
+                plan.schedule = Schedule::Constant { rate: 1.0 };
+                plan.workload = Some(users("retry: -1"));
             }),
             ("a closed loop has no rate", |plan| {
                 plan.schedule = Schedule::Closed;
@@ -553,6 +678,60 @@ duration = "1m"
             let said = plan(spoil).unwrap_err();
             assert!(said.contains(part), "{said}");
         }
+    }
+
+    /// A flow of one request with these options.
+    fn users(options: &str) -> Workload {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.hurl");
+        let text = format!("GET http://10.0.0.1/\n[Options]\n{options}\n");
+        std::fs::write(&file, text).unwrap();
+        workload::hurl::read(&file, Given::default()).unwrap()
+    }
+
+    #[test]
+    fn a_replay_has_the_rate_of_its_fullest_second() {
+        let most = |due_s: &[f64], pass_s, passes| {
+            most_within_a_second((due_s.len(), |at: usize| due_s[at]), pass_s, passes)
+        };
+        assert_eq!(most(&[0.0, 0.1, 0.2, 5.0, 5.9, 6.0], 10.0, 1), 3.0);
+        let evenly: Vec<f64> = (0..50).map(|at| f64::from(at) / 10.0).collect();
+        assert_eq!(most(&evenly, 5.0, 1), 10.0);
+        assert_eq!(most(&evenly, 5.0, 7), 10.0);
+        // One pass ends where the next one begins.
+        assert_eq!(most(&[0.0, 0.1, 2.0, 2.5], 2.6, 1), 2.0);
+        assert_eq!(most(&[0.0, 0.1, 2.0, 2.5], 2.6, 2), 4.0);
+        // Several in a second, and no more than there are.
+        assert_eq!(most(&[0.0, 0.1], 0.4, 100), 6.0);
+        assert_eq!(most(&[0.0, 0.1], 0.4, 2), 4.0);
+        let policy = Policy::of(&format!("{TEXT}\n").replace("1k", "4")).unwrap();
+        let said = |speed: f64| {
+            let sending = |at_s: u64| Sending {
+                at_ns: at_s * 1_000_000_000,
+                request: 0,
+            };
+            let mut plan = Plan::new("http://10.0.0.1/").unwrap();
+            plan.schedule = Schedule::Trace {
+                file: "log".into(),
+                speed,
+                passes: 1,
+                requests: 10,
+                seconds: 9.0,
+                left_out: Default::default(),
+                trace: Traced(Arc::new(Trace {
+                    requests: Vec::new(),
+                    sendings: (0..10).map(sending).collect(),
+                    ..Trace::default()
+                })),
+            };
+            policy.check_amount(&plan, &places(&[1]).unwrap()[0])
+        };
+        assert_eq!(said(4.0), Ok(()));
+        let why = said(5.0).unwrap_err();
+        assert!(
+            why.contains("share of 5.0 requests/s is above the 4"),
+            "{why}"
+        );
     }
 
     #[test]
@@ -608,6 +787,11 @@ duration = "1m"
             ("[[proxy]]\nunix = [\"/run/x\"]", "over the network alone"),
             ("[limits]\nrate = \"many\"", "rate: "),
             ("[limits]\nduration = \"long\"", "duration: "),
+            ("[limits]\nduration = \"0s\"", "duration: "),
+            ("[limits]\nrate = nan", "rate: NaN is no limit"),
+            ("[limits]\nrate = inf", "rate: inf is no limit"),
+            ("[limits]\nrate = -1", "rate: -1 is no limit"),
+            ("[limits]\nrate = 0", "rate: 0 is no limit"),
             ("[signed]\nby = [\"UX\"]", "is no public nkey"),
         ] {
             let said = Policy::of(text).unwrap_err();

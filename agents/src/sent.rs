@@ -289,6 +289,7 @@ pub(crate) fn unpack(
         return Err("the plan that came doesn't say what its files are".to_owned());
     }
     let mut load = sent.load;
+    check_paths(&load, &sent.roles)?;
     *load.redaction_mut() = Redaction::default()
         .naming(sent.hidden)
         .showing_bodies(sent.shows_bodies);
@@ -303,6 +304,46 @@ pub(crate) fn unpack(
     }
     load.tell_secrets();
     Ok((load, sent.own_server))
+}
+
+/// Whether everything that a plan reads came with it: it's no business of whoever wrote the plan
+/// what else there is on this machine.
+///
+/// # Errors
+/// A sentence: what didn't.
+fn check_paths(load: &Load, roles: &[Role]) -> Result<(), String> {
+    let mut read: Vec<(Role, &Path)> = Vec::new();
+    if let Some(tls) = load.tls() {
+        for (role, path) in [
+            (Role::CaFile, &tls.ca_file),
+            (Role::Certificate, &tls.certificate_file),
+            (Role::Key, &tls.key_file),
+        ] {
+            read.extend(path.as_deref().map(|path| (role, path)));
+        }
+    }
+    if let Load::Run(plan) = load {
+        let script = plan.script.as_ref();
+        read.extend(script.map(|script| (Role::Script, &*script.file)));
+        let workload = plan.workload.as_ref();
+        let rows = workload.and_then(|workload| workload.data.as_ref());
+        read.extend(rows.map(|rows| (Role::Rows, &*rows.file)));
+        if let Some(workload) = workload.filter(|workload| workload.users.is_some()) {
+            let file = workload.file.as_deref();
+            read.push((Role::Flow, file.unwrap_or(Path::new("a flow"))));
+        }
+        if let Schedule::Trace { file, .. } = &plan.schedule {
+            read.push((Role::Trace, file));
+        }
+    }
+    match read.into_iter().find(|(role, _)| !roles.contains(role)) {
+        Some((_, path)) => Err(format!(
+            "the plan names {}, which didn't come with it: agents read no files of their own \
+             machines",
+            path.display()
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Puts files where a plan finds them.
@@ -539,6 +580,82 @@ mod tests {
         plan.tls.as_mut().unwrap().ca_file = Some("/dev/zero".into());
         let said = refused(&plan);
         assert!(said.contains("isn't a file"), "{said}");
+    }
+
+    #[test]
+    fn a_plan_reads_nothing_that_did_not_come_with_it() {
+        let nobody = Has {
+            folder: tempfile::tempdir().unwrap(),
+            contents: Vec::new(),
+            fetched: Cell::new(0),
+        };
+        let opened = |load: Load| {
+            let sent = Sent {
+                load,
+                own_server: false,
+                hidden: Vec::new(),
+                shows_bodies: false,
+                secrets: Vec::new(),
+                roles: Vec::new(),
+            };
+            let envelope = Envelope {
+                bucket: "a".to_owned(),
+                sent: Some(sent),
+            };
+            let bytes = serde_json::to_vec(&envelope).unwrap();
+            unpack(&bytes, &[], &nobody).map(drop)
+        };
+        let own = || Some(PathBuf::from("/etc/own"));
+        let rows = |workload: &mut Workload| {
+            let (file, order) = (PathBuf::from("/etc/own"), Order::InTurn);
+            workload.data = Some(Data { file, order });
+        };
+        let of_workload = |plan: &mut Plan, spoil: &dyn Fn(&mut Workload)| {
+            let mut workload = Workload::new(Vec::new());
+            spoil(&mut workload);
+            plan.workload = Some(workload);
+        };
+        type Spoil<'a> = &'a dyn Fn(&mut Plan);
+        let table: [Spoil<'_>; 7] = [
+            &|plan| plan.tls.as_mut().unwrap().ca_file = own(),
+            &|plan| plan.tls.as_mut().unwrap().certificate_file = own(),
+            &|plan| plan.tls.as_mut().unwrap().key_file = own(),
+            &|plan| {
+                let (file, args) = ("/etc/own".into(), Vec::new());
+                plan.script = Some(Script { file, args });
+            },
+            &|plan| of_workload(plan, &rows),
+            &|plan| {
+                of_workload(plan, &|workload| {
+                    (workload.users, workload.file) = (Some(Users::default()), own());
+                });
+            },
+            &|plan| {
+                plan.schedule = Schedule::Trace {
+                    file: "/etc/own".into(),
+                    speed: 1.0,
+                    passes: 1,
+                    requests: 1,
+                    seconds: 1.0,
+                    left_out: Default::default(),
+                    trace: Default::default(),
+                };
+            },
+        ];
+        for spoil in table {
+            let mut plan = Plan::new("https://h/").unwrap();
+            spoil(&mut plan);
+            let said = opened(Load::Run(plan)).unwrap_err();
+            assert!(said.contains("/etc/own, which didn't come"), "{said}");
+        }
+        let mut held = load::hold::Plan::new("https://h/").unwrap();
+        held.tls.as_mut().unwrap().key_file = own();
+        let said = opened(Load::Hold(held)).unwrap_err();
+        assert!(said.contains("/etc/own, which didn't come"), "{said}");
+        // What steps were read of is only named.
+        let mut plan = Plan::new("https://h/").unwrap();
+        of_workload(&mut plan, &|workload| workload.file = own());
+        opened(Load::Run(plan)).unwrap();
     }
 
     #[test]

@@ -20,11 +20,11 @@ use bytes::Bytes;
 use fleet::chain::{Digest, Hasher};
 use fleet::message::DataFile;
 use measure::foreign::Foreign;
-use tempfile::TempDir;
-use tokio::fs::File;
+use tokio::fs::{File, OpenOptions};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, ReadBuf};
 use tokio::time::timeout;
 
+use crate::folder::{self, FILE_MODE, Folder, LOCK};
 use crate::nats::{Broker, End};
 
 /// The most bytes of all files of a load: the server has them in its memory.
@@ -35,6 +35,10 @@ const KEPT: Duration = Duration::from_secs(3600);
 const ANSWER: Duration = Duration::from_secs(10);
 /// What is read at once.
 const PART_BYTES: usize = 1 << 16;
+/// How the name of an agent's folder begins.
+const FOLDER: &str = "ringside-agent-";
+/// The folder in it in which files have the names that a plan knows them by.
+const NAMES: &str = "names";
 
 /// Something that is sent along with a plan.
 #[derive(Clone, Debug)]
@@ -176,12 +180,12 @@ impl<R: AsyncRead + Unpin> AsyncRead for Hashing<R> {
     }
 }
 
-/// Where an agent keeps the files of its load. They are gone with it.
+/// Where an agent keeps the files of its load, for its own user alone. They are gone with it.
 #[derive(Debug, Default)]
 pub(crate) struct Cellar {
     /// Where its folder is made; none: where temporary files are.
     pub(crate) place: Option<PathBuf>,
-    folder: Mutex<Option<TempDir>>,
+    folder: Mutex<Option<Folder>>,
 }
 
 impl Cellar {
@@ -199,8 +203,8 @@ impl Cellar {
             return Ok(folder.path().to_owned());
         }
         let made = match &self.place {
-            Some(place) => fs::create_dir_all(place).and_then(|()| tempfile::tempdir_in(place)),
-            None => tempfile::tempdir(),
+            Some(place) => folder::make(place).and_then(|()| Folder::make(place, FOLDER)),
+            None => Folder::make(&std::env::temp_dir(), FOLDER),
         };
         let made = made.map_err(|why| format!("can't make a folder for files: {why}"))?;
         let path = made.path().to_owned();
@@ -247,7 +251,8 @@ impl Cellar {
         };
         let is_wanted = |name: &str| wanted.iter().any(|file| file.digest.to_string() == name);
         for file in files.flatten() {
-            if !file.file_name().to_str().is_some_and(is_wanted) {
+            let name = file.file_name();
+            if name != LOCK && !name.to_str().is_some_and(is_wanted) {
                 let path = file.path();
                 let _gone = match path.is_dir() {
                     true => fs::remove_dir_all(path),
@@ -259,7 +264,7 @@ impl Cellar {
 
     /// A new folder beside the files, for their names.
     pub(crate) fn names(&self) -> Result<PathBuf, String> {
-        let path = self.path()?.join("names");
+        let path = self.path()?.join(NAMES);
         let made = match path.is_dir() {
             true => fs::remove_dir_all(&path).and_then(|()| fs::create_dir(&path)),
             false => fs::create_dir(&path),
@@ -267,6 +272,34 @@ impl Cellar {
         made.map_err(|why| format!("can't make a folder for files: {why}"))?;
         Ok(path)
     }
+
+    /// Removes everything.
+    pub(crate) fn clear(&self) {
+        let mut folder = self.folder.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(folder.take());
+    }
+
+    /// A sentence in which files are called what their owner calls them: where they are on this
+    /// machine is nothing that anybody else could look up.
+    pub(crate) fn as_named(&self, sentence: &str) -> String {
+        let folder = self.folder.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*folder {
+            Some(folder) => without(&folder.path().join(NAMES), sentence),
+            None => sentence.to_owned(),
+        }
+    }
+}
+
+/// A text without the paths of the folders in this one, each of which a file is in.
+fn without(folder: &Path, text: &str) -> String {
+    let prefix = format!("{}/", folder.display());
+    let mut parts = text.split(&prefix);
+    let mut rest = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        // What a flow names is in a folder that has no number.
+        rest.push_str(part.split_once('/').map_or(part, |(_, name)| name));
+    }
+    rest
 }
 
 /// Takes files out of the store, by a connection of its own.
@@ -304,7 +337,10 @@ async fn take_one(
     let mut object = store.get(&name).await.map_err(|why| failed(&why))?;
     let path = into.join(format!("{name}.part"));
     let kept = |why: std::io::Error| format!("{} can't be kept here: {why}", file.name);
-    let mut written = File::create(&path).await.map_err(kept)?;
+    let mut options = OpenOptions::new();
+    let options = options.write(true).create(true).truncate(true);
+    let written = options.mode(FILE_MODE).open(&path).await;
+    let mut written = written.map_err(kept)?;
     let (mut hash, mut part) = (Hasher::new(), vec![0; PART_BYTES]);
     loop {
         let read = timeout(ANSWER, object.read(&mut part)).await;
@@ -327,4 +363,38 @@ async fn take_one(
         ));
     }
     fs::rename(&path, into.join(name)).map_err(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_called_what_their_owner_calls_them() {
+        let cellar = Cellar::default();
+        let said = "6926 answers weren't c1.hurl:6 (GET {{next}})";
+        assert_eq!(cellar.as_named(said), said);
+        let names = cellar.names().unwrap();
+        for (here, named) in [
+            ("0/c1.hurl:6", "c1.hurl:6"),
+            ("files/a/b.txt: not UTF-8", "a/b.txt: not UTF-8"),
+        ] {
+            let here = format!("x {}/{here}, y {}/{here}", names.display(), names.display());
+            assert_eq!(cellar.as_named(&here), format!("x {named}, y {named}"));
+        }
+    }
+
+    #[test]
+    fn an_agents_files_are_gone_when_they_are_cleared() {
+        let place = tempfile::tempdir().unwrap();
+        let cellar = Cellar::new(Some(place.path().join("kept")));
+        let key = cellar.names().unwrap().join("key.pem");
+        folder::write(&key, "a key").unwrap();
+        // Those of another load go, and the folder stays this agent's.
+        cellar.forget_others(&cellar.path().unwrap(), &[]);
+        assert!(!key.exists() && cellar.path().unwrap().join(LOCK).exists());
+        cellar.clear();
+        let left = fs::read_dir(place.path().join("kept")).unwrap().count();
+        assert_eq!(left, 0);
+    }
 }

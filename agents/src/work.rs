@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::path::PathBuf;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,7 +16,7 @@ use fleet::counted::{self, Counted as Packed, Ends, Interval as Sent};
 use fleet::division::Place;
 use fleet::message::{Check, CheckOf, DataFile};
 use fleet::{RunId, Text, Verdict};
-use load::plan::{Permits, THREADS_MAX};
+use load::plan::{Permit, Permits, THREADS_MAX};
 use load::{LoadError, Plan, Progress, Record, Watcher, hold, look_up};
 use measure::cpu;
 use measure::foreign::Foreign;
@@ -30,7 +31,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::beside::{self, Kept};
 use crate::nats::Broker;
-use crate::policy::Policy;
+use crate::policy::{OWN_S_MAX, Policy};
 use crate::sent::{self, Files};
 use crate::store::Cellar;
 use crate::task::{Load, Ready};
@@ -133,6 +134,8 @@ pub(crate) fn prepare(order: Order, policy: Policy, tell: UnboundedSender<Told>)
 fn part(order: &Order, policy: &Policy) -> Result<Ready, String> {
     let at = (&order.run, unix_seconds());
     let bytes = policy.open(&order.plan, &order.data, at)?;
+    // Before any file is fetched, or any program started.
+    policy.check_any()?;
     let (mut load, own_server) = sent::unpack(bytes, &order.data, order)?;
     if !order.cpus.is_empty() {
         load.cpus_mut().clone_from(&order.cpus);
@@ -147,11 +150,21 @@ fn part(order: &Order, policy: &Policy) -> Result<Ready, String> {
     let divided = load.divide(&order.place, policy.permits());
     divided.map_err(|why| why.to_string())?;
     let own = match &mut load {
-        Load::Run(plan) if own_server => Some(to_own(plan)?),
+        Load::Run(plan) if own_server => {
+            check_own(plan, &order.place, policy)?;
+            Some(to_own(plan)?)
+        }
         _ if own_server => return Err("our own server is for runs".to_owned()),
         _ => None,
     };
     Ok(Ready { load, own })
+}
+
+/// Whether a plan may go to a server of the agent's own. The coordinator has looked at that, too,
+/// but nobody knows who that is.
+fn check_own(plan: &Plan, place: &Place, policy: &Policy) -> Result<(), String> {
+    control::refusal(plan).map_or(Ok(()), Err)?;
+    policy.check_own(plan, place)
 }
 
 /// Has a plan go to a server of the agent's own, which ends with it, and with this process.
@@ -162,17 +175,54 @@ fn to_own(plan: &mut Plan) -> Result<Kept, String> {
     let asked = plan.clone();
     let (server, to_it) = Kept::start(move || control::against_own(&asked, &program))?;
     *plan = to_it;
+    let target = &plan.target;
+    let place = target
+        .host
+        .parse()
+        .map(|ip| SocketAddr::new(ip, target.port));
+    let place = place.map_err(|_| "our own server has no address".to_owned())?;
     if let Some(part) = &mut plan.part {
-        // Nobody else has chosen where it is.
-        part.permits = Permits::default();
+        part.permits = Permits::only(OwnServer(place));
+    }
+    if plan.schedule.length_s().is_none() {
+        // A count may have no end here.
+        plan.duration_s.get_or_insert(OWN_S_MAX);
     }
     Ok(server)
+}
+
+/// The only address that a load of an agent's own server may go to.
+struct OwnServer(SocketAddr);
+
+impl Permit for OwnServer {
+    fn address(&self, address: SocketAddr) -> Result<(), String> {
+        match address == self.0 {
+            true => Ok(()),
+            false => Err(format!(
+                "{address} may not be loaded: this load is for the agent's own server at {}",
+                self.0
+            )),
+        }
+    }
+
+    fn proxy(&self, address: SocketAddr) -> Result<(), String> {
+        self.address(address)
+    }
+
+    fn unix(&self, path: &Path) -> Result<(), String> {
+        Err(format!(
+            "{} may not be loaded: this load is for the agent's own server at {}",
+            path.display(),
+            self.0
+        ))
+    }
 }
 
 fn looked_at(ready: &Ready, order: &Order, policy: &Policy) -> Vec<Check> {
     let Ready { load, own } = ready;
     let allowed = match own {
-        Some(_) => policy.check_own(load, &order.place),
+        // That was asked before its server was started.
+        Some(_) => Ok(()),
         None => addresses(load, policy).and_then(|()| policy.check_load(load, &order.place)),
     };
     vec![
@@ -592,8 +642,13 @@ mod tests {
     }
 
     fn faults_of(load: &Load) -> String {
+        faults_by((load, false), crate::policy::ANYTHING)
+    }
+
+    /// The same of a load that may be for a server of its own, by this policy.
+    fn faults_by(load: (&Load, bool), policy: &str) -> String {
         let run = fleet::Name::new("a-run").unwrap();
-        let packet = sent::pack((load, false), &Secrets::default(), "a-bucket").unwrap();
+        let packet = sent::pack(load, &Secrets::default(), "a-bucket").unwrap();
         let order = Order {
             number: 3,
             plan: signed::seal(&packet.plan, &packet.data, (&run, 0), None).unwrap(),
@@ -605,7 +660,7 @@ mod tests {
             broker: Broker::new("nats://127.0.0.1:1", None).unwrap(),
             cellar: Arc::default(),
         };
-        let (digest, policy) = (Digest::of(&order.plan), Policy::of(crate::policy::ANYTHING));
+        let (digest, policy) = (Digest::of(&order.plan), Policy::of(policy));
         let (tell, mut told) = unbounded_channel();
         prepare(order, policy.unwrap(), tell);
         let Some(Told::Prepared {
@@ -660,6 +715,47 @@ mod tests {
             let said = faults(spoil);
             assert!(said.contains(part), "{said}");
         }
+    }
+
+    #[test]
+    fn a_load_of_an_agents_own_server_is_no_way_around_its_policy() {
+        let some = "[[allow]]\nnetworks = [\"127.0.0.0/8\"]\nports = [1]\n";
+        let short = format!("{some}[limits]\nduration = \"5s\"\n");
+        let fault = |policy: &str, spoil: Spoil| {
+            let mut plan = Plan::new("http://127.0.0.1:1/").unwrap();
+            spoil(&mut plan);
+            faults_by((&Load::Run(plan), true), policy)
+        };
+        let table: [(&str, &str, Spoil); 4] = [
+            ("allows no address", "", |_| {}),
+            ("5 s of its policy (duration)", &short, |_| {}),
+            ("at most an hour", some, |plan| {
+                plan.duration_s = Some(3601.0)
+            }),
+            ("doesn't have your gRPC service", some, |plan| {
+                *plan = Plan::new("grpc://127.0.0.1:1/a.B/C").unwrap();
+            }),
+        ];
+        for (part, policy, spoil) in table {
+            let said = fault(policy, spoil);
+            assert!(said.contains(part), "{said}");
+        }
+        let (mut plan, all) = (Plan::new("http://127.0.0.1:1/").unwrap(), Policy::of(some));
+        let (file, args) = ("a.lua".into(), Vec::new());
+        plan.script = Some(Script { file, args });
+        let said = check_own(&plan, &places(&[1]).unwrap()[0], &all.unwrap());
+        assert!(said.unwrap_err().contains("a script chooses"));
+    }
+
+    #[test]
+    fn a_load_of_an_agents_own_server_goes_nowhere_else() {
+        let permits = Permits::only(OwnServer("127.0.0.1:4711".parse().unwrap()));
+        permits
+            .check("127.0.0.1:4711".parse().unwrap(), false)
+            .unwrap();
+        let other = permits.check("127.0.0.1:4712".parse().unwrap(), false);
+        assert!(other.unwrap_err().0.contains("the agent's own server"));
+        permits.check_unix(Path::new("/run/x")).unwrap_err();
     }
 
     #[test]

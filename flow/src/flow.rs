@@ -231,6 +231,40 @@ impl Flow {
         self.entries.len()
     }
 
+    /// The most requests that a user sends who goes through it once: those that are repeated, tried
+    /// again and redirected among them; none where nothing bounds them, or only answers say.
+    pub fn requests_max(&self) -> Option<u64> {
+        let of_entry = |entry: &Entry| {
+            let [mut repeat, mut retry, mut redirects] = [1, 0, self.redirects_max];
+            let mut follows = self.follow;
+            for (_, choice) in &entry.options {
+                let whole = || match choice.setting() {
+                    Setting::Is(Value::Integer(whole)) => u32::try_from(*whole).ok(),
+                    _ => None,
+                };
+                match choice {
+                    Choice::Repeat(_) => repeat = whole()?,
+                    Choice::Retry(_) => retry = whole().filter(|tries| *tries < u32::MAX)?,
+                    Choice::RedirectsMax(_) => redirects = whole()?,
+                    Choice::Follow(Setting::Is(Value::Bool(is))) => follows = *is,
+                    Choice::Follow(_) => follows = true,
+                    Choice::Delay(_)
+                    | Choice::RetryInterval(_)
+                    | Choice::Skip(_)
+                    | Choice::Variable(..) => {}
+                }
+            }
+            let redirects = if follows { redirects } else { 0 };
+            [retry, redirects]
+                .iter()
+                .try_fold(u64::from(repeat), |sent, more| {
+                    sent.checked_mul(1 + u64::from(*more))
+                })
+        };
+        let mut each = self.entries.iter().map(of_entry);
+        each.try_fold(0_u64, |sum, sent| sum.checked_add(sent?))
+    }
+
     /// Never: a file without requests isn't read.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

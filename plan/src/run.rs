@@ -340,6 +340,7 @@ impl Plan {
         }
         positive("-d/--duration", self.duration_s.unwrap_or(1.0))?;
         positive("--timeout", self.timeout_s)?;
+        positive("goodput_within", self.goodput_within_s.unwrap_or(1.0))?;
         if self.count == Some(0) {
             return Err(Invalid(
                 "-n 0 would send no requests: use at least 1".into(),
@@ -621,7 +622,7 @@ mod tests {
     fn contradictions_are_refused_with_a_way_out() {
         let base = Plan::new("http://localhost/").unwrap();
         type Spoil = fn(&mut Plan);
-        let table: [(&str, Spoil); 19] = [
+        let table: [(&str, Spoil); 21] = [
             ("so --follow and --cookies don't go with it", |plan| {
                 let (file, args) = ("a.lua".into(), Vec::new());
                 plan.script = Some(Script { file, args });
@@ -674,6 +675,8 @@ mod tests {
             ("out of range", |plan| plan.connections = 0),
             ("at least 1", |plan| plan.count = Some(0)),
             ("--timeout", |plan| plan.timeout_s = 0.0),
+            ("goodput_within", |plan| plan.goodput_within_s = Some(-1.0)),
+            ("goodput_within", |plan| plan.goodput_within_s = Some(1e300)),
             ("rate", |plan| {
                 plan.schedule = Schedule::Constant { rate: f64::NAN }
             }),

@@ -270,9 +270,11 @@ fn new_manifest(
     let made = options.made.iter();
     cautions.extend(made.flat_map(|made| made.cautions.clone()));
     cautions.extend(comparison.notes());
+    let setup = setup(comparison, placement, unix_seconds());
+    cautions.extend(comparison.too_few_answers(&setup.judged_by));
     Manifest {
         schema_version: manifest::SCHEMA_VERSION,
-        setup: setup(comparison, placement, unix_seconds()),
+        setup,
         cautions,
         host,
         pressure_before,

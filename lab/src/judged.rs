@@ -80,6 +80,15 @@ impl<'a> Measured<'a> {
         }
     }
 
+    /// How far it stayed behind the rate that it was offered, if it did; nothing in a closed loop.
+    pub fn behind_rate(&self) -> Option<&str> {
+        let samples = match self.at_equal_rate.is_empty() {
+            true => &self.samples,
+            false => &self.at_equal_rate,
+        };
+        verdict::behind(self.side_with(samples))
+    }
+
     fn side_with<'s>(&'s self, samples: &'s [Sample]) -> Side<'s> {
         Side {
             name: &self.facts.name,

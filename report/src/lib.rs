@@ -138,6 +138,9 @@ pub struct Row {
     pub at_equal_rate: Option<Figures>,
     /// Its figure as a multiple of the baseline's.
     pub ratio: Option<Ratio>,
+    /// How far it stayed behind the rate that it was offered; left out where it held it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behind_rate: Option<String>,
     /// What can be said about it beside the baseline.
     pub verdict: Verdict,
     /// The same by further metrics, such as the processor time of each exchange.
@@ -286,6 +289,7 @@ fn row(row: &Measured<'_>, judged: Judged, rounds: &[Round], setup: &Setup) -> R
         figures,
         at_equal_rate: Figures::of(&row.at_equal_rate),
         ratio: judged.ratio,
+        behind_rate: row.behind_rate().map(str::to_owned),
         verdict: judged.verdict,
         further: judged.further,
         resources,
@@ -395,6 +399,11 @@ fn conclusions(subjects: &[Row], setup: &Setup, floors: &[Floor]) -> Vec<String>
             "The measurement ended early: {why}. What follows covers the rounds before that."
         ));
     }
+    let behind = subjects.iter().filter_map(|row| {
+        let (name, what) = (&row.facts.name, row.behind_rate.as_ref()?);
+        Some(format!("{name} doesn't hold the rate: {what}."))
+    });
+    sentences.extend(behind);
     let mut in_a_line = false;
     for row in subjects.iter().filter(|row| !row.is_for_the_measuring()) {
         let line = row.line(setup);

@@ -16,6 +16,8 @@ pub(crate) struct Said<'a> {
     name: &'a str,
     pub(crate) verdict: &'a Verdict,
     pub(crate) ratio: Option<&'a Ratio>,
+    /// How far it stayed behind the rate that it's a figure of, if it did.
+    behind: Option<&'a str>,
 }
 
 /// The rows ranked by the main figure, and by what a request costs where that is judged, too.
@@ -45,10 +47,12 @@ impl Row {
                 (&judgement.verdict, judgement.ratio.as_ref())
             }
         };
+        let rated = setup.rate.is_some() || setup.equal_rate.is_some() && at_equal_rate(metric);
         Some(Said {
             name: &self.facts.name,
             verdict,
             ratio,
+            behind: self.behind_rate.as_deref().filter(|_| rated),
         })
     }
 
@@ -237,8 +241,14 @@ fn ranked_by_more(said: &[Said<'_>], metric: Metric, baseline: &str) -> Vec<Stri
 }
 
 fn ranked_by_less(said: &[Said<'_>], metric: Metric, setup: &Setup) -> Vec<String> {
+    let mut all = said.iter();
+    let base_behind = all.any(|one| one.verdict.kind == Kind::Baseline && one.behind.is_some());
     let above = said.iter().filter_map(|one| {
         let kind = one.verdict.kind;
+        // Neither is it the same rate if it's the baseline that doesn't hold it.
+        if one.behind.is_some() || base_behind {
+            return None;
+        }
         let bound = match kind {
             Kind::Higher | Kind::Lower => "",
             Kind::AtLeast => "at least ",
@@ -290,6 +300,16 @@ mod tests {
     }
 
     fn of(metric: Metric, setup: &Setup, rows: &[(&str, Kind, f64)]) -> Option<String> {
+        with_behind(metric, setup, rows, "nobody")
+    }
+
+    /// The same where one of them didn't hold the rate.
+    fn with_behind(
+        metric: Metric,
+        setup: &Setup,
+        rows: &[(&str, Kind, f64)],
+        behind: &str,
+    ) -> Option<String> {
         let verdicts: Vec<Verdict> = rows.iter().map(|row| Verdict::new(row.1, "")).collect();
         let ratios: Vec<Ratio> = rows.iter().map(|row| ratio(row.2)).collect();
         let said: Vec<Said<'_>> = (0..rows.len())
@@ -298,6 +318,8 @@ mod tests {
                 verdict: &verdicts[at],
                 ratio: Some(&ratios[at])
                     .filter(|_| !matches!(rows[at].1, Kind::Baseline | Kind::Void)),
+                behind: Some("only 121 of 200 requests per second were served")
+                    .filter(|_| rows[at].0 == behind),
             })
             .collect();
         ranked(&said, metric, setup)
@@ -362,6 +384,11 @@ mod tests {
         let base = ("ours", Kind::Baseline, 1.0);
         let rows = [base, ("b", Kind::Higher, 4.0), ("a", Kind::Lower, 0.5)];
         let cost = Metric::ServerCpuPerExchange;
+        assert_eq!(
+            with_behind(cost, &setup, &rows, "b").expect("a sentence"),
+            "For the same 20,000/s, a takes 0.5 × the CPU time of ours."
+        );
+        assert_eq!(with_behind(cost, &setup, &rows, "ours"), None);
         let bound = of(cost, &setup, &[base, ("a", Kind::AtMost, 0.5)]).expect("a sentence");
         assert!(bound.contains("a takes at most 0.5"), "{bound}");
         assert_eq!(

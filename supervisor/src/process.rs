@@ -86,22 +86,23 @@ pub struct Process {
 impl Process {
     /// Starts it. An error says why it could not be started, not what it did then.
     pub fn start(launch: &Launch<'_>) -> io::Result<Process> {
-        Process::start_with(launch, Stdio::null(), None)
+        Process::start_with(launch, Stdio::null(), None, None)
     }
 
     /// Starts it under limits.
     pub(crate) fn start_held(launch: &Launch<'_>, held: Held) -> io::Result<Process> {
-        Process::start_with(launch, Stdio::null(), Some(Arc::new(held)))
+        Process::start_with(launch, Stdio::null(), None, Some(Arc::new(held)))
     }
 
     /// Starts one that can be told something: see [`Process::tell`].
     pub(crate) fn start_to_be_told(launch: &Launch<'_>) -> io::Result<Process> {
-        Process::start_with(launch, Stdio::piped(), None)
+        Process::start_with(launch, Stdio::piped(), None, None)
     }
 
     fn start_with(
         launch: &Launch<'_>,
         input: Stdio,
+        errors: Option<Stdio>,
         held: Option<Arc<Held>>,
     ) -> io::Result<Process> {
         let (log, file) = Log::open(launch.log)?;
@@ -119,7 +120,7 @@ impl Process {
             .current_dir(launch.folder)
             .stdin(input)
             .stdout(file.try_clone()?)
-            .stderr(file)
+            .stderr(errors.unwrap_or_else(|| Stdio::from(file)))
             .process_group(0);
         let child = {
             let _there = match launch.cores {
@@ -159,12 +160,27 @@ impl Process {
     /// be started.
     pub(crate) fn to_its_end(launch: &Launch<'_>) -> Option<Process> {
         let mut process = Process::start(launch).ok()?;
+        process.answers();
+        Some(process)
+    }
+
+    /// The same without what it says of errors, and nothing if it doesn't succeed.
+    pub(crate) fn answer(launch: &Launch<'_>) -> Option<Vec<u8>> {
+        let (input, errors) = (Stdio::null(), Some(Stdio::null()));
+        let mut process = Process::start_with(launch, input, errors, None).ok()?;
+        let status = process.answers()?;
+        process.output().ok().filter(|_| status.success())
+    }
+
+    /// Waits for its end as long as an answer may take; how it ended, if it did by itself.
+    fn answers(&mut self) -> Option<ExitStatus> {
         let deadline = Time::now() + ANSWER_TIME;
-        while process.exited().is_none() && Time::now() < deadline {
+        while self.exited().is_none() && Time::now() < deadline {
             sleep_until(Time::now() + LOOK_AGAIN);
         }
-        process.end(GRACE);
-        Some(process)
+        let status = self.exited();
+        self.end(GRACE);
+        status
     }
 
     /// Processes that this one needs: they end when it has ended, the last first.

@@ -18,9 +18,11 @@ mod tests;
 use load::check::Streamed;
 use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
+use statistics::quantile::exchanges_min;
 use statistics::sequential::Looks;
 use statistics::{ALPHA, Pair, ROUNDS_MIN, Ratio, floor, holm};
 
+use crate::finding::Check;
 use crate::sample::Sample;
 
 pub use words::times;
@@ -73,6 +75,24 @@ impl Metric {
             Metric::RequestsDriven => Some(sample.requests_per_second),
             Metric::GeneratorCpuPerExchange => sample.generator?.cpu_us_per_exchange,
             Metric::Streamed(figure) => sample.streamed.get(&figure).copied(),
+        }
+    }
+
+    /// How many exchanges a round must have for it, where that is known.
+    pub fn exchanges_min(self) -> Option<u64> {
+        match self {
+            Metric::ResponseTimeP99 => Some(exchanges_min(0.99)),
+            Metric::ResponseTimeP95 => Some(exchanges_min(0.95)),
+            Metric::ResponseTimeP50
+            | Metric::ResponseTimeMean
+            | Metric::RequestsPerSecond
+            | Metric::ServerCpuPerExchange
+            | Metric::Seconds
+            | Metric::MemoryPeak
+            | Metric::Capacity
+            | Metric::RequestsDriven
+            | Metric::GeneratorCpuPerExchange
+            | Metric::Streamed(_) => None,
         }
     }
 
@@ -457,13 +477,25 @@ fn unmeasured(
                 format!("void: {both} can't be compared, because in round {round} of {name} {why}");
             return Err(Verdict::new(Kind::Void, sentence));
         }
+        // What an exchange costs depends on how many there are.
+        if metric == Metric::ServerCpuPerExchange
+            && let Some(behind) = behind(side)
+        {
+            let (name, what) = (side.name, metric.name());
+            let sentence = format!(
+                "void: the {what} of {both} isn't one at the same rate, because {name} didn't \
+                 hold it: {behind}"
+            );
+            return Err(Verdict::new(Kind::Void, sentence));
+        }
     }
     ratio.ok_or_else(|| {
         let (found, what) = (pairs.len(), metric.name());
         let why = match found < ROUNDS_MIN {
             true => format!(
-                "they have only {found} {} in common, but {ROUNDS_MIN} are needed",
-                if found == 1 { "round" } else { "rounds" }
+                "they have only {found} {} in common, but {ROUNDS_MIN} are needed{}",
+                if found == 1 { "round" } else { "rounds" },
+                without(metric, [subject, baseline]).unwrap_or_default()
             ),
             false => "a round without it has no ratio".to_owned(),
         };
@@ -700,6 +732,59 @@ fn rests_on(ratio: Ratio, basis: &Basis<'_>) -> String {
         });
     }
     words.join(", ")
+}
+
+/// Why rounds that count lack a figure, after a colon; nothing where that isn't known.
+fn without(metric: Metric, sides: [Side<'_>; 2]) -> Option<String> {
+    use Metric::{ResponseTimeMean, ResponseTimeP50, ResponseTimeP95, ResponseTimeP99};
+    let times = [
+        ResponseTimeP99,
+        ResponseTimeP95,
+        ResponseTimeP50,
+        ResponseTimeMean,
+    ];
+    let needed = times
+        .contains(&metric)
+        .then(|| metric.exchanges_min().unwrap_or(1))?;
+    let lacks = |sample: &&Sample| sample.void().is_none() && metric.of(sample).is_none();
+    sides.into_iter().find_map(|side| {
+        let lacking = side.samples.iter().filter(lacks);
+        let few = lacking.clone().map(|sample| sample.completed);
+        let (name, late) = (side.name, lacking.count());
+        if let Some(most) = few.filter(|count| *count < needed).max() {
+            return Some(format!(
+                ": it takes {needed} exchanges in a round, and {name} had at most {most}; make \
+                 the window longer"
+            ));
+        }
+        (late > 0).then(|| {
+            let rounds = if late == 1 { "round" } else { "rounds" };
+            let what = "the generator sent requests late, which could have moved it";
+            format!(": in {late} {rounds} of {name} {what}")
+        })
+    })
+}
+
+/// How far a side stayed behind the rate that it was offered, if it did in more than half of the
+/// rounds that count, and not because of the generator.
+pub fn behind(side: Side<'_>) -> Option<&str> {
+    let counting = side.samples.iter().filter(|sample| sample.void().is_none());
+    let all = counting.clone().count();
+    let own = counting.filter(|sample| sample.bound().is_none());
+    let found = own.filter_map(|sample| {
+        let mut findings = sample.findings.iter();
+        findings.find(|found| found.check == Check::OfferedRate)
+    });
+    let behind: Vec<&str> = found.map(|found| found.sentence.as_str()).collect();
+    let sentence = behind
+        .get(behind.len() / 2)
+        .filter(|_| 2 * behind.len() > all)?;
+    // What it does to the times is told beside them.
+    Some(
+        sentence
+            .split_once(": ")
+            .map_or(*sentence, |(what, _)| what),
+    )
 }
 
 /// How the generator was the limit for a subject, if it was in more than half of its rounds.

@@ -450,3 +450,71 @@ fn a_round_that_an_interruption_tore_is_a_start_of_its_own() {
         whole.sentence()
     );
 }
+
+#[test]
+fn what_an_exchange_costs_is_not_compared_where_the_rate_was_not_held() {
+    let sentence = "only 121 of 200 requests per second were served: the times are those of an \
+                    overloaded server";
+    let slow = Finding {
+        check: Check::OfferedRate,
+        ..found(Severity::Caution, sentence)
+    };
+    let cost = |by: f64| {
+        let mut samples = scaled(1.0);
+        let costs = samples.iter_mut();
+        costs.for_each(|one| {
+            one.server_cpu_us_per_exchange = Some(1e9 * by / one.requests_per_second)
+        });
+        samples
+    };
+    let (mut new, old) = (cost(0.7), cost(1.0));
+    let metric = Metric::ServerCpuPerExchange;
+    assert_eq!(verdict(&new, &old, metric).kind, Kind::Lower);
+    let held = new.len() / 2;
+    new[..held]
+        .iter_mut()
+        .for_each(|one| one.findings.push(slow.clone()));
+    assert_eq!(
+        verdict(&new, &old, metric).kind,
+        Kind::Lower,
+        "most rounds held it"
+    );
+    new.iter_mut()
+        .for_each(|one| one.findings = vec![slow.clone()]);
+    for (subject, baseline, who) in [(&new, &old, "new"), (&old, &new, "old")] {
+        let void = verdict(subject, baseline, metric);
+        assert_eq!(void.kind, Kind::Void);
+        let why = format!(
+            "because {who} didn't hold it: only 121 of 200 requests per second were served"
+        );
+        assert!(void.sentence().ends_with(&why), "{}", void.sentence());
+    }
+    assert_eq!(
+        verdict(&new, &old, Metric::ResponseTimeP99).kind,
+        Kind::NoDifference
+    );
+    let bound = found(Severity::Bound, "its worker was busy");
+    new.iter_mut()
+        .for_each(|one| one.findings.push(bound.clone()));
+    assert_eq!(behind(side("new", &new)), None, "it was the generator");
+}
+
+#[test]
+fn a_percentile_of_too_few_answers_is_not_judged_and_says_so() {
+    let few = |most: u64| {
+        let mut samples = rounds(&OLD);
+        for sample in &mut samples {
+            sample.p99_us = None;
+            sample.completed = most - u64::from(sample.round);
+        }
+        samples
+    };
+    let sentence = verdict(&few(108), &few(106), Metric::ResponseTimeP99).sentence();
+    let why = "0 rounds in common, but 3 are needed: it takes 299 exchanges in a round, and new \
+               had at most 107; make the window longer";
+    assert!(sentence.contains(why), "{sentence}");
+    // Enough of them, and still none: it was late.
+    let late = verdict(&few(1000), &few(1000), Metric::ResponseTimeP99).sentence();
+    let why = "in 7 rounds of new the generator sent requests late, which could have moved it";
+    assert!(late.ends_with(why), "{late}");
+}

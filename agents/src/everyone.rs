@@ -23,8 +23,9 @@ const ASK_EVERY: Duration = Duration::from_millis(250);
 const ENDED: Duration = Duration::from_secs(10);
 
 /// What is to be known of agents that don't answer.
-pub const UNREACHED: &str = "An agent that can't be reached doesn't hear its coordinator, either, and ends its load by \
-     itself within ten seconds";
+pub const UNREACHED: &str = "\
+An agent that can't be reached doesn't hear its coordinator, either, and ends its load by itself \
+within ten seconds";
 
 /// An agent that has answered.
 #[derive(Clone, Debug, PartialEq, Eq)]

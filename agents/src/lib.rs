@@ -22,6 +22,7 @@ pub mod manifests;
 pub mod nats;
 mod orders;
 pub mod policy;
+mod rates;
 mod result;
 mod sent;
 mod sight;

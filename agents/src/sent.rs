@@ -582,29 +582,31 @@ mod tests {
         assert!(said.contains("isn't a file"), "{said}");
     }
 
-    #[test]
-    fn a_plan_reads_nothing_that_did_not_come_with_it() {
+    /// What becomes of a load to which nothing was sent along.
+    fn opened(load: Load) -> Result<(), String> {
         let nobody = Has {
             folder: tempfile::tempdir().unwrap(),
             contents: Vec::new(),
             fetched: Cell::new(0),
         };
-        let opened = |load: Load| {
-            let sent = Sent {
-                load,
-                own_server: false,
-                hidden: Vec::new(),
-                shows_bodies: false,
-                secrets: Vec::new(),
-                roles: Vec::new(),
-            };
-            let envelope = Envelope {
-                bucket: "a".to_owned(),
-                sent: Some(sent),
-            };
-            let bytes = serde_json::to_vec(&envelope).unwrap();
-            unpack(&bytes, &[], &nobody).map(drop)
+        let sent = Sent {
+            load,
+            own_server: false,
+            hidden: Vec::new(),
+            shows_bodies: false,
+            secrets: Vec::new(),
+            roles: Vec::new(),
         };
+        let envelope = Envelope {
+            bucket: "a".to_owned(),
+            sent: Some(sent),
+        };
+        let bytes = serde_json::to_vec(&envelope).unwrap();
+        unpack(&bytes, &[], &nobody).map(drop)
+    }
+
+    #[test]
+    fn a_plan_reads_nothing_that_did_not_come_with_it() {
         let own = || Some(PathBuf::from("/etc/own"));
         let rows = |workload: &mut Workload| {
             let (file, order) = (PathBuf::from("/etc/own"), Order::InTurn);

@@ -21,6 +21,9 @@ fn agents_are_shown_and_their_load_ends_when_somebody_says_so() {
     let nobody = Program::start(&["status", "--nats", &broker]).end();
     assert_eq!(nobody.code, Some(1), "{nobody:?}");
     assert!(nobody.said.contains("no agent has answered"), "{nobody:?}");
+    let nobody = Program::start(&["stop", "--nats", &broker]).end();
+    assert_eq!(nobody.code, Some(1), "{nobody:?}");
+    assert!(nobody.said.contains("nothing was stopped"), "{nobody:?}");
     let agents = ["one", "two"].map(|name| Program::agent(name, &nats, Some(LOOPBACK)));
     let status = || {
         let ended = Program::start(&["status", "--nats", &broker]).end();
@@ -50,6 +53,21 @@ fn agents_are_shown_and_their_load_ends_when_somebody_says_so() {
     let warnings = record["warnings"].to_string();
     assert!(warnings.contains("all load was stopped"), "{warnings}");
     assert_eq!(target.finish(), by_then);
+}
+
+#[test]
+fn whoever_may_not_speak_to_agents_is_told_that_nothing_was_stopped() {
+    let users = "authorization { users: [ { user: a, password: b, \
+                 permissions: { publish: { deny: \"ringside.call\" } } } ] }\n";
+    let Some(nats) = Nats::start_with(users) else {
+        return;
+    };
+    let broker = nats.url().replace("nats://", "nats://a:b@");
+    let _agent = Program::agent_at(&[], "one", &broker, Some(LOOPBACK));
+    let ended = Program::start(&["stop", "--nats", &broker]).end();
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let why = "doesn't let this key speak to agents";
+    assert!(ended.said.contains(why), "{ended:?}");
 }
 
 #[test]

@@ -56,6 +56,12 @@ fn what_a_policy_does_not_allow_is_refused_with_the_rule() {
             "its share of 6.0 requests/s is above the 5",
         ),
         (&slow, &[], "a closed loop has no rate"),
+        // What it counts is requests.
+        (
+            &slow,
+            &["-R", "2", "--follow", "3"],
+            "its share of 8.0 requests/s is above the 5",
+        ),
         (&few, &[], "its share of 2 connections is above the 1"),
         (
             LOOPBACK,

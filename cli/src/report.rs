@@ -6,7 +6,7 @@ use std::path::Path;
 use engine::signal::Stop;
 use load::{Record, hold};
 use report::benchmark;
-use report::pack::is_pack;
+use report::pack::{Records, is_pack};
 use report::pages::Page;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -23,14 +23,15 @@ use output::terminal::{self, Paint};
 pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     for file in &arguments.folders {
-        if file.join(soak::RECORD).is_file() {
+        let records = Records::open(file, &stop).map_err(|what| Failure::reading(what, &stop))?;
+        if records.folder().join(soak::RECORD).is_file() {
             if arguments.folders.len() > 1 {
                 return Err(Failure::usage(format!(
                     "{} is a soak, which isn't part of an index: give it alone",
                     file.display()
                 )));
             }
-            return crate::soak::again(file, arguments.format, no_color);
+            return crate::soak::again(&records, arguments.format, no_color);
         }
         if let Some(record) = alone(file).map_err(Failure::usage)? {
             if arguments.folders.len() > 1 {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use ::report::pack::Records;
 use engine::signal::Stop;
 use lab::Event;
 use live::page::End;
@@ -40,7 +41,8 @@ pub(crate) fn run(arguments: &Soak, no_color: bool) -> Result<Exit, Failure> {
     receiver(&arguments.export)?;
     // A target is wherever it is; a row's subject is started here.
     if !is_target(arguments)
-        && let Some(end) = network::privately(in_host(arguments), page::address(arguments.live))?
+        && let Some(end) =
+            network::privately(in_host(arguments), page::address(arguments.watched.live))?
     {
         return Ok(end);
     }
@@ -101,7 +103,7 @@ struct Onlooking<'a> {
     stop: &'a Stop,
     paint: Paint,
     watching: Option<Watching>,
-    /// What was found last, for a screen, on which nothing stays.
+    /// What was found last, in a few words, for a screen, on which nothing stays.
     found: String,
 }
 
@@ -110,33 +112,30 @@ impl Onlooker for Onlooking<'_> {
         let text = match told {
             Told::Begun(folder, text) => format!("{text}; records in {}", folder.display()),
             Told::Caution(text) => self.paint.warning(text),
-            Told::Found(text) | Told::Now(text) => (*text).to_owned(),
+            Told::Found(text, _) | Told::Now(text) => (*text).to_owned(),
         };
+        let is_drawn = self.arguments.watched.live == Some(Live::Terminal);
+        if let (true, Told::Found(_, brief)) = (is_drawn, told) {
+            // What comes last may be cut off.
+            self.found = format!("{brief}  ").trim_start().to_owned();
+        }
         match (&mut self.watching, told) {
             (None, _) => terminal::say(&text),
-            (Some(watching), Told::Now(_)) => watching.say(&(text + &self.found)),
-            (Some(watching), _) => {
-                watching.note(&text);
-                if self.arguments.live == Some(Live::Terminal) {
-                    self.found = format!("  {text}");
-                }
-            }
+            (Some(watching), Told::Now(_)) => watching.say(&format!("{}{text}", self.found)),
+            (Some(watching), _) => watching.note(&text),
         }
     }
 
     fn begins(&mut self, subject: &str, part: u32, plan: &Plan) -> Result<(), String> {
         let Soak {
-            watched,
-            live,
-            export,
-            ..
+            watched, export, ..
         } = self.arguments;
         let title = match part {
             1 => subject.to_owned(),
             _ => format!("{subject}, part {part}"),
         };
         let seen = Seen::of_soak(title, plan);
-        let watching = Watching::start((watched, *live, export), seen, self.stop);
+        let watching = Watching::start((watched, export), seen, self.stop);
         self.watching = Some(watching.map_err(|failure| failure.text)?);
         Ok(())
     }
@@ -317,13 +316,13 @@ fn report(outcome: &Outcome, format: Format, no_color: bool) -> Result<(), Failu
     printed.and(kept)
 }
 
-/// Makes the report of a soak again from what is in its directory, and prints it.
+/// Makes the report of a soak again from its directory or a pack of it, and prints it.
 pub(crate) fn again(
-    folder: &Path,
+    records: &Records,
     format: report::Format,
     no_color: bool,
 ) -> Result<Exit, Failure> {
-    let (soak, samples) = soak::read(folder).map_err(Failure::usage)?;
+    let (soak, samples) = soak::read(records.source()).map_err(Failure::usage)?;
     let text = match format {
         report::Format::Text => in_words(&soak, Paint::for_stdout(no_color)),
         report::Format::Json => soak.json(),
@@ -333,7 +332,9 @@ pub(crate) fn again(
         }
     };
     terminal::print(&text).map_err(Failure::printing)?;
-    let file = folder.join(soak::PAGE);
+    // That of a pack goes beside it. Where there's no room for it, the page says so.
+    let _ = std::fs::create_dir_all(records.pages());
+    let file = records.pages().join(soak::PAGE);
     Ok(page::keep(&file, &soak::page::page(&soak, &samples)))
 }
 
@@ -342,13 +343,20 @@ fn in_words(soak: &soak::found::Soak, paint: Paint) -> String {
     width::wrapped(&text, paint.columns())
 }
 
-/// A leak says more than what ended the soak early, unless somebody asked for that.
+/// A leak says more than what ended the soak early: it's as sure then as at the end, and whoever
+/// has seen enough may stop. Nothing else is decided before the end.
 fn end(outcome: &Outcome) -> Exit {
-    if let Some(signal) = outcome.stopped {
-        return Exit::Stopped(signal);
-    }
     let soak = &outcome.soak;
-    match soak.verdict {
+    match (soak.verdict, outcome.stopped) {
+        (Verdict::Leak, _) => Exit::Threshold,
+        (_, Some(signal)) => Exit::Stopped(signal),
+        (verdict, None) => at_the_end(verdict, outcome),
+    }
+}
+
+fn at_the_end(verdict: Verdict, outcome: &Outcome) -> Exit {
+    let soak = &outcome.soak;
+    match verdict {
         Verdict::NothingMeasured => Exit::Failed,
         Verdict::Leak => Exit::Threshold,
         _ if soak.exchanges.completed == 0 => Exit::Failed,

@@ -198,7 +198,7 @@ impl<C: Watchable> Watching<C> {
     /// Starts what the arguments ask for, a screen or a page among it if it's to be `live`, and
     /// `others` who read the same.
     pub(crate) fn start<T>(
-        (watched, live): (&Watched, Option<Live>),
+        watched: &Watched,
         seen: Seen,
         stop: &Stop,
         others: impl FnOnce(&Seen, &mut Hub<C>) -> Result<T, Failure>,
@@ -212,10 +212,10 @@ impl<C: Watchable> Watching<C> {
         let lines = (watched.intervals.is_some())
             .then(|| Lines::start(watched.file(), style, hub.reader()));
         let lines = lines.transpose().map_err(Failure::usage)?;
-        let page = page_of(live, &seen, &mut hub, stop)?;
+        let page = page_of(watched.live, &seen, &mut hub, stop)?;
         let others = others(&seen, &mut hub)?;
         let line = Line::on_stderr();
-        let is_drawn = live == Some(Live::Terminal);
+        let is_drawn = watched.live == Some(Live::Terminal);
         // The last of all, since nothing else can be said from then on.
         let screen = (is_drawn && line.is_shown()).then(|| {
             let body = C::body(&seen, hub.reader());

@@ -20,7 +20,7 @@ use crate::journal::Journal;
 use crate::judge::{SAMPLES_MIN, counted, look};
 use crate::sample::Sample;
 use crate::whom::Watched;
-use crate::words::length;
+use crate::words::{STOPPED, brief, length};
 use crate::{Onlooker, RECORD, Told};
 
 /// What all parts of a soak have in common.
@@ -31,6 +31,8 @@ pub(crate) struct Course<'a> {
     pub(crate) store: &'a mut Store,
     pub(crate) stop: &'a Stop,
     pub(crate) before_exit: fn(),
+    /// What a reader of this part must know.
+    pub(crate) cautions: Vec<String>,
 }
 
 impl Course<'_> {
@@ -53,9 +55,14 @@ impl Course<'_> {
         let every = asked.sample_s as u64;
         let part = self.soak.parts.len() as u32 + 1;
         onlooker.begins(&asked.subject, part, &plan)?;
+        if self.soak.verdict == Verdict::Leak {
+            let says = format!("in the parts before: {}", self.soak.says.join(" "));
+            onlooker.tell(&Told::Found(&says, &brief(self.soak)));
+        }
         self.soak.process = watched.in_words();
         self.soak.parts.push(Part {
             began_unix_s: unix_seconds(),
+            cautions: self.cautions.clone(),
             ..Part::default()
         });
         self.store.put_json(RECORD.as_ref(), self.soak);
@@ -112,7 +119,7 @@ struct Feeder<'a> {
 /// What the other thread has to say.
 enum Said {
     Now(String),
-    Found(String),
+    Found(String, String),
     Caution(String),
 }
 
@@ -129,7 +136,7 @@ impl Feeder<'_> {
         for said in self.from.try_iter() {
             self.onlooker.tell(&match &said {
                 Said::Now(text) => Told::Now(text),
-                Said::Found(text) => Told::Found(text),
+                Said::Found(text, brief) => Told::Found(text, brief),
                 Said::Caution(text) => Told::Caution(text),
             });
         }
@@ -216,6 +223,7 @@ impl<'a> Sampler<'a> {
             let mut sample = Sample::of(&interval, self.part);
             (sample.unix_s, sample.asleep_s) = self.clock.look();
             sample.subject = self.eye.as_mut().and_then(Eye::look);
+            sample.strain = self.eye.as_mut().map(Eye::strain).unwrap_or_default();
             if let Some(why) = self.course.journal.add(&sample) {
                 self.say(Said::Caution(format!(
                     "couldn't write {why}; what is measured is kept in memory, and written as soon \
@@ -281,11 +289,14 @@ impl<'a> Sampler<'a> {
         look(soak, samples, at);
         journal.settle();
         store.put_json(RECORD.as_ref(), soak);
-        let is_news = soak.verdict != before && soak.verdict != Verdict::CannotTell;
+        // That nothing is certain yet is news only where something was.
+        let was_known = matches!(before, Verdict::Leak | Verdict::NoLeak);
+        let is_news = soak.verdict != Verdict::CannotTell || was_known;
+        let is_news = is_news && soak.verdict != before;
         let says: Vec<String> = soak.says.iter().filter(|_| is_news).cloned().collect();
-        let after = length(soak.measured_s);
+        let (after, brief) = (length(soak.measured_s), brief(soak));
         for says in says {
-            self.say(Said::Found(format!("after {after}: {says}")));
+            self.say(Said::Found(format!("after {after}: {says}"), brief.clone()));
         }
     }
 
@@ -331,14 +342,14 @@ impl<'a> Sampler<'a> {
                 own.warnings = record.warnings.clone();
                 match record.ended_by {
                     EndedBy::Interrupt | EndedBy::Terminate if died.is_none() => {
-                        own.ended = Some("the soak was stopped by a signal".to_owned());
+                        own.ended = Some(format!("{STOPPED} by a signal"));
                         None
                     }
                     _ => died,
                 }
             }
             Err(LoadError::Interrupted(_)) if died.is_none() => {
-                own.ended = Some("the soak was stopped before there was any load".to_owned());
+                own.ended = Some(format!("{STOPPED} before there was any load"));
                 None
             }
             Err(error) => died.or_else(|| Some(format!("the load ended: {error}"))),

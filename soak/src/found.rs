@@ -62,6 +62,10 @@ pub struct Asked {
     pub sample_s: f64,
     /// The smallest growth of memory that counts, in bytes an hour.
     pub smallest_bytes: f64,
+    /// A keyed hash of all that is sent, and how: a soak goes on with that alone. Null in records
+    /// of versions that didn't have it.
+    #[serde(default)]
+    pub load: Option<String>,
 }
 
 /// One run of the load.
@@ -75,6 +79,9 @@ pub struct Part {
     pub ended: Option<String>,
     /// Whether its response times can be trusted; null where there is no record.
     pub valid: Option<bool>,
+    /// What was known before it that a reader must know.
+    #[serde(default)]
+    pub cautions: Vec<String>,
     /// What the generator had to say about it.
     pub warnings: Vec<String>,
 }
@@ -128,7 +135,7 @@ pub enum Kind {
     /// Memory of all processes: anonymous and shared, with shared pages divided, where the kernel
     /// tells; else all that is resident.
     Memory,
-    /// What their control group is charged with but for the page cache.
+    /// What their control group is charged with but for the page cache of files.
     GroupMemory,
     /// Open descriptors.
     Descriptors,
@@ -149,8 +156,8 @@ pub struct Figure {
     pub first: f64,
     /// The median of the last tenth.
     pub last: f64,
-    /// How much it grows in an hour: bytes, a number, microseconds, or requests a second. Null
-    /// where that can't be told.
+    /// How much it grows in an hour of load: bytes, a number, microseconds, or requests a second.
+    /// Null where that can't be told.
     pub per_hour: Option<Slope>,
     /// The slope of the second half alone.
     #[serde(default)]
@@ -212,6 +219,10 @@ pub enum Happened {
     Failed,
     /// Fewer requests were answered than were due.
     NotHeld,
+    /// The kernel killed processes for want of memory.
+    Killed,
+    /// A limit of CPU time held it back.
+    Throttled,
 }
 
 /// A look at what was measured so far.

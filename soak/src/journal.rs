@@ -7,6 +7,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use lab::Source;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::sample::Sample;
 
@@ -26,15 +28,20 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Begins one, or goes on with it, behind its last whole line.
+    /// Begins one, or goes on with it, behind its last whole line. It's this program's alone until
+    /// it's dropped: two soaks in one file would be taken for one.
+    ///
+    /// # Errors
+    /// `WouldBlock` where another program writes to it.
     pub(crate) fn open(folder: &Path) -> io::Result<Journal> {
         let path = folder.join(SAMPLES);
-        let whole = match fs::read(&path) {
-            Ok(bytes) => whole_lines(&bytes).len() as u64,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
-            Err(error) => return Err(error),
-        };
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        let file = OpenOptions::new().create(true).append(true).open(&path)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => return Err(io::ErrorKind::WouldBlock.into()),
+            // Not every file system has locks.
+            Ok(()) | Err(_) => {}
+        }
+        let whole = whole_lines(&fs::read(&path)?).len() as u64;
         file.set_len(whole)?;
         Ok(Journal {
             file,
@@ -138,6 +145,20 @@ mod tests {
         assert_eq!(read(), Ok(vec![sample(1), sample(2)]));
         fs::write(&path, "{}\n").expect("written");
         assert!(read().is_err_and(|why| why.contains("line 1")));
+    }
+
+    #[test]
+    fn two_soaks_do_not_write_to_one_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut first = Journal::open(folder.path()).expect("a file");
+        let second = Journal::open(folder.path());
+        let kind = second.map(|_| ()).map_err(|error| error.kind());
+        assert_eq!(kind, Err(io::ErrorKind::WouldBlock));
+        assert_eq!(first.add(&sample(1)), None);
+        drop(first);
+        assert!(Journal::open(folder.path()).is_ok());
+        let all = read(&Source::of(folder.path()));
+        assert_eq!(all, Ok(vec![sample(1)]));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! A growth is proven where the interval of its slope lies above what counts, and it goes on in the
 //! second half of the time: what fills up and stays full grows in the first half only. Pairs of
 //! samples are compared within the life of one process, and what comes in its warm-up is left out.
+//! Slopes are over time under load: nothing leaks by requests while none are sent, so that what
+//! lies between two parts, or in which the machine slept, is no time here.
 
 use statistics::sequential::unending;
 use statistics::trend::{READINGS_MIN, Slope, middle, slope};
@@ -136,10 +138,10 @@ fn figures(samples: &[Sample], asked: &Asked, alpha: f64) -> Vec<Figure> {
 
 fn figure(kind: Kind, samples: &[Sample], asked: &Asked, alpha: f64) -> Option<Figure> {
     let stretches = stretches(samples, asked.warm_up_s);
-    let values = |stretch: &Vec<&Sample>| -> Vec<(f64, f64)> {
+    let values = |stretch: &Vec<Loaded<'_>>| -> Vec<(f64, f64)> {
         let readings = stretch.iter();
         readings
-            .filter_map(|sample| Some((sample.unix_s / HOUR_S, kind.of(sample)?)))
+            .filter_map(|one| Some((one.until_s / HOUR_S, kind.of(one.sample)?)))
             .collect()
     };
     let readings: Vec<Vec<(f64, f64)>> = stretches.iter().map(values).collect();
@@ -153,8 +155,9 @@ fn figure(kind: Kind, samples: &[Sample], asked: &Asked, alpha: f64) -> Option<F
     let per_hour = slope(&readings, alpha, kind.step());
     let second_half = middle(&later_half(&readings));
     let state = state(kind, per_hour, second_half, smallest);
-    let answered: u64 = stretches.iter().flatten().map(|one| one.completed).sum();
-    let seconds: f64 = stretches.iter().flatten().map(|one| one.seconds).sum();
+    let counted = || stretches.iter().flatten().map(|one| one.sample);
+    let answered: u64 = counted().map(|sample| sample.completed).sum();
+    let seconds: f64 = counted().map(|sample| sample.seconds).sum();
     let rate = answered as f64 / seconds;
     let mut figure = Figure {
         kind,
@@ -193,14 +196,29 @@ fn state(kind: Kind, whole: Option<Slope>, second_half: Option<f64>, smallest: f
     }
 }
 
+/// A sample, and for how many seconds there had been load when it was over.
+#[derive(Clone, Copy)]
+struct Loaded<'a> {
+    sample: &'a Sample,
+    until_s: f64,
+}
+
+impl Loaded<'_> {
+    fn from_s(self) -> f64 {
+        self.until_s - self.sample.seconds
+    }
+}
+
 /// The samples of each life of the process behind its warm-up. Where none is watched, all that was
 /// loaded is one life.
-fn stretches(samples: &[Sample], warm_up_s: f64) -> Vec<Vec<&Sample>> {
+fn stretches(samples: &[Sample], warm_up_s: f64) -> Vec<Vec<Loaded<'_>>> {
     let life = |sample: &Sample| sample.subject.as_ref().map(|seen| (seen.pid, seen.started));
     let watched = samples.iter().any(|sample| sample.subject.is_some());
-    let mut stretches: Vec<Vec<&Sample>> = Vec::new();
+    let mut stretches: Vec<Vec<Loaded<'_>>> = Vec::new();
     let mut now = None;
+    let mut until_s = 0.0;
     for sample in samples {
+        until_s += sample.seconds;
         let this = life(sample);
         if watched && this.is_none() {
             continue;
@@ -210,12 +228,12 @@ fn stretches(samples: &[Sample], warm_up_s: f64) -> Vec<Vec<&Sample>> {
             now = this;
         }
         if let Some(stretch) = stretches.last_mut() {
-            stretch.push(sample);
+            stretch.push(Loaded { sample, until_s });
         }
     }
     for stretch in &mut stretches {
-        let begins = stretch.first().map_or(0.0, |first| first.from_unix_s());
-        stretch.retain(|sample| sample.from_unix_s() >= begins + warm_up_s - 0.5);
+        let begins = stretch.first().map_or(0.0, |first| first.from_s());
+        stretch.retain(|one| one.from_s() >= begins + warm_up_s - 0.5);
     }
     stretches
 }
@@ -262,6 +280,8 @@ fn findings(samples: &[Sample], asked: &Asked) -> Vec<Finding> {
     let mut found = between(samples);
     found.extend(unanswered(samples));
     found.extend(replaced(samples));
+    found.extend(killed(samples));
+    found.extend(throttled(samples));
     found.sort_by(|one, other| one.at_unix_s.total_cmp(&other.at_unix_s));
     found.extend(of_the_load(samples, asked));
     found
@@ -352,6 +372,40 @@ fn replaced(samples: &[Sample]) -> Option<Finding> {
     })
 }
 
+/// Processes that the kernel killed: all in one, since a server may go on without them.
+fn killed(samples: &[Sample]) -> Option<Finding> {
+    let all = samples.iter().filter(|sample| sample.strain.killed > 0);
+    let all: Vec<&Sample> = all.collect();
+    let (first, last) = (all.first()?, all.last()?);
+    let many: u64 = all.iter().map(|sample| sample.strain.killed).sum();
+    Some(Finding {
+        kind: Happened::Killed,
+        at_unix_s: first.unix_s,
+        says: words::killed(many, first.unix_s, last.unix_s),
+    })
+}
+
+/// Times in which a limit held it back: all in one, since that may be so from beginning to end.
+fn throttled(samples: &[Sample]) -> Option<Finding> {
+    let all = samples
+        .iter()
+        .filter(|sample| sample.strain.throttled_ns > 0);
+    let all: Vec<&Sample> = all.collect();
+    let (first, last) = (all.first()?, all.last()?);
+    let waited: u64 = all.iter().map(|sample| sample.strain.throttled_ns).sum();
+    let seconds = all.iter().map(|sample| sample.seconds).sum();
+    Some(Finding {
+        kind: Happened::Throttled,
+        at_unix_s: first.from_unix_s(),
+        says: words::throttled(
+            waited as f64 / 1e9,
+            seconds,
+            first.from_unix_s(),
+            last.unix_s,
+        ),
+    })
+}
+
 /// What became of the load as a whole.
 fn of_the_load(samples: &[Sample], asked: &Asked) -> Vec<Finding> {
     let sum = |of: fn(&Sample) -> u64| samples.iter().map(of).sum::<u64>();
@@ -394,6 +448,7 @@ mod tests {
             warm_up_s: 60.0,
             sample_s: 1.0,
             smallest_bytes: 1048576.0,
+            load: None,
         }
     }
 
@@ -446,6 +501,63 @@ mod tests {
     }
 
     #[test]
+    fn time_without_load_is_none_in_which_a_server_could_have_leaked() {
+        let leaks = |at| 2e6 + 64.0 * 500.0 * at;
+        let told = |all: &[Sample]| {
+            let figures = figures(all, &asked(), 0.01);
+            assert_eq!(verdict(all, &figures), Verdict::Leak);
+            of(Kind::Memory, &figures).clone()
+        };
+        let without = told(&samples(600, leaks));
+        type Gap = fn(&mut Sample);
+        let gaps: [(&str, Gap); 3] = [
+            ("interrupted", |sample| sample.part = 2),
+            ("asleep", |_| {}),
+            ("unseen", |_| {}),
+        ];
+        for (name, gap) in gaps {
+            let mut all = samples(600, leaks);
+            for sample in &mut all[300..] {
+                sample.unix_s += 16.0 * HOUR_S;
+                gap(sample);
+            }
+            if name == "asleep" {
+                all[300].asleep_s = 16.0 * HOUR_S;
+            }
+            assert_eq!(told(&all), without, "{name}");
+        }
+        // Nor does the warm-up end meanwhile.
+        let mut early = samples(600, leaks);
+        for sample in &mut early[30..] {
+            (sample.unix_s, sample.part) = (sample.unix_s + HOUR_S, 2);
+        }
+        assert_eq!(counted(&early, 60.0), 540);
+    }
+
+    #[test]
+    fn what_limits_did_is_told_with_its_times() {
+        let mut all = samples(100, |_| 2e6);
+        let unlimited = findings(&all, &asked());
+        assert_eq!(unlimited, []);
+        (all[40].strain.killed, all[60].strain.killed) = (1, 2);
+        for sample in &mut all[20..30] {
+            sample.strain.throttled_ns = 500_000_000;
+        }
+        let found = findings(&all, &asked());
+        let says: Vec<&str> = found.iter().map(|finding| &*finding.says).collect();
+        assert_eq!(
+            says,
+            [
+                "a limit of CPU time held it back from 2001-09-09 01:47:00 UTC to \
+                 2001-09-09 01:47:10 UTC: in 10 s of load its threads waited for 5 s, summed over \
+                 CPUs",
+                "the kernel killed 3 of its processes for want of memory (OOM), the first before \
+                 2001-09-09 01:47:21 UTC, the last before 2001-09-09 01:47:41 UTC",
+            ]
+        );
+    }
+
+    #[test]
     fn each_resource_leaks_by_itself() {
         let leaks: [(Kind, fn(&mut Seen, u64)); 4] = [
             (Kind::Memory, |seen, at| {
@@ -492,7 +604,7 @@ mod tests {
 
     #[test]
     fn a_warm_up_is_left_out_of_each_life_of_a_process() {
-        // It takes 20 MB in the first minute, and is started anew after five.
+        // It takes 20 MB in the first minute, and is restarted after five.
         let mut samples = samples(600, |at| 1e6 + 2e7 * (at % 300.0).min(60.0) / 60.0);
         for sample in &mut samples[300..] {
             sample.subject.as_mut().expect("it was seen").pid = 8;

@@ -21,6 +21,7 @@ pub mod sample;
 mod whom;
 pub mod words;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -48,6 +49,8 @@ pub const PAGE: &str = "soak.html";
 /// The smallest growth of memory that counts unless somebody says otherwise, in bytes an hour.
 pub const SMALLEST_BYTES: f64 = 1024.0 * 1024.0;
 
+/// The longest soak, as the longest run: a leap year.
+const LENGTH_MAX_S: f64 = 366.0 * 86_400.0;
 /// A soak has so many samples at most; those of a longer one are longer.
 const SAMPLES_MAX: f64 = 26_000.0;
 /// How long samples may be, in seconds: whatever ends the program costs the last one at most.
@@ -115,8 +118,8 @@ pub enum Told<'a> {
     Begun(&'a Path, &'a str),
     /// How far it is.
     Now(&'a str),
-    /// What was found so far.
-    Found(&'a str),
+    /// What was found so far, and the same in a few words, if there are any.
+    Found(&'a str, &'a str),
     /// Something that a reader must know at once.
     Caution(&'a str),
 }
@@ -163,25 +166,33 @@ pub fn soak(
     let ground = Ground::find(options)?;
     let asked = asked(options, &ground)?;
     let mut begun = Begun::open(options, asked, &ground)?;
-    let left_s = begun.soak.asked.length_s - seconds(&begun.samples);
-    let cautions = cautions(&begun.soak.asked);
-    for caution in cautions.into_iter().chain(ground.cautions()) {
-        if !begun.soak.cautions.contains(&caution) {
-            begun.soak.cautions.push(caution);
-        }
+    let measured_s = seconds(&begun.samples);
+    let left_s = begun.soak.asked.length_s - measured_s;
+    let goes_on = left_s >= 1.0;
+    if !goes_on {
+        // It's as long as it is, whatever somebody asks for now.
+        begun.soak.asked.length_s = measured_s;
     }
+    begun.soak.cautions = cautions(&begun.soak.asked);
+    let of_part = if goes_on {
+        ground.cautions()
+    } else {
+        Vec::new()
+    };
     let folder = begun.store.folder().to_owned();
-    onlooker.tell(&Told::Begun(&folder, &in_words(&begun.soak, left_s)));
-    for caution in &begun.soak.cautions {
+    let in_words = in_words(&begun.soak, goes_on.then_some(left_s));
+    onlooker.tell(&Told::Begun(&folder, &in_words));
+    for caution in begun.soak.cautions.iter().chain(&of_part) {
         onlooker.tell(&Told::Caution(caution));
     }
     let mut failed = None;
-    if left_s >= 1.0 {
+    if goes_on {
         let Begun {
             soak,
             samples,
             store,
             journal,
+            ..
         } = &mut begun;
         let loaded = ground.loaded(options, (store, stop, observer), |plan, watched, store| {
             let course = Course {
@@ -191,10 +202,17 @@ pub fn soak(
                 store,
                 stop,
                 before_exit: options.before_exit,
+                cautions: of_part,
             };
             course.run(plan, watched, left_s, onlooker)
         })?;
-        failed = loaded.map_err(Refused::Wrong)?;
+        match loaded {
+            Ok(why) => failed = why,
+            Err(why) => {
+                begun.undo();
+                return Err(Refused::Wrong(why));
+            }
+        }
     }
     Ok(begun.conclude(stop, failed))
 }
@@ -205,19 +223,35 @@ struct Begun {
     samples: Vec<Sample>,
     store: Store,
     journal: Journal,
+    /// Its folder wasn't there before.
+    is_new: bool,
 }
 
 impl Begun {
     fn open(options: &Options, asked: Asked, ground: &Ground) -> Result<Begun, Refused> {
         let wrong = |what: String| Refused::Wrong(what);
         let cannot = |folder: &Path, error: std::io::Error| {
-            Refused::Wrong(format!("can't write to {}: {error}", folder.display()))
+            let folder = folder.display();
+            Refused::Wrong(match error.kind() {
+                ErrorKind::WouldBlock => format!(
+                    "another ringside soak is writing to {folder}: wait until it has ended, or \
+                     choose another folder with -o"
+                ),
+                _ => format!("can't write to {folder}: {error}"),
+            })
         };
-        let (soak, samples, mut store) = match &options.resume {
+        let is_new = options.out.as_ref().is_none_or(|out| !out.exists());
+        let (mut store, begun) = match &options.resume {
             Some(folder) => {
-                let (soak, samples) = resumed(folder, asked).map_err(wrong)?;
+                if !folder.join(RECORD).is_file() {
+                    return Err(Refused::Wrong(format!(
+                        "{} has no soak to go on with: give the directory that ringside soak \
+                         wrote to",
+                        folder.display()
+                    )));
+                }
                 let store = Store::at(folder).map_err(|error| cannot(folder, error))?;
-                (soak, samples, store)
+                (store, None)
             }
             None => {
                 let taken = options.out.as_deref();
@@ -231,18 +265,36 @@ impl Begun {
                 let began = unix_seconds();
                 let name = format!("{}-soak", ground.short_name());
                 let store = Store::create(taken, &name, began).map_err(wrong)?;
-                (Soak::new(asked, began, Host::read()), Vec::new(), store)
+                (store, Some(began))
             }
         };
         store.hide(ground.redaction()).map_err(wrong)?;
         let folder = store.folder().to_owned();
+        // Before anything is read, which another one may still be writing.
         let journal = Journal::open(&folder).map_err(|error| cannot(&folder, error))?;
+        let asked = Asked {
+            load: Some(ground.fingerprint().map_err(wrong)?),
+            ..asked
+        };
+        let (soak, samples) = match begun {
+            Some(began) => (Soak::new(asked, began, Host::read()), Vec::new()),
+            None => resumed(&folder, asked).map_err(wrong)?,
+        };
         Ok(Begun {
             soak,
             samples,
             store,
             journal,
+            is_new: is_new && options.resume.is_none(),
         })
+    }
+
+    /// Nothing was measured: a folder that was made for it goes again.
+    fn undo(self) {
+        if self.is_new {
+            // What stays is in nobody's way.
+            let _ = std::fs::remove_dir_all(self.store.folder());
+        }
     }
 
     /// Judges all there is, and writes it down.
@@ -276,10 +328,9 @@ impl Begun {
 ///
 /// # Errors
 /// What can't be read there, and why.
-pub fn read(folder: &Path) -> Result<(Soak, Vec<Sample>), String> {
-    let source = Source::of(folder);
+pub fn read(source: &Source) -> Result<(Soak, Vec<Sample>), String> {
     let mut soak = read_with(&source.join(RECORD), Soak::from_json)?;
-    let samples = journal::read(&source)?;
+    let samples = journal::read(source)?;
     let last = soak.looks.last().map(|look| look.measured_s);
     if let Some(sample) = samples.last().filter(|_| last != Some(seconds(&samples))) {
         judge::look(&mut soak, &samples, sample.unix_s);
@@ -290,12 +341,6 @@ pub fn read(folder: &Path) -> Result<(Soak, Vec<Sample>), String> {
 /// What was measured in a folder, for whoever goes on there with what is asked for now.
 fn resumed(folder: &Path, asked: Asked) -> Result<(Soak, Vec<Sample>), String> {
     let source = Source::of(folder);
-    if !folder.join(RECORD).is_file() {
-        return Err(format!(
-            "{} has no soak to go on with: give the directory that ringside soak wrote to",
-            folder.display()
-        ));
-    }
     let mut soak = read_with(&source.join(RECORD), Soak::from_json)?;
     let samples = journal::read(&source)?;
     let now = Asked {
@@ -319,6 +364,13 @@ fn resumed(folder: &Path, asked: Asked) -> Result<(Soak, Vec<Sample>), String> {
             folder.display()
         ));
     }
+    if (soak.asked.load.as_ref()).is_some_and(|load| now.load.as_ref() != Some(load)) {
+        return Err(format!(
+            "{} was begun with another load: its method, headers, body or another of its options \
+             isn't the one that is given now; give it the same arguments",
+            folder.display()
+        ));
+    }
     soak.asked = now;
     Ok((soak, samples))
 }
@@ -333,6 +385,11 @@ fn asked(options: &Options, ground: &Ground) -> Result<Asked, Refused> {
         Some(given) => given.as_secs_f64() + SAMPLES_MIN as f64,
         None => WARM_UP_MIN_S + SAMPLES_MIN as f64,
     };
+    if length_s > LENGTH_MAX_S {
+        return Err(Refused::Wrong(
+            "--for must be at most a year; a soak that's over goes on with --resume".to_owned(),
+        ));
+    }
     if length_s < needed {
         return Err(Refused::Wrong(format!(
             "--for {} is too short to conclude anything: it takes {} at least, and a leak is found \
@@ -350,6 +407,7 @@ fn asked(options: &Options, ground: &Ground) -> Result<Asked, Refused> {
         warm_up_s,
         sample_s,
         smallest_bytes: options.smallest_bytes,
+        load: None,
     })
 }
 
@@ -363,21 +421,30 @@ fn cautions(asked: &Asked) -> Vec<String> {
     let each = asked.rate * asked.sample_s;
     let few = (each < P99_MIN).then(|| {
         format!(
-            "a sample has {each:.0} requests, of which the p99 is near the longest: its drift says \
-             little"
+            "a sample has only {each:.0} requests, so its p99 is near the longest response: don't \
+             read much into its drift"
         )
     });
     few.into_iter().collect()
 }
 
-fn in_words(soak: &Soak, left_s: f64) -> String {
+/// What it does, if there is still load to come.
+fn in_words(soak: &Soak, left_s: Option<f64>) -> String {
     let asked = &soak.asked;
+    let Some(left_s) = left_s else {
+        return format!(
+            "{} was under load for {} already, as long as --for says or longer: what was measured \
+             is only judged again",
+            asked.subject,
+            length(asked.length_s)
+        );
+    };
     format!(
-        "{} at {} for {}; growth is judged after {} of warm-up, at looks that are ever further \
-         apart",
+        "{} at {} for {}; ringside checks for growth after {} of warm-up, and again each time the \
+         number of samples has doubled",
         asked.subject,
         statistics::format::per_second(asked.rate),
-        length(left_s.max(0.0)),
+        length(left_s),
         length(asked.warm_up_s)
     )
 }
@@ -401,7 +468,10 @@ impl Outcome {
     /// What to know about its figures, and what happened meanwhile, in sentences.
     pub fn notes(&self) -> Vec<String> {
         let happened = self.soak.findings.iter().map(|finding| &finding.says);
-        self.soak.cautions.iter().chain(happened).cloned().collect()
+        let part = self.soak.parts.last();
+        let of_part = part.iter().flat_map(|part| &part.cautions);
+        let cautions = self.soak.cautions.iter().chain(of_part);
+        cautions.chain(happened).cloned().collect()
     }
 }
 

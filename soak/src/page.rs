@@ -48,20 +48,17 @@ pub fn page(soak: &Soak, samples: &[Sample]) -> String {
         let says: Vec<String> = soak.findings.iter().map(|one| one.says.clone()).collect();
         sections.push(Section::new("What happened", "", page::sentences(&says)));
     }
-    let ended = soak.parts.iter().filter_map(|part| part.ended.clone());
-    let warnings = soak.parts.iter().flat_map(|part| part.warnings.clone());
-    let cautions: Vec<String> = soak.cautions.iter().cloned().chain(ended).collect();
-    let cautions: Vec<String> = cautions.into_iter().chain(warnings).collect();
+    let cautions = words::cautions(soak);
     if !cautions.is_empty() {
         let body = page::sentences(&cautions);
-        sections.push(Section::new("To be read with care", "", body));
+        sections.push(Section::new("Caveats", "", body));
     }
     sections.push(Section::new("Looks", LOOKS, looks(soak)));
     page::page(&format!("Soak of {}", asked.subject), lead, &sections)
 }
 
-const LOOKS: &str = "When it was looked whether a leak is proven. What is said at all of them, \
-                     over all figures, is wrong in at most 5 of 100 soaks in which nothing grows.";
+const LOOKS: &str = "When ringside checked for a proven leak. What is said at all of them, over \
+                     all figures, is wrong in at most 5 of 100 soaks in which nothing grows.";
 
 fn found(soak: &Soak) -> Vec<Found> {
     let (tone, sign) = match soak.verdict {

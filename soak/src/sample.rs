@@ -36,8 +36,28 @@ pub struct Sample {
     pub max_us: Option<f64>,
     /// How late requests were sent: the 99th percentile.
     pub lateness_p99_us: Option<f64>,
+    /// What happened to its control group since the sample before.
+    #[serde(default, skip_serializing_if = "Strain::is_none")]
+    pub strain: Strain,
     /// The process that is watched; null where none is, or it wasn't there.
     pub subject: Option<Seen>,
+}
+
+/// What limits did to a control group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Strain {
+    /// How many of its processes the kernel killed for want of memory.
+    pub killed: u64,
+    /// How long it waited because its CPU time was used up, summed over CPUs, in nanoseconds.
+    pub throttled_ns: u64,
+}
+
+impl Strain {
+    /// Whether nothing happened.
+    pub fn is_none(&self) -> bool {
+        *self == Strain::default()
+    }
 }
 
 /// What a process and those below it held at one moment.
@@ -68,8 +88,8 @@ pub struct Seen {
     /// tell it (before Linux 5.4), or not us.
     #[serde(default)]
     pub own_bytes: Option<u64>,
-    /// What their control group is charged with but for the page cache; null where they have none
-    /// of their own.
+    /// What their control group is charged with but for the page cache of files; null where they
+    /// have none of their own.
     pub group_bytes: Option<u64>,
 }
 

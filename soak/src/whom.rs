@@ -1,6 +1,8 @@
 //! Who is loaded: a row's subject, which is started and ends with the soak, or a server that runs
 //! already.
 
+use std::io::ErrorKind;
+use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use lab::Observer;
@@ -11,8 +13,11 @@ use lab::rounds::{Entry, State, lower};
 use lab::store::Store;
 use load::plan::{Plan, Target};
 use load::protocol::Tls;
+use load::redaction::without_hashes;
+use load::schedule::Schedule;
 use load::{Redaction, Stop};
 use scaffold::Refused;
+use serde_json::Value;
 use supervisor::cache::Cache;
 use supervisor::cores::{Moved, Placement};
 use supervisor::live::Served;
@@ -154,6 +159,37 @@ impl Ground {
         }
     }
 
+    /// A hash of all that is sent, and how, which tells whether it has changed. What doesn't change
+    /// what the server gets isn't in it; neither are secrets, which may have been replaced.
+    pub(crate) fn fingerprint(&self) -> Result<String, String> {
+        let mut plan = match self {
+            Ground::Row { row, .. } => {
+                // Where it will be started isn't known yet, and is another place each time.
+                let mut plan = row.question.plan(row.subject.at(1))?;
+                plan.connections = row.workload.connections.get();
+                plan.pipeline = row.workload.pipeline.get();
+                if let Some(http2) = plan.protocol.http2_mut() {
+                    http2.streams = row.workload.streams.get();
+                }
+                plan.keep_alive = row.workload.keep_alive;
+                plan.timeout_s = row.workload.timeout.as_secs_f64();
+                plan
+            }
+            Ground::Target { plan, .. } => (**plan).clone(),
+        };
+        plan.schedule = Schedule::Closed;
+        (plan.duration_s, plan.count, plan.warm_up_s) = (None, None, 0.0);
+        (plan.threads, plan.cpus, plan.seed) = (1, Vec::new(), 0);
+        plan.engine = String::new();
+        let shown = serde_json::to_value(plan.recorded()).map_err(|error| error.to_string())?;
+        let mut text = without_hashes(&told(shown).to_string()).into_bytes();
+        text.extend(&plan.request.body);
+        if let Ground::Row { row, .. } = self {
+            text.extend(&row.question.named);
+        }
+        Ok(self.redaction().fingerprint(&text))
+    }
+
     pub(crate) fn redaction(&self) -> &Redaction {
         match self {
             Ground::Row { comparison, .. } => &comparison.redaction,
@@ -181,6 +217,16 @@ impl Ground {
                     .map_err(String::as_str)
                     .and_then(|running| running.root.as_ref().map_err(String::as_str));
                 let why = root.err().map(|why| {
+                    let running = running.as_ref().ok();
+                    let refuses =
+                        running.is_some_and(|running| refuses(&running.host, running.port));
+                    let why = match refuses {
+                        true => {
+                            "connection refused: nothing is listening there (start the server \
+                                 first)"
+                        }
+                        false => why,
+                    };
                     format!("no process is watched, so that only the load is judged: {why}")
                 });
                 why.into_iter().collect()
@@ -253,6 +299,39 @@ impl Ground {
     }
 }
 
+/// A plan in JSON without what says nothing, which a later version may have more of.
+fn told(value: Value) -> Value {
+    let says = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::Array(values) => !values.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::Bool(true) | Value::String(_) => true,
+    };
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.into_iter().map(|(name, value)| (name, told(value)));
+            fields.filter(|(_, value)| says(value)).collect()
+        }
+        Value::Array(values) => values.into_iter().map(told).collect(),
+        other => other,
+    }
+}
+
+/// Whether nobody listens there: all addresses of the host refuse.
+fn refuses(host: &str, port: u16) -> bool {
+    let all: Vec<_> = (host, port)
+        .to_socket_addrs()
+        .into_iter()
+        .flatten()
+        .collect();
+    let refused = |address| {
+        let connected = TcpStream::connect_timeout(address, Duration::from_secs(1));
+        connected.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+    };
+    !all.is_empty() && all.iter().all(refused)
+}
+
 /// The server at a URL; the inner error says why its process isn't known.
 fn running(url: &str, pid: Option<u32>, tls: &Tls) -> Result<Result<Box<Running>, String>, String> {
     let scheme = Target::parse(url).map(|target| target.scheme);
@@ -304,4 +383,64 @@ fn row(comparison: &Comparison, name: Option<&str>) -> Result<Row, String> {
     row.workload.warm_up = Duration::ZERO;
     row.warm_up_max = Some(Duration::ZERO);
     Ok(row)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn fingerprint(redaction: &Redaction, change: impl FnOnce(&mut Plan)) -> String {
+        let url = "http://127.0.0.1:9/";
+        let mut plan = Plan::new(url).expect("a URL");
+        plan.redaction = redaction.clone();
+        change(&mut plan);
+        let ground = Ground::Target {
+            plan: Box::new(plan),
+            url: url.to_owned(),
+            tls: Box::default(),
+            running: Err(String::new()),
+            rate: 5.0,
+        };
+        ground.fingerprint().expect("it has a form in JSON")
+    }
+
+    #[test]
+    fn another_load_is_told_by_its_fingerprint() {
+        let redaction = Redaction::default();
+        let of = |change: fn(&mut Plan)| fingerprint(&redaction, change);
+        let usual = of(|_| {});
+        assert_eq!(of(|plan| plan.duration_s = Some(7.0)), usual);
+        assert_eq!(of(|plan| plan.threads = 2), usual);
+        let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let others = [
+            of(|plan| plan.request.method = "POST".into()),
+            of(|plan| plan.request.body = b"one".into()),
+            of(|plan| plan.request.body = b"two".into()),
+            of(|plan| plan.keep_alive = false),
+            fingerprint(&redaction, |plan| {
+                plan.request.headers = vec![field("x-colour", "blue")];
+            }),
+        ];
+        for (at, other) in others.iter().enumerate() {
+            assert!(*other != usual && !others[..at].contains(other), "{at}");
+        }
+        let token = |value: &str| {
+            fingerprint(&redaction, |plan| {
+                plan.request.headers = vec![field("authorization", value)];
+            })
+        };
+        assert_ne!(token("Bearer a"), usual);
+        assert_eq!(token("Bearer a"), token("Bearer b"));
+    }
+
+    #[test]
+    fn a_port_that_refuses_is_told_from_one_that_listens() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        assert!(!refuses("127.0.0.1", port));
+        drop(listener);
+        assert!(refuses("127.0.0.1", port));
+    }
 }

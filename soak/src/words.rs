@@ -10,6 +10,9 @@ use crate::found::{Figure, Happened, Kind, Soak, State, Verdict};
 
 const HOUR_S: f64 = 3600.0;
 
+/// So begins why a part ended that somebody stopped.
+pub(crate) const STOPPED: &str = "the soak was stopped";
+
 impl Kind {
     /// What it's called.
     pub fn name(self) -> &'static str {
@@ -69,6 +72,21 @@ impl Kind {
     }
 }
 
+/// In what time a change is told: its hours, and how that's called behind it. What counts of p99
+/// and throughput is a change over the whole soak, and of descriptors and threads, too, until an
+/// hour is less than half of it.
+fn span(kind: Kind, length_s: f64) -> (f64, String) {
+    let by_hour = match kind {
+        Kind::Memory | Kind::GroupMemory => true,
+        Kind::Descriptors | Kind::Threads => length_s >= 2.0 * HOUR_S,
+        Kind::P99 | Kind::Throughput => false,
+    };
+    match by_hour {
+        true => (1.0, "an hour".to_owned()),
+        false => (length_s / HOUR_S, format!("in {}", length(length_s))),
+    }
+}
+
 /// The verbs of a figure that gets worse.
 struct Worsens {
     does: &'static str,
@@ -104,20 +122,25 @@ fn range(kind: Kind, low: f64, high: f64) -> String {
 pub(crate) fn figure(figure: &Figure, length_s: f64) -> String {
     let kind = figure.kind;
     let name = kind.name();
-    let counts = kind.value(figure.smallest_per_hour);
+    let Worsens {
+        does,
+        did,
+        does_not,
+    } = kind.worsens();
     let Some(slope) = figure.per_hour else {
         return format!(
-            "can't tell whether {name} {}: there are too few samples after the warm-up, or each \
-             depends too much on the one before",
-            kind.worsens().does
+            "can't tell whether {name} {does}: there are too few samples after the warm-up, which \
+             begins again when the process is restarted (a shorter --warm-up leaves more), or each \
+             depends too much on the one before"
         );
     };
-    let Worsens { does, did, .. } = kind.worsens();
+    let (hours, unit) = span(kind, length_s);
     let (least, largest) = kind.worsening(slope);
-    let between = range(kind, least, largest);
-    let by = format!("by {} an hour ({between})", kind.value(slope.slope.abs()));
+    let between = range(kind, hours * least, hours * largest);
+    let by = kind.value(hours * slope.slope.abs());
+    let by = format!("by {by} {unit} ({between})");
     match figure.state {
-        State::Grows => grows(figure, &by, slope, length_s),
+        State::Grows => grows(figure, &by, length_s),
         State::Grew => format!(
             "{name} {did} {by}, but not in the second half: {}",
             match kind.is_resource() {
@@ -126,26 +149,26 @@ pub(crate) fn figure(figure: &Figure, length_s: f64) -> String {
             }
         ),
         State::Steady => format!(
-            "{name} {}: no {} larger than {} an hour could have been missed",
-            kind.worsens().does_not,
+            "{name} {does_not}: no {} larger than {} {unit} could have been missed",
             match kind.worse() < 0.0 {
                 true => "fall",
                 false => "growth",
             },
-            kind.value(largest.max(0.0))
+            kind.value(hours * largest.max(0.0))
         ),
         State::CannotTell if least > figure.smallest_per_hour => format!(
             "{name} {does} {by} so far, but more slowly in the second half: can't tell yet whether \
              that goes on"
         ),
         State::CannotTell => format!(
-            "can't tell whether {name} {does}: {between} an hour agrees with the samples, and \
-             {counts} counts; a longer soak narrows that down"
+            "can't tell whether {name} {does}: the samples allow {between} {unit}, and {} counts; \
+             a longer soak narrows that down",
+            kind.value(hours * figure.smallest_per_hour)
         ),
     }
 }
 
-fn grows(figure: &Figure, by: &str, slope: Slope, length_s: f64) -> String {
+fn grows(figure: &Figure, by: &str, length_s: f64) -> String {
     let kind = figure.kind;
     let mut says = format!("{} {} {by}", kind.name(), kind.worsens().does);
     if let Some(each) = figure.per_request.filter(|_| kind.is_resource()) {
@@ -155,8 +178,11 @@ fn grows(figure: &Figure, by: &str, slope: Slope, length_s: f64) -> String {
         };
         let _ = write!(says, ": {each}");
     }
-    let all = kind.value(slope.slope.abs() * length_s / HOUR_S);
-    let _ = write!(says, "; in {} that is {all}", length(length_s));
+    let slope = figure.per_hour.map_or(0.0, |slope| slope.slope.abs());
+    if span(kind, length_s).0 == 1.0 {
+        let all = kind.value(slope * length_s / HOUR_S);
+        let _ = write!(says, "; in {} that is {all}", length(length_s));
+    }
     says
 }
 
@@ -206,6 +232,32 @@ pub(crate) fn replaced(many: u32, first: f64, last: f64) -> String {
         "{many} of its child processes were replaced, from {} to {}",
         moment(first),
         moment(last)
+    )
+}
+
+pub(crate) fn killed(many: u64, first: f64, last: f64) -> String {
+    match many {
+        1 => format!(
+            "the kernel killed one of its processes for want of memory (OOM) before {}",
+            moment(first)
+        ),
+        _ => format!(
+            "the kernel killed {many} of its processes for want of memory (OOM), the first before \
+             {}, the last before {}",
+            moment(first),
+            moment(last)
+        ),
+    }
+}
+
+pub(crate) fn throttled(waited_s: f64, of_s: f64, first: f64, last: f64) -> String {
+    format!(
+        "a limit of CPU time held it back from {} to {}: in {} of load its threads waited for {}, \
+         summed over CPUs",
+        moment(first),
+        moment(last),
+        length(of_s),
+        length(waited_s)
     )
 }
 
@@ -259,10 +311,60 @@ pub(crate) fn conclusions(soak: &Soak) -> Vec<String> {
         Verdict::NothingMeasured => vec!["Nothing was measured.".to_owned()],
     };
     if says.is_empty() {
-        says.push("Can't tell whether anything leaks: there are too few samples.".to_owned());
+        says.push(format!(
+            "Can't tell whether anything leaks: there are too few samples after the warm-up of {}, \
+             which begins again when the process is restarted. Shorten --warm-up, or soak for \
+             longer.",
+            length(soak.asked.warm_up_s)
+        ));
     }
     says.extend(figures(drifts).map(|one| sentence(&one.says)));
     says
+}
+
+/// What was found in a few words, for a line that has more to say; nothing where that is nothing.
+pub(crate) fn brief(soak: &Soak) -> String {
+    let leaks = |figure: &&Figure| figure.kind.is_resource() && figure.state == State::Grows;
+    let growth = |figure: &Figure| {
+        let (hours, unit) = span(figure.kind, soak.asked.length_s);
+        let slope = figure.per_hour.map_or(0.0, |slope| slope.slope);
+        let by = figure.kind.value(hours * slope);
+        format!("{} +{by} {unit}", figure.kind.name())
+    };
+    let all: Vec<String> = soak.figures.iter().filter(leaks).map(growth).collect();
+    match soak.verdict {
+        Verdict::Leak => format!("LEAK: {}", all.join(", ")),
+        Verdict::NoLeak => "no leak so far".to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// What a reader must know: of the whole soak, and of its parts, of which those that it's true of
+/// are named unless all are. That somebody stopped a part is told as an interruption where it
+/// went on.
+pub(crate) fn cautions(soak: &Soak) -> Vec<String> {
+    let parts = soak.parts.len();
+    let mut of_parts: Vec<(&String, Vec<String>)> = Vec::new();
+    for (at, part) in soak.parts.iter().enumerate() {
+        let is_last = at + 1 == parts;
+        let ended = part.ended.iter();
+        let ended = ended.filter(|why| is_last || !why.starts_with(STOPPED));
+        for text in part.cautions.iter().chain(ended).chain(&part.warnings) {
+            let number = (at + 1).to_string();
+            match of_parts.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, numbers)) if numbers.contains(&number) => {}
+                Some((_, numbers)) => numbers.push(number),
+                None => of_parts.push((text, vec![number])),
+            }
+        }
+    }
+    let told = |(text, numbers): (&String, Vec<String>)| match &numbers[..] {
+        all if all.len() == parts => text.clone(),
+        [one] => format!("part {one}: {text}"),
+        several => format!("parts {}: {text}", several.join(", ")),
+    };
+    let of_parts = of_parts.into_iter().map(told);
+    soak.cautions.iter().cloned().chain(of_parts).collect()
 }
 
 /// A sentence out of words that don't begin one.
@@ -313,7 +415,7 @@ fn report(soak: &Soak) -> String {
         let _ = writeln!(text, "watched: {process}");
     }
     if !soak.figures.is_empty() {
-        text.push_str(&table(&soak.figures));
+        text.push_str(&table(&soak.figures, asked.length_s));
     }
     let exchanges = &soak.exchanges;
     let _ = writeln!(
@@ -331,39 +433,36 @@ fn report(soak: &Soak) -> String {
     for finding in &soak.findings {
         let _ = writeln!(text, "  {}", sentence(&finding.says));
     }
-    let ended = soak.parts.iter().filter_map(|part| part.ended.as_ref());
-    let warnings = soak.parts.iter().flat_map(|part| &part.warnings);
-    let cautions: Vec<&String> = soak.cautions.iter().chain(ended).chain(warnings).collect();
+    let cautions = cautions(soak);
     if !cautions.is_empty() {
-        text.push_str("\nTo be read with care:\n");
+        text.push_str("\nCaveats:\n");
     }
     for caution in cautions {
-        let _ = writeln!(text, "  {}", sentence(caution));
+        let _ = writeln!(text, "  {}", sentence(&caution));
     }
     text
 }
 
 /// The figures, a line each.
-fn table(figures: &[Figure]) -> String {
+fn table(figures: &[Figure], length_s: f64) -> String {
     let mut text = format!(
-        "\n{:<27} {:>10} {:>10}  {:<11} {}\n",
-        "figure", "at first", "at last", "", "an hour"
+        "\n{:<27} {:>10} {:>10}  {:<12} {}\n",
+        "figure", "at first", "at last", "", "change"
     );
     for figure in figures {
-        let value = |value| figure.kind.value(value);
-        let each = figure.per_hour;
+        let kind = figure.kind;
+        let (hours, unit) = span(kind, length_s);
+        let change = figure.per_hour.map_or_else(String::new, |slope| {
+            let between = range(kind, hours * slope.low, hours * slope.high);
+            format!("{between} {unit}")
+        });
         let _ = writeln!(
             text,
-            "{:<27} {:>10} {:>10}  {:<11} {}",
-            figure.kind.name(),
-            value(figure.first),
-            value(figure.last),
+            "{:<27} {:>10} {:>10}  {:<12} {change}",
+            kind.name(),
+            kind.value(figure.first),
+            kind.value(figure.last),
             in_a_word(figure),
-            each.map_or_else(String::new, |slope| range(
-                figure.kind,
-                slope.low,
-                slope.high
-            )),
         );
     }
     text
@@ -399,12 +498,17 @@ pub(crate) fn short(kind: Happened) -> &'static str {
         Happened::Unanswered => "nothing answered",
         Happened::Failed => "first failure",
         Happened::NotHeld => "rate not held",
+        Happened::Killed => "OOM kill",
+        Happened::Throttled => "throttled",
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use measure::host::Host;
+
     use super::*;
+    use crate::found::{Asked, Part};
 
     #[test]
     fn ranges_have_their_unit_once_and_lengths_are_those_that_people_plan_with() {
@@ -423,7 +527,52 @@ mod tests {
 
     #[test]
     fn what_got_worse_and_stopped_is_said_in_the_direction_it_went() {
-        let figure = |kind, state, (slope, low, high)| Figure {
+        let figure = of;
+        let fell = (-20.0, -30.0, -10.0);
+        let grew = (20.0, 10.0, 30.0);
+        let cases = [
+            (
+                figure(Kind::Throughput, State::Grew, fell),
+                "throughput fell by 10/s in 30 min (5/s–15/s), but not in the second half: it has \
+                 levelled off",
+            ),
+            (
+                figure(Kind::P99, State::Grew, grew),
+                "p99 grew by 10.0 µs in 30 min (5.00–15.0 µs), but not in the second half: it has \
+                 levelled off",
+            ),
+            (
+                figure(Kind::Descriptors, State::Grew, grew),
+                "descriptors grew by 10 in 30 min (5–15), but not in the second half: it filled \
+                 up, and doesn't leak",
+            ),
+            (
+                figure(Kind::Throughput, State::CannotTell, fell),
+                "throughput falls by 10/s in 30 min (5/s–15/s) so far, but more slowly in the \
+                 second half: can't tell yet whether that goes on",
+            ),
+            (
+                figure(Kind::Throughput, State::CannotTell, (0.0, -5.0, 5.0)),
+                "can't tell whether throughput falls: the samples allow −2.5/s to 2.5/s in 30 \
+                 min, and 0.5/s counts; a longer soak narrows that down",
+            ),
+            (
+                figure(Kind::Throughput, State::Steady, (0.0, -0.5, 0.25)),
+                "throughput doesn't fall: no fall larger than 0.25/s in 30 min could have been \
+                 missed",
+            ),
+        ];
+        for (case, expected) in cases {
+            assert_eq!(super::figure(&case, 1800.0), expected);
+        }
+        let fallen = figure(Kind::Throughput, State::Grew, fell);
+        assert_eq!(in_a_word(&fallen), "levelled off");
+        let filled = figure(Kind::Memory, State::Grew, grew);
+        assert_eq!(in_a_word(&filled), "filled up");
+    }
+
+    fn of(kind: Kind, state: State, (slope, low, high): (f64, f64, f64)) -> Figure {
+        Figure {
             kind,
             first: 0.0,
             last: 0.0,
@@ -439,46 +588,82 @@ mod tests {
             state,
             per_request: None,
             says: String::new(),
-        };
-        let fell = (-20.0, -30.0, -10.0);
-        let grew = (20.0, 10.0, 30.0);
-        let cases = [
-            (
-                figure(Kind::Throughput, State::Grew, fell),
-                "throughput fell by 20/s an hour (10/s–30/s), but not in the second half: it \
-                 has levelled off",
-            ),
-            (
-                figure(Kind::P99, State::Grew, grew),
-                "p99 grew by 20.0 µs an hour (10.0–30.0 µs), but not in the second half: it has \
-                 levelled off",
-            ),
-            (
-                figure(Kind::Descriptors, State::Grew, grew),
-                "descriptors grew by 20 an hour (10–30), but not in the second half: it filled up, \
-                 and doesn't leak",
-            ),
-            (
-                figure(Kind::Throughput, State::CannotTell, fell),
-                "throughput falls by 20/s an hour (10/s–30/s) so far, but more slowly in the \
-                 second half: can't tell yet whether that goes on",
-            ),
-            (
-                figure(Kind::Throughput, State::CannotTell, (0.0, -5.0, 5.0)),
-                "can't tell whether throughput falls: −5/s to 5/s an hour agrees with the \
-                 samples, and 1/s counts; a longer soak narrows that down",
-            ),
-            (
-                figure(Kind::Throughput, State::Steady, (0.0, -0.5, 0.25)),
-                "throughput doesn't fall: no fall larger than 0.5/s an hour could have been missed",
-            ),
-        ];
-        for (case, expected) in cases {
-            assert_eq!(super::figure(&case, 600.0), expected);
         }
-        let fallen = figure(Kind::Throughput, State::Grew, fell);
-        assert_eq!(in_a_word(&fallen), "levelled off");
-        let filled = figure(Kind::Memory, State::Grew, grew);
-        assert_eq!(in_a_word(&filled), "filled up");
+    }
+
+    #[test]
+    fn changes_are_told_in_the_time_in_which_they_count() {
+        let threads = of(Kind::Threads, State::CannotTell, (0.0, -300.0, 450.0));
+        let threads = Figure {
+            smallest_per_hour: 600.0,
+            ..threads
+        };
+        let short = super::figure(&threads, 12.0);
+        assert!(
+            short.contains("allow −1 to 1.5 in 12 s, and 2 counts"),
+            "{short}"
+        );
+        let long = super::figure(&threads, 7200.0);
+        assert!(long.contains("allow −300 to 450 an hour"), "{long}");
+        let memory = of(Kind::Memory, State::Grows, (1024.0, 1000.0, 1048.0));
+        let says = super::figure(&memory, 1800.0);
+        assert!(says.ends_with("; in 30 min that is 512 B"), "{says}");
+        let p99 = of(Kind::P99, State::Grows, (20.0, 10.0, 30.0));
+        let says = super::figure(&p99, 1800.0);
+        assert_eq!(says, "p99 grows by 10.0 µs in 30 min (5.00–15.0 µs)");
+        let table = table(&[p99, memory], 1800.0);
+        assert!(table.contains("5.00–15.0 µs in 30 min\n"), "{table}");
+        assert!(table.contains("KiB an hour\n"), "{table}");
+    }
+
+    #[test]
+    fn cautions_stand_once_and_say_which_parts_they_are_about() {
+        let part = |ended: &str, cautions: &[&str], warnings: &[&str]| Part {
+            ended: Some(ended.to_owned()).filter(|why| !why.is_empty()),
+            cautions: cautions.iter().map(|text| (*text).to_owned()).collect(),
+            warnings: warnings.iter().map(|text| (*text).to_owned()).collect(),
+            ..Part::default()
+        };
+        let asked = Asked {
+            subject: "x".to_owned(),
+            question: "GET /".to_owned(),
+            rate: 50.0,
+            connections: 10,
+            length_s: 600.0,
+            warm_up_s: 60.0,
+            sample_s: 1.0,
+            smallest_bytes: 1048576.0,
+            load: None,
+        };
+        let mut soak = Soak::new(asked, 0, Host::default());
+        soak.cautions.push("few requests".to_owned());
+        let by_signal = format!("{STOPPED} by a signal");
+        soak.parts = vec![
+            part(&by_signal, &["nobody is watched"], &["the generator"]),
+            part("the subject died", &[], &["the generator", "late"]),
+            part("", &[], &["the generator", "late"]),
+        ];
+        let expected = [
+            "few requests",
+            "part 1: nobody is watched",
+            "the generator",
+            "part 2: the subject died",
+            "parts 2, 3: late",
+        ];
+        assert_eq!(cautions(&soak), expected);
+        soak.parts.truncate(1);
+        let expected = [
+            "few requests",
+            "nobody is watched",
+            &by_signal,
+            "the generator",
+        ];
+        assert_eq!(cautions(&soak), expected);
+        soak.verdict = Verdict::Leak;
+        soak.figures = vec![
+            of(Kind::Memory, State::Grows, (1048576.0, 1.0, 2.0)),
+            of(Kind::P99, State::Grows, (20.0, 10.0, 30.0)),
+        ];
+        assert_eq!(brief(&soak), "LEAK: memory +1.00 MiB an hour");
     }
 }

@@ -13,7 +13,7 @@ pub(crate) use super::run::Format;
 use super::secrets::Secrets;
 use super::sockets::Sockets;
 use super::tls::Tls;
-use super::values::{self, Header, Live};
+use super::values::{self, Header};
 use super::watched::Watched;
 
 const EXAMPLES: &str = "\
@@ -132,14 +132,6 @@ pub(crate) struct Hold {
 
     #[command(flatten)]
     pub(crate) secrets: Secrets,
-
-    /// Draw connections, heartbeats and errors over time in the terminal (q ends the hold, as
-    /// Ctrl-C does), or with =ADDR on a page for browsers: PORT or HOST:PORT, on 127.0.0.1 unless
-    /// HOST says otherwise
-    #[arg(long, value_name = "ADDR", num_args = 0..=1, require_equals = true,
-        default_missing_value = values::TERMINAL, value_parser = values::live,
-        help_heading = OUTPUT)]
-    pub(crate) live: Option<Live>,
 
     #[command(flatten)]
     pub(crate) watched: Watched,

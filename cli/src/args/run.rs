@@ -12,7 +12,7 @@ use super::flows::Flows;
 use super::load::{LOAD, Load};
 use super::replay::Replay;
 use super::targets::Targets;
-use super::values::{self, Live};
+use super::values;
 use super::watched::Watched;
 
 const EXAMPLES: &str = "\
@@ -101,14 +101,6 @@ pub(crate) struct Run {
     /// Also print wrk's latency percentiles
     #[arg(short = 'L', long, help_heading = OUTPUT)]
     pub(crate) latency: bool,
-
-    /// Draw rates, response times and errors over time in the terminal (q ends the run, as Ctrl-C
-    /// does), or with =ADDR on a page for browsers: PORT or HOST:PORT, on 127.0.0.1 unless HOST
-    /// says otherwise
-    #[arg(long, value_name = "ADDR", num_args = 0..=1, require_equals = true,
-        default_missing_value = values::TERMINAL, value_parser = values::live,
-        help_heading = OUTPUT)]
-    pub(crate) live: Option<Live>,
 
     #[command(flatten)]
     pub(crate) watched: Watched,

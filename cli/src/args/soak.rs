@@ -9,7 +9,7 @@ use super::export::Export;
 use super::load::Load;
 use super::network::Network;
 use super::targets::Targets;
-use super::values::{self, Live};
+use super::values;
 use super::watched::Watched;
 
 const NOTES: &str = "\
@@ -21,22 +21,24 @@ Examples:
 
 The load is constant, in an open loop. With a FILE, the subject of its only row (or of --row) is
 started in a private network, as with ringside compare, and the workload is the file's; with a URL,
-whoever listens there is watched, or --pid, with all processes below it. Memory, descriptors,
-threads, p99 and throughput are told with their slope and its interval. A leak is a proven slope:
-its interval is above what counts (--smallest), and it goes on in the second half of the time.
-Where there's none, the report says how large one could have been missed.
+the process listening there is watched, or --pid, with all processes below it. The report has the
+slope of memory, descriptors, threads, p99 and throughput over time under load, with its interval. A
+leak is a proven slope: its interval is above what counts (--smallest), and it goes on in the second
+half of the time. Without one, the report says how large a leak could have been missed.
 
-It's looked whether a leak is proven after some samples, and again whenever there are twice as many;
-what's said at all looks together is wrong in at most 5 of 100 soaks in which nothing grows. Samples
-are written as they come, so an interrupted soak goes on with the same command and --resume, after a
-reboot, too. Restarts of the process, and times in which nothing was answered or seen are told.
+ringside checks for a leak after the first samples, and again each time their number doubles; all
+checks together are wrong in at most 5 of 100 soaks in which nothing grows. Samples are written as
+they come, so an interrupted soak goes on with the same command and --resume, even after a reboot.
+The report lists restarts of the process, OOM kills, throttling by a CPU limit, and times in which
+nothing was answered or seen.
 --live, --metrics and --otlp show the load of this part, as of a run; with a FILE, --metrics and
 --otlp need --host-network.
 
 Counts take k, M, G. Times take us, ms, s, m, h, d; a bare number is seconds. Sizes take KiB, MiB.
 Exit codes: 0 no leak, or no process was watched; 1 no measurements; 2 wrong usage; 3 the subject
 died, or a file could not be written; 4 the rate wasn't held; 5 can't tell yet; 99 a leak is
-proven; 130, 143 stopped by SIGINT or SIGTERM, with a report.";
+proven, also where a signal ended the soak; 130, 143 stopped by SIGINT or SIGTERM before that, with
+a report.";
 
 /// Arguments of `ringside soak`.
 #[derive(Debug, Args)]
@@ -65,7 +67,7 @@ pub(crate) struct Soak {
     #[arg(long, value_name = "NAME", conflicts_with = "pid", help_heading = SOAK)]
     pub(crate) row: Option<String>,
 
-    /// The process to watch, with all below it [default: whoever listens at URL]
+    /// The process to watch, with all below it [default: the process listening at URL]
     #[arg(long, value_name = "PID", help_heading = SOAK)]
     pub(crate) pid: Option<u32>,
 
@@ -90,14 +92,6 @@ pub(crate) struct Soak {
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text",
         hide_possible_values = true, help_heading = SOAK)]
     pub(crate) format: Format,
-
-    /// Draw rates, response times and errors over time in the terminal (q ends the soak, as Ctrl-C
-    /// does), or with =ADDR on a page for browsers: PORT or HOST:PORT, on 127.0.0.1 unless HOST
-    /// says otherwise
-    #[arg(long, value_name = "ADDR", num_args = 0..=1, require_equals = true,
-        default_missing_value = values::TERMINAL, value_parser = values::live,
-        help_heading = OUTPUT)]
-    pub(crate) live: Option<Live>,
 
     #[command(flatten)]
     pub(crate) watched: Watched,

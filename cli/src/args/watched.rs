@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::values;
+use super::values::{self, Live};
 
 const OUTPUT: &str = "Output";
 
@@ -15,6 +15,13 @@ const STDOUT: &str = "-";
 /// Arguments of whoever watches.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Watched {
+    /// Draw what goes on over time in the terminal (q ends it, as Ctrl-C does), or with =ADDR on a
+    /// page for browsers: PORT or HOST:PORT, on 127.0.0.1 unless HOST says otherwise
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, require_equals = true,
+        default_missing_value = values::TERMINAL, value_parser = values::live,
+        help_heading = OUTPUT)]
+    pub(crate) live: Option<Live>,
+
     /// Write what each second brought to FILE, a line of JSON each, as it goes on; - is standard
     /// output, and the report then goes to standard error
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]

@@ -36,7 +36,7 @@ pub(crate) fn run(
     let receiver = receiver(&arguments.export)?;
     let destination = place(arguments).map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
-    let watched = (&arguments.watched, arguments.live);
+    let watched = &arguments.watched;
     let started = Watching::<Counted>::start(watched, Seen::of_hold(&plan), &stop, |seen, hub| {
         let name = arguments.watched.run_name.as_deref();
         Exported::start(receiver, name, seen, hub)

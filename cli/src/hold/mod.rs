@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Hold, no_color: bool) -> Result<Exit, Failure> {
     for sentence in hold.says() {
         terminal::say(sentence);
     }
-    let asked = (&arguments.watched, arguments.live);
+    let asked = &arguments.watched;
     let seen = Seen::of_hold(&plan);
     let started = Watching::<Counted>::start(asked, seen, &stop, |seen, hub| {
         let name = arguments.watched.run_name.as_deref();

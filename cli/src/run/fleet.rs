@@ -157,7 +157,7 @@ pub(crate) fn run(
     let destination = place(arguments, &plan).map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     plan::call(&arguments.load, &mut plan, &stop)?;
-    let watched = (&arguments.watched, arguments.live, &arguments.export);
+    let watched = (&arguments.watched, &arguments.export);
     let watching = Watching::start(watched, Seen::of_run(&plan), &stop)?;
     let mut reporter = Reporter {
         arguments,

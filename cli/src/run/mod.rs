@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     let destination = place(arguments, &plan).map_err(Failure::usage)?;
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     plan::call(&arguments.load, &mut plan, &stop)?;
-    let asked = (&arguments.watched, arguments.live, &arguments.export);
+    let asked = (&arguments.watched, &arguments.export);
     let mut watching = Watching::start(asked, Seen::of_run(&plan), &stop)?;
     let destination = Arc::new(Mutex::new(Some(destination)));
     let hung = broken_off(Arc::clone(&destination), arguments);
@@ -139,7 +139,10 @@ fn broken_off(
     destination: Arc<Mutex<Option<Destination>>>,
     arguments: &Run,
 ) -> impl FnOnce(Record) + Send + 'static {
-    let (format, is_live) = (arguments.format, arguments.live == Some(Live::Terminal));
+    let (format, is_live) = (
+        arguments.format,
+        arguments.watched.live == Some(Live::Terminal),
+    );
     move |record| {
         if is_live {
             give_back();

@@ -8,7 +8,6 @@ use measure::interval::Interval;
 use measure::tally::Counted;
 
 use crate::args::export::Export;
-use crate::args::values::Live;
 use crate::args::watched::Watched;
 use crate::export::receiver;
 use crate::exported::{Exported, Outcome};
@@ -24,15 +23,14 @@ pub(crate) struct Watching {
 impl Watching {
     /// Starts what the arguments ask for.
     pub(crate) fn start(
-        (watched, live, export): (&Watched, Option<Live>, &Export),
+        (watched, export): (&Watched, &Export),
         seen: Seen,
         stop: &Stop,
     ) -> Result<Watching, Failure> {
-        let (all, exported) =
-            watching::Watching::start((watched, live), seen, stop, |seen, hub| {
-                let receiver = receiver(export)?;
-                Exported::start(receiver, watched.run_name.as_deref(), seen, hub)
-            })?;
+        let (all, exported) = watching::Watching::start(watched, seen, stop, |seen, hub| {
+            let receiver = receiver(export)?;
+            Exported::start(receiver, watched.run_name.as_deref(), seen, hub)
+        })?;
         Ok(Watching { all, exported })
     }
 

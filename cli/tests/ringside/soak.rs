@@ -125,8 +125,30 @@ fn a_server_that_leaks_is_found_and_the_same_one_without_the_leak_is_not() {
         staying.code
     );
     assert!(!staying.stdout.contains("Leak:"), "{told}");
-    let packed = ringside(&["pack", &leaks]);
+    let pack = folder.path("packed.tar.xz");
+    let packed = ringside(&["pack", &leaks, "-o", &pack]);
     assert_eq!(packed.code, Some(0), "{}", packed.stderr);
+    let again = ringside(&["report", &pack]);
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    assert_says(&again.stdout, "Leak: memory grows by");
+    let page = fs::read_to_string(folder.path("packed/soak.html")).unwrap();
+    assert_says(&page, "memory grows by");
+    a_stopped_soak_of_a_leak_is_one_of_a_leak(&folder, &file);
+}
+
+/// It's as sure then as at the end.
+fn a_stopped_soak_of_a_leak_is_one_of_a_leak(folder: &Folder, file: &str) {
+    let out = folder.path("stopped");
+    let all = ["--row", "leaks", "--for", "10m", "--smallest", "64MiB"];
+    let more = ["--warm-up", "2s", "-o", &out];
+    let soak = soak(&[&[file][..], &all, &more].concat());
+    let is_proven = || fs::read_to_string(format!("{out}/soak.json"));
+    until("a leak is proven", || {
+        is_proven().is_ok_and(|text| text.contains("\"verdict\":\"leak\""))
+    });
+    soak.signal(Signal::INT);
+    let ended = soak.end();
+    assert_eq!(ended.code, Some(99), "{}\n{}", ended.stdout, ended.stderr);
 }
 
 #[test]
@@ -167,8 +189,14 @@ fn a_soak_that_was_killed_goes_on_where_it_was_and_names_the_gap() {
     let other = begin(&["60s", "-c", "3"], ["--resume", &out]).end();
     assert_eq!(other.code, Some(2), "{}", other.stderr);
     assert_says(&other.stderr, "with another load");
+    let other = begin(&["60s", "-H", "X-Colour: blue"], ["--resume", &out]).end();
+    assert_eq!(other.code, Some(2), "{}", other.stderr);
+    assert_says(&other.stderr, "with another load");
     let second = begin(&["60s"], ["--resume", &out]);
     until("three more", || samples(&out).len() >= kept.len() + 3);
+    let meanwhile = begin(&["60s"], ["--resume", &out]).end();
+    assert_eq!(meanwhile.code, Some(2), "{}", meanwhile.stderr);
+    assert_says(&meanwhile.stderr, "another ringside soak is writing to");
     second.signal(Signal::INT);
     let second = second.end();
     assert_eq!(
@@ -329,6 +357,12 @@ fn what_cannot_be_concluded_or_is_not_there_is_said_at_once() {
     let nobody = ["--pid", "4194303", "--for", "1h", "--rate", "5"];
     refused(&[&[url][..], &nobody].concat(), "no such process");
     let nothing = folder.path("nothing");
+    let long = ["--rate", "5", "--for", "1000000h", "-o", &nothing];
+    refused(&[&[url][..], &long].concat(), "at most a year");
+    let nowhere = folder.path("nowhere/intervals");
+    let words = ["--rate", "5", "--for", "1h", "-o", &nothing, "--intervals"];
+    refused(&[&[url][..], &words, &[&nowhere]].concat(), "nowhere");
+    assert!(!fs::exists(&nothing).unwrap());
     let words = [url, "--rate", "5", "--for", "1h", "--resume", &nothing];
     refused(&words, "no soak to go on with");
 }

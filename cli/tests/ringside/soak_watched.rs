@@ -159,6 +159,7 @@ fn the_page_of_a_row_is_reached_from_outside_of_its_network_and_metrics_are_refu
     let refused = ringside(&[&refused[..], &["-o", &elsewhere]].concat());
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert_says(&refused.stderr, "in use");
+    assert!(!fs::exists(&elsewhere).unwrap());
     let (out, intervals) = (folder.path("out"), folder.path("intervals.ndjson"));
     words.extend(["-o", &out, "--live=0", "--intervals", &intervals]);
     let part = Part {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use statistics::format::{digits, per_second};
+use statistics::format::per_second;
 
 use crate::comparison::Comparison;
 use crate::judging::{EqualRate, at_equal_rate};
@@ -66,7 +66,7 @@ fn too_few(metric: Metric, rate: f64, window: Duration) -> Option<String> {
         "At {} a window of {} s has about {expected:.0} answers, and a {} takes {needed}: write \
          `window = \"{:.0}s\"`{other}.",
         per_second(rate),
-        digits(window.as_secs_f64()),
+        window.as_secs_f64(),
         metric.name(),
         (enough(needed) / rate).ceil()
     ))

@@ -119,4 +119,3 @@ pub(crate) enum Format {
 }
 
 const SOAK: &str = "Soak";
-const OUTPUT: &str = "Output";

@@ -253,7 +253,7 @@ fn queueing(host: &Host) -> Looked {
 fn congestion_control(host: &Host) -> Looked {
     match host.congestion_control.as_deref() {
         None => Looked::Unknown("the kernel doesn't show it".to_owned()),
-        Some("bbr") => Looked::Found(
+        Some("bbr" | "bbr2" | "bbr3") => Looked::Found(
             Severity::Caution,
             "this host's congestion control is bbr, which paces packets even over loopback and \
              affects the figures; change it with `sysctl -w net.ipv4.tcp_congestion_control=cubic` \

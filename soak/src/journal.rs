@@ -36,10 +36,10 @@ impl Journal {
     pub(crate) fn open(folder: &Path) -> io::Result<Journal> {
         let path = folder.join(SAMPLES);
         let file = OpenOptions::new().create(true).append(true).open(&path)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) => return Err(io::ErrorKind::WouldBlock.into()),
-            // Not every file system has locks.
-            Ok(()) | Err(_) => {}
+        // Not every file system has locks: what else fails is none of them.
+        let locked = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        if locked == Err(Errno::WOULDBLOCK) {
+            return Err(io::ErrorKind::WouldBlock.into());
         }
         let whole = whole_lines(&fs::read(&path)?).len() as u64;
         file.set_len(whole)?;

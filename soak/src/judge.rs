@@ -204,7 +204,7 @@ struct Loaded<'a> {
 }
 
 impl Loaded<'_> {
-    fn from_s(self) -> f64 {
+    fn since_s(self) -> f64 {
         self.until_s - self.sample.seconds
     }
 }
@@ -232,8 +232,8 @@ fn stretches(samples: &[Sample], warm_up_s: f64) -> Vec<Vec<Loaded<'_>>> {
         }
     }
     for stretch in &mut stretches {
-        let begins = stretch.first().map_or(0.0, |first| first.from_s());
-        stretch.retain(|one| one.from_s() >= begins + warm_up_s - 0.5);
+        let begins = stretch.first().map_or(0.0, |first| first.since_s());
+        stretch.retain(|one| one.since_s() >= begins + warm_up_s - 0.5);
     }
     stretches
 }
@@ -559,7 +559,8 @@ mod tests {
 
     #[test]
     fn each_resource_leaks_by_itself() {
-        let leaks: [(Kind, fn(&mut Seen, u64)); 4] = [
+        type Leak = fn(&mut Seen, u64);
+        let leaks: [(Kind, Leak); 4] = [
             (Kind::Memory, |seen, at| {
                 seen.own_bytes = Some(at * 1_000_000)
             }),

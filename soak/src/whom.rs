@@ -2,7 +2,7 @@
 //! already.
 
 use std::io::ErrorKind;
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use lab::Observer;
@@ -16,6 +16,7 @@ use load::protocol::Tls;
 use load::redaction::without_hashes;
 use load::schedule::Schedule;
 use load::{Redaction, Stop};
+use measure::time::Time;
 use scaffold::Refused;
 use serde_json::Value;
 use supervisor::cache::Cache;
@@ -320,11 +321,8 @@ fn told(value: Value) -> Value {
 
 /// Whether nobody listens there: all addresses of the host refuse.
 fn refuses(host: &str, port: u16) -> bool {
-    let all: Vec<_> = (host, port)
-        .to_socket_addrs()
-        .into_iter()
-        .flatten()
-        .collect();
+    let deadline = Time::now() + Duration::from_secs(1);
+    let all = names::look_up(host, port, None, deadline).unwrap_or_default();
     let refused = |address| {
         let connected = TcpStream::connect_timeout(address, Duration::from_secs(1));
         connected.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)

@@ -407,6 +407,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "lab",
             "load",
             "measure",
+            "names",
             "scaffold",
             "statistics",
             "supervisor",

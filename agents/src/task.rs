@@ -71,23 +71,22 @@ impl Load {
 
     /// Has its part begin at this time.
     pub(crate) fn begin(&mut self, at: Time) {
-        let part = match self {
-            Load::Run(plan) => &mut plan.part,
-            Load::Hold(plan) => &mut plan.part,
-        };
-        if let Some(part) = part {
+        if let Some(part) = self.part_mut() {
             part.begins = at;
         }
     }
 
     /// Has its part be sent until then, and what others' parts are made of it.
     pub(crate) fn lend(&mut self, lease: Lease) {
-        let part = match self {
-            Load::Run(plan) => &mut plan.part,
-            Load::Hold(plan) => &mut plan.part,
-        };
-        if let Some(part) = part {
+        if let Some(part) = self.part_mut() {
             part.lease = lease;
+        }
+    }
+
+    fn part_mut(&mut self) -> Option<&mut Part> {
+        match self {
+            Load::Run(plan) => plan.part.as_mut(),
+            Load::Hold(plan) => plan.part.as_mut(),
         }
     }
 

@@ -19,19 +19,25 @@ use crate::page::keep;
 use exit::{Exit, Failure};
 use output::terminal::{self, Paint};
 
+/// The report of a soak again, which no other is made beside.
+fn of_a_soak(records: &Records, arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
+    if arguments.folders.len() > 1 {
+        return Err(Failure::usage(format!(
+            "{} is a soak, which isn't part of an index: give it alone",
+            records.source()
+        )));
+    }
+    crate::soak::again(records, arguments.format, no_color)
+}
+
 /// Makes the reports, and prints them.
 pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
     let stop = Stop::on_signals().map_err(Failure::signals)?;
+    let open =
+        |path: &Path| Records::open(path, &stop).map_err(|what| Failure::reading(what, &stop));
     for file in &arguments.folders {
-        let records = Records::open(file, &stop).map_err(|what| Failure::reading(what, &stop))?;
-        if records.folder().join(soak::RECORD).is_file() {
-            if arguments.folders.len() > 1 {
-                return Err(Failure::usage(format!(
-                    "{} is a soak, which isn't part of an index: give it alone",
-                    file.display()
-                )));
-            }
-            return crate::soak::again(&records, arguments.format, no_color);
+        if file.join(soak::RECORD).is_file() {
+            return of_a_soak(&open(file)?, arguments, no_color);
         }
         if let Some(record) = alone(file).map_err(Failure::usage)? {
             if arguments.folders.len() > 1 {
@@ -45,7 +51,11 @@ pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
     }
     let mut rebuilt = Vec::new();
     for folder in &arguments.folders {
-        let one = rebuild::rebuild(folder, &stop);
+        let records = open(folder)?;
+        if records.folder().join(soak::RECORD).is_file() {
+            return of_a_soak(&records, arguments, no_color);
+        }
+        let one = rebuild::rebuild(&records);
         rebuilt.push(one.map_err(|what| Failure::reading(what, &stop))?);
         if let Some(signal) = stop.requested() {
             return Ok(Exit::Stopped(signal));

@@ -164,18 +164,8 @@ impl Ground {
     /// what the server gets isn't in it; neither are secrets, which may have been replaced.
     pub(crate) fn fingerprint(&self) -> Result<String, String> {
         let mut plan = match self {
-            Ground::Row { row, .. } => {
-                // Where it will be started isn't known yet, and is another place each time.
-                let mut plan = row.question.plan(row.subject.at(1))?;
-                plan.connections = row.workload.connections.get();
-                plan.pipeline = row.workload.pipeline.get();
-                if let Some(http2) = plan.protocol.http2_mut() {
-                    http2.streams = row.workload.streams.get();
-                }
-                plan.keep_alive = row.workload.keep_alive;
-                plan.timeout_s = row.workload.timeout.as_secs_f64();
-                plan
-            }
+            // Where it will be started isn't known yet, and is another place each time.
+            Ground::Row { row, .. } => row.load(1)?,
             Ground::Target { plan, .. } => (**plan).clone(),
         };
         plan.schedule = Schedule::Closed;

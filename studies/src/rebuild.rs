@@ -5,14 +5,13 @@ mod index;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub use self::index::index;
 
 use capacity::Capacities;
 use lab::manifest::{Outcome, RowFacts};
 use lab::store::{CAPACITY, Kept, MANIFEST, SWEEP, Source, Store, TRIALS, read_with};
-use load::Stop;
 use report::benchmark::{self, Measure};
 use report::pack::Records;
 use report::pages::File;
@@ -129,14 +128,13 @@ impl Model {
     }
 }
 
-/// Makes the report of a folder again from its records alone, and writes it there in every format:
+/// Makes the report of records again from them alone, and writes it beside them in every format:
 /// that of a comparison, of a search for capacities, or of a sweep or of trials with all their
 /// parts. Of a pack it is written into a folder beside it that has its name.
 ///
 /// # Errors
-/// The folder holds none of them that can be read; the sentence names the file.
-pub fn rebuild(folder: &Path, stop: &Stop) -> Result<Rebuilt, String> {
-    let records = Records::open(folder, stop)?;
+/// There are none of them that can be read; the sentence names the file.
+pub fn rebuild(records: &Records) -> Result<Rebuilt, String> {
     let mut rebuilt = rebuild_in(records.source())?;
     rebuilt.unwritten.extend(records.bring_pages());
     if records.is_pack() {

@@ -32,18 +32,11 @@ impl Setting<'_> {
     /// The load on a row's subject at `port`: its window is measured.
     fn plan(&self, row: &Row, port: u16) -> Result<Plan, String> {
         let workload = &row.workload;
-        let mut plan = row.question.plan(row.subject.at(port))?;
-        plan.connections = workload.connections.get();
+        let mut plan = row.load(port)?;
         plan.cpus = self.placement.generator.clone();
         plan.threads = (plan.cpus.len() as u32).min(plan.connections);
-        plan.pipeline = workload.pipeline.get();
-        if let Some(http2) = plan.protocol.http2_mut() {
-            http2.streams = workload.streams.get();
-        }
-        plan.keep_alive = workload.keep_alive;
         plan.duration_s = Some(workload.window.as_secs_f64());
         plan.warm_up_s = workload.settle.as_secs_f64();
-        plan.timeout_s = workload.timeout.as_secs_f64();
         plan.engine = self.engine.to_owned();
         plan.seed = self.seed;
         row.question.ways.load(&mut plan);

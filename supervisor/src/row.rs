@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use load::Plan;
 use netns::link::Link;
 
 use crate::generator::Generator;
@@ -33,6 +34,23 @@ pub struct Row {
 }
 
 impl Row {
+    /// What is sent to its subject at `port`, and over which connections; when, isn't in it.
+    ///
+    /// # Errors
+    /// A sentence: no load can be made of what it asks.
+    pub fn load(&self, port: u16) -> Result<Plan, String> {
+        let workload = &self.workload;
+        let mut plan = self.question.plan(self.subject.at(port))?;
+        plan.connections = workload.connections.get();
+        plan.pipeline = workload.pipeline.get();
+        if let Some(http2) = plan.protocol.http2_mut() {
+            http2.streams = workload.streams.get();
+        }
+        plan.keep_alive = workload.keep_alive;
+        plan.timeout_s = workload.timeout.as_secs_f64();
+        Ok(plan)
+    }
+
     /// How long its processes are loaded before anything is timed: as long as the workload says,
     /// and no shorter than the subject needs, unless that is cut.
     pub fn warm_up(&self) -> Duration {

@@ -1,14 +1,21 @@
 //! Folders of every kind, one beside the other, and what is made of them again.
 
 use std::fs;
+use std::path::Path;
 
 use lab::manifest::Outcome;
+use load::Stop;
 use tempfile::TempDir;
 
 use super::*;
 use crate::made_up::{kept, rounds, row, setup};
 use crate::searched::{capacities, searched};
 use crate::sweep::Key;
+
+/// The report of a folder, made again.
+fn rebuilt(folder: &Path) -> Result<Rebuilt, String> {
+    rebuild(&Records::open(folder, &Stop::new())?)
+}
 
 /// A folder of its own that is gone after the test.
 struct Place(TempDir);
@@ -82,8 +89,7 @@ impl Place {
 }
 
 fn again(place: &Place, folder: &str) -> Rebuilt {
-    let rebuilt =
-        rebuild(&place.0.path().join(folder), &Stop::new()).unwrap_or_else(|what| panic!("{what}"));
+    let rebuilt = rebuilt(&place.0.path().join(folder)).unwrap_or_else(|what| panic!("{what}"));
     assert_eq!(rebuilt.unwritten, Vec::<String>::new());
     rebuilt
 }
@@ -220,13 +226,12 @@ fn what_a_newer_ringside_wrote_and_what_is_no_record_is_refused_in_a_sentence() 
     place.sweep("sweep");
     place.put("sweep/sweep.json", &newer(place.read("sweep/sweep.json")));
     for folder in ["capacity", "sweep"] {
-        let refused = rebuild(&place.0.path().join(folder), &Stop::new()).expect_err("newer");
+        let refused = rebuilt(&place.0.path().join(folder)).expect_err("newer");
         let file = format!("{folder}/{folder}.json: this {folder} has schema version 99");
         assert!(refused.contains(&file), "{refused}");
         assert!(refused.ends_with("use a newer ringside"));
     }
-    let refused =
-        rebuild(&place.0.path().join("nowhere"), &Stop::new()).expect_err("nothing is there");
+    let refused = rebuilt(&place.0.path().join("nowhere")).expect_err("nothing is there");
     assert!(refused.contains("nowhere has no records"), "{refused}");
 }
 
@@ -237,7 +242,7 @@ fn a_report_whose_rounds_are_gone_stays_as_it_is() {
     again(&place, "whole");
     let csv = place.read("whole/report.csv");
     fs::remove_dir_all(place.0.path().join("whole/rounds")).expect("they are there");
-    let refused = rebuild(&place.0.path().join("whole"), &Stop::new()).expect_err("no rounds");
+    let refused = rebuilt(&place.0.path().join("whole")).expect_err("no rounds");
     assert!(refused.contains("has no rounds any more"), "{refused}");
     assert_eq!(place.read("whole/report.csv"), csv);
 }
@@ -258,7 +263,7 @@ fn said_of_a_pack(place: &Place) -> String {
     let file = place.0.path().join("x.tar.xz");
     let folder = place.0.path().join("x");
     report::pack::pack(&folder, Some(&file), &Stop::new()).expect("packed");
-    let what = rebuild(&file, &Stop::new()).expect_err("not readable");
+    let what = rebuilt(&file).expect_err("not readable");
     fs::remove_file(&file).expect("its own file");
     let shown = file.display().to_string();
     let rest = what
@@ -322,7 +327,7 @@ fn no_number_in_a_record_makes_a_report_panic_and_no_count_is_above_all_counts()
             for number in [u64::MAX, 1 << 53] {
                 let text = format!("{}{number}{}", &whole[..start], &whole[end..]);
                 place.put(name, &text);
-                let made = rebuild(&folder, &Stop::new());
+                let made = rebuilt(&folder);
                 let before = whole[..start].trim_end();
                 let is_seed = before.ends_with("\"seed\":");
                 match made.map(|made| made.model.markdown()) {
@@ -333,5 +338,5 @@ fn no_number_in_a_record_makes_a_report_panic_and_no_count_is_above_all_counts()
         }
         place.put(name, &whole);
     }
-    assert!(rebuild(&folder, &Stop::new()).is_ok());
+    assert!(rebuilt(&folder).is_ok());
 }

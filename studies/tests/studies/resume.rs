@@ -412,7 +412,7 @@ fn a_sweep_is_a_comparison_for_each_point_and_goes_on_where_it_was_stopped() {
     }
     let page = fs::read_to_string(swept.folder.join("report.html")).expect("its page");
     assert!(page.contains("connections-6/report.html"));
-    let rebuilt = studies::rebuild::rebuild(&swept.folder, &Stop::new())
-        .unwrap_or_else(|what| panic!("{what}"));
+    let records = report::pack::Records::open(&swept.folder, &Stop::new()).expect("a folder");
+    let rebuilt = studies::rebuild::rebuild(&records).unwrap_or_else(|what| panic!("{what}"));
     assert_eq!(rebuilt.model.json(), text, "the points say the same again");
 }

@@ -350,19 +350,11 @@ fn end(outcome: &Outcome) -> Exit {
     match (soak.verdict, outcome.stopped) {
         (Verdict::Leak, _) => Exit::Threshold,
         (_, Some(signal)) => Exit::Stopped(signal),
-        (verdict, None) => at_the_end(verdict, outcome),
-    }
-}
-
-fn at_the_end(verdict: Verdict, outcome: &Outcome) -> Exit {
-    let soak = &outcome.soak;
-    match verdict {
-        Verdict::NothingMeasured => Exit::Failed,
-        Verdict::Leak => Exit::Threshold,
+        (Verdict::NothingMeasured, _) => Exit::Failed,
         _ if soak.exchanges.completed == 0 => Exit::Failed,
         _ if outcome.failed.is_some() || !outcome.unwritten.is_empty() => Exit::SubjectFailed,
         _ if !soak.is_held() => Exit::Void,
-        Verdict::CannotTell => Exit::CannotTell,
-        Verdict::NoLeak | Verdict::NotWatched => Exit::Ok,
+        (Verdict::CannotTell, _) => Exit::CannotTell,
+        (Verdict::NoLeak | Verdict::NotWatched, _) => Exit::Ok,
     }
 }

@@ -139,10 +139,8 @@ fn broken_off(
     destination: Arc<Mutex<Option<Destination>>>,
     arguments: &Run,
 ) -> impl FnOnce(Record) + Send + 'static {
-    let (format, is_live) = (
-        arguments.format,
-        arguments.watched.live == Some(Live::Terminal),
-    );
+    let format = arguments.format;
+    let is_live = arguments.watched.live == Some(Live::Terminal);
     move |record| {
         if is_live {
             give_back();

@@ -73,6 +73,15 @@ gc 31 @0.205s 14%: 0.024+15+0.011 ms clock, 0.048+0.068/0.12/0+0.022 ms cpu, 25-
 }
 
 #[test]
+fn several_processes_of_go_that_write_to_one_log_count_alike() {
+    let line = "gc 7 @0.2s 1%: 0.010+5.0+0.002 ms clock, 0 ms cpu\n";
+    assert_eq!(
+        read(Runtime::Go, &[line, line, line].concat()),
+        collected(3, 36, 10)
+    );
+}
+
+#[test]
 fn each_line_of_node_is_a_collection() {
     let text = "\
 [32408:0x1b50fc00]  33 ms: Scavenge 3.9 (4.0) -> 3.5 (5.0) MB, 1.06 / 0.00 ms  (average mu = 1.000)

@@ -188,6 +188,28 @@ pub fn proportional_bytes(pids: &[u32]) -> Option<u64> {
     pids.iter().map(|pid| divided(*pid)?.all).sum()
 }
 
+/// How much `pids` have counts more than once in their resident memory, in bytes: pages beside those
+/// of files that several of them have, or that one of them has mapped at several addresses (RssAnon
+/// and RssShmem of /proc/PID/status, beyond Pss_Anon and Pss_Shmem of smaps_rollup, since Linux 5.4).
+/// Zero if the kernel doesn't tell. A single process is asked for it only if it has much shared
+/// memory, since the walk over its page tables keeps it from changing its memory meanwhile.
+pub fn repeated_bytes(pids: &[u32]) -> u64 {
+    let sum = |name: &str| -> u64 {
+        let each = pids.iter().map(|pid| format!("/proc/{pid}/status"));
+        each.filter_map(|status| status_bytes(&status, name)).sum()
+    };
+    let shared = sum("RssShmem");
+    if pids.len() < 2 && shared < MUCH_SHARED_BYTES {
+        return 0;
+    }
+    let own: Option<u64> = pids.iter().map(|pid| divided(*pid)?.own).sum();
+    let resident = sum("RssAnon") + shared;
+    own.map_or(0, |own| resident.saturating_sub(own))
+}
+
+/// So much that it would matter if it counted more than once.
+const MUCH_SHARED_BYTES: u64 = 1 << 20;
+
 /// Memory of one process with shared pages divided: see [`Memory`].
 struct Divided {
     all: Option<u64>,

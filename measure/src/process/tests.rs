@@ -245,6 +245,46 @@ fn memory_that_is_used_is_seen() {
 }
 
 #[test]
+fn memory_that_a_process_has_mapped_twice_is_counted_once() {
+    let own = [std::process::id()];
+    if proportional_bytes(&own).is_none() {
+        crate::skip::not_permitted("this kernel does not say how pages are shared");
+        return;
+    }
+    const SIZE: u64 = 32 << 20;
+    let script = format!(
+        "exec python3 -c '
+import mmap, os, sys
+memory = os.memfd_create(\"twice\")
+os.ftruncate(memory, {SIZE})
+maps = [mmap.mmap(memory, {SIZE}) for _ in range(2)]
+for one in maps:
+    for at in range(0, {SIZE}, 4096):
+        one[at] = 1
+print(\"mapped\", flush=True)
+sys.stdin.readline()
+'"
+    );
+    if Command::new("python3").arg("-V").output().is_err() {
+        crate::skip::skip("python3 isn't installed");
+        return;
+    }
+    let mut twice = Shell::start(&script);
+    twice.hears("mapped");
+    let pids = [twice.child.id()];
+    let memory = memory(&pids);
+    let repeated = repeated_bytes(&pids);
+    assert!(memory.resident_bytes > 2 * SIZE, "{memory:?}");
+    assert!(
+        repeated.abs_diff(SIZE) < SIZE / 16,
+        "{repeated}, {memory:?}"
+    );
+    twice.ends();
+    assert_eq!(repeated_bytes(&own), 0, "nothing is shared much");
+    assert_eq!(repeated_bytes(&[]), 0);
+}
+
+#[test]
 fn pages_that_several_processes_have_are_divided_among_them() {
     let own = std::process::id();
     let Some(alone) = proportional_bytes(&[own]) else {

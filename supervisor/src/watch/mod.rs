@@ -23,7 +23,9 @@ use std::sync::Arc;
 use garbage::{Collected, Runtime};
 use groups::{Group, GroupTime, Held, Strained, Straining};
 use load::Plan;
-use measure::process::{Listing, TreeWatch, peak_bytes, proportional_bytes, resident_bytes};
+use measure::process::{
+    Listing, TreeWatch, peak_bytes, proportional_bytes, repeated_bytes, resident_bytes,
+};
 use measure::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -123,6 +125,8 @@ struct Seen {
     peak: Option<u64>,
     /// Open while the connections of the load still were.
     descriptors: Option<u64>,
+    /// How much of its resident memory counted more than once at the end of the window, in bytes.
+    repeated: u64,
     /// Who loads it, where that is a process of its own, or computes beside it on purpose.
     generator: Option<Companions>,
     /// Follows its limits.
@@ -326,6 +330,7 @@ impl Watch {
         let companions_ns = self.companions.cpu_ns(&listing);
         let pids = self.pids(&listing);
         self.round.memory.push(Memory::at_an_edge(&pids));
+        self.round.repeated = repeated_bytes(&pids);
         self.round.descriptors = pids
             .iter()
             .map(|pid| measure::process::descriptors(*pid))
@@ -357,8 +362,9 @@ impl Watch {
             true => placement.generator.clone(),
             false => placement.generator_only(),
         };
+        let peak = round.peak.max(self.root.and_then(peak_bytes));
         let mut subject = SubjectUse {
-            memory_peak_bytes: round.peak.max(self.root.and_then(peak_bytes)),
+            memory_peak_bytes: peak.map(|peak| peak.saturating_sub(round.repeated)),
             descriptors: round.descriptors,
             threads_on_generator_cores: subject::threads_on(&pids, &others),
             companions_ns: closed.companions_ns.saturating_sub(opened.companions_ns),

@@ -41,7 +41,9 @@ pub struct SubjectUse {
     /// Length of the time it was taken over, in nanoseconds.
     pub wall_ns: u64,
     /// Peak resident memory of the tree in bytes, if it could be read: the sum of each process's
-    /// own peak, which counts shared pages in each. Of several processes it is an upper bound.
+    /// own peak, less what counted more than once in resident memory at the end of the window
+    /// (pages beside those of files that are mapped several times). Of several processes it is an
+    /// upper bound.
     pub memory_peak_bytes: Option<u64>,
     /// How the figures of memory below count a page that several processes have: divided where
     /// there are several and the kernel tells, else repeated.

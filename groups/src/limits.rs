@@ -240,8 +240,19 @@ fn set(folder: &Path, name: &str, value: &str) -> IoResult<()> {
         .map_err(|error| Error::new(error.kind(), format!("{}: {error}", file.display())))
 }
 
+/// A number of processors, in quotes or without.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Cpus {
+    Text(String),
+    Number(f64),
+}
+
 fn millicpus<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    let text = String::deserialize(from)?;
+    let text = match Cpus::deserialize(from)? {
+        Cpus::Text(text) => text,
+        Cpus::Number(number) => number.to_string(),
+    };
     let number = text.trim().parse::<f64>().ok();
     let milli = number.map(|cpus| (cpus * 1000.0).round() as u64);
     match milli.filter(|milli| (MILLICPUS_MIN..=MILLICPUS_MAX).contains(milli)) {

@@ -8,7 +8,7 @@ use measure::quota::value;
 use measure::time::Time;
 use serde::{Deserialize, Serialize};
 
-use crate::{Controller, Group, Held};
+use crate::{Controller, Group, Held, Limits};
 
 /// What limits did to a group since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +62,23 @@ pub struct Strained {
     /// So many were killed before the window.
     #[serde(skip_serializing_if = "is_zero")]
     pub killed_before: u64,
+}
+
+impl Strained {
+    /// What the limits are, such as `0.5 CPUs and 512 MiB of memory`; empty without any.
+    pub fn limits_in_words(&self) -> String {
+        let limits = Limits {
+            millicpus: self.millicpus,
+            memory_bytes: self.memory_bytes,
+        };
+        limits.in_words()
+    }
+
+    /// For how much of the window it waited because its processor time was used up, summed over
+    /// processors.
+    pub fn throttled_share(&self) -> f64 {
+        self.throttled_ns as f64 / self.wall_ns.max(1) as f64
+    }
 }
 
 fn is_zero(count: &u64) -> bool {

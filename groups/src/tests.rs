@@ -97,6 +97,8 @@ fn limits_are_read_as_people_write_them() {
     let read = |text: &str| toml::from_str::<Limits>(text);
     for (text, millicpus, memory_bytes) in [
         ("cpu = \"0.5\"", Some(500), None),
+        ("cpu = 0.5", Some(500), None),
+        ("cpu = 2", Some(2000), None),
         ("cpu = \"2\"", Some(2000), None),
         (
             "cpu = \"0.01\"\nmemory = \"512M\"",

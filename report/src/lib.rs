@@ -284,7 +284,7 @@ fn row(row: &Measured<'_>, judged: Judged, rounds: &[Round], setup: &Setup) -> R
     let last = all.last().map(|round| round.watched.scraped.clone());
     Row {
         facts: row.facts.clone(),
-        notes: notes(row, figures.as_ref(), resources.as_ref()),
+        notes: notes(row, figures.as_ref(), resources.as_ref(), &all),
         clues: clue::of(&all, setup.server_cores.len()),
         figures,
         at_equal_rate: Figures::of(&row.at_equal_rate),
@@ -331,6 +331,7 @@ fn notes(
     row: &Measured<'_>,
     figures: Option<&Figures>,
     resources: Option<&Resources>,
+    rounds: &[&Round],
 ) -> Vec<Note> {
     let mut notes = Vec::new();
     let samples = &row.samples;
@@ -339,6 +340,7 @@ fn notes(
     }
     let link = row.facts.link.as_ref();
     notes.extend(link.map(|link| Note::new(format!("reached over {}", link.words()))));
+    notes.extend(limited(rounds, resources));
     let cautions = row
         .found
         .iter()
@@ -373,11 +375,7 @@ fn notes(
     }
     let waited = Spread::of(samples.iter().map(|sample| sample.server_waited));
     if let Some(waited) = waited.filter(|waited| waited.median > WAITED_MAX) {
-        notes.push(Note::new(format!(
-            "its threads were ready but waited for a core {:.0} % of the time: they share it with \
-             each other or with something else",
-            100.0 * waited.median
-        )));
+        notes.push(waited_for_a_core(waited.median, rounds));
     }
     let others = samples
         .iter()
@@ -390,6 +388,46 @@ fn notes(
         )));
     }
     notes
+}
+
+/// What the row may use at most, and that its peak of memory is above that, if it is.
+fn limited(rounds: &[&Round], resources: Option<&Resources>) -> Vec<Note> {
+    let Some(limited) = rounds.iter().find_map(|round| round.watched.limited) else {
+        return Vec::new();
+    };
+    let mut notes = Vec::new();
+    let limits = limited.limits_in_words();
+    if !limits.is_empty() {
+        notes.push(Note::new(format!("limited to {limits}")));
+    }
+    let peak = resources.and_then(|used| used.memory_peak_bytes);
+    if let (Some(peak), Some(limit)) = (peak, limited.memory_bytes)
+        && peak.median > limit as f64
+    {
+        notes.push(Note::new(
+            "its peak memory is above its limit: resident memory counts a page again for each \
+             place it is mapped at, and the limit doesn't",
+        ));
+    }
+    notes
+}
+
+/// That threads waited, and why, as far as that is known: a limit of processor time makes them
+/// wait on cores that are idle.
+fn waited_for_a_core(share: f64, rounds: &[&Round]) -> Note {
+    let limited = rounds.iter().filter_map(|round| round.watched.limited);
+    let throttled = Spread::of(limited.map(|limited| limited.throttled_share()));
+    let why = match throttled.filter(|throttled| throttled.median > 0.0) {
+        Some(throttled) => format!(
+            "its CPU limit held it back for {:.0} % of the time",
+            100.0 * throttled.median
+        ),
+        None => "they share it with each other or with something else".to_owned(),
+    };
+    Note::new(format!(
+        "its threads were ready but waited for a core {:.0} % of the time: {why}",
+        100.0 * share
+    ))
 }
 
 fn conclusions(subjects: &[Row], setup: &Setup, floors: &[Floor]) -> Vec<String> {

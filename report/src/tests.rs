@@ -257,6 +257,34 @@ fn what_was_used_is_told_with_how_it_was_counted_or_that_it_was_not() {
 }
 
 #[test]
+fn limits_are_told_and_explain_why_threads_waited() {
+    let (_, mut kept) = row("ours", Outcome::Measured, rounds(300_000.0, 0.99));
+    used(&mut kept, 1);
+    let seen = |kept: &[Round]| {
+        let all: Vec<&Round> = kept.iter().collect();
+        let resources = Resources::of(&all);
+        let mut notes = limited(&all, resources.as_ref());
+        notes.push(waited_for_a_core(0.84, &all));
+        notes.iter().map(Note::to_string).collect::<Vec<String>>()
+    };
+    let free = seen(&kept);
+    assert_eq!(free.len(), 1, "{free:?}");
+    assert!(free[0].ends_with("or with something else"), "{free:?}");
+    for round in &mut kept {
+        let limited = round.watched.limited.get_or_insert_default();
+        limited.millicpus = Some(100);
+        limited.memory_bytes = Some(4 << 20);
+        limited.wall_ns = 1_000_000_000;
+        limited.throttled_ns = 760_000_000;
+    }
+    let held = seen(&kept);
+    assert_eq!(held[0], "limited to 0.1 CPUs and 4.00 MiB of memory");
+    assert!(held[1].contains("peak memory is above its limit"), "{held:?}");
+    let why = "84 % of the time: its CPU limit held it back for 76 % of the time";
+    assert!(held[2].ends_with(why), "{held:?}");
+}
+
+#[test]
 fn json_holds_everything() {
     let text = json(&example());
     check("report.json", &text);

@@ -242,6 +242,7 @@ pub(crate) fn kind(heading: &str, row: &Row, words: Option<&[&str]>) -> Option<V
     Some(match row.kind.as_str() {
         "text" | "path" => text(),
         "text, or texts" => json!({"anyOf": [text(), several(text())]}),
+        "text or number" => json!({"type": ["string", "number"]}),
         "texts" | "command" => several(text()),
         "commands" => several(several(text())),
         "number" => count(),

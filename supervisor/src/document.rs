@@ -173,6 +173,9 @@ fn explain(message: &str) -> String {
         return message;
     }
     let known: Vec<&str> = quoted.collect();
+    if found == "limits" && known.contains(&"rows") {
+        return format!("{message}; limits are those of a row, or stand in its subject.toml");
+    }
     let alias = ALIASES
         .iter()
         .find(|(other, ours)| *other == found && known.contains(ours));
@@ -297,6 +300,12 @@ mod tests {
         assert!(told.ends_with("did you mean `window`?"), "{told}");
         let told = explain("unknown field `duration`, expected one of `path`, `rate`");
         assert!(!told.contains("window"), "{told}");
+    }
+
+    #[test]
+    fn limits_of_a_whole_comparison_are_sent_to_a_row() {
+        let told = explain("unknown field `limits`, expected one of `title`, `rows`");
+        assert!(told.ends_with("or stand in its subject.toml"), "{told}");
     }
 
     #[test]

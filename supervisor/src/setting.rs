@@ -236,7 +236,10 @@ pub(crate) fn wait_until_answered(
 fn died(how: &str, process: &mut Process) -> Trouble {
     let failed = process.exited().is_some_and(|status| !status.success());
     let what = format!("exited before it was ready: {how}");
-    match failed {
+    // Who ran out of memory didn't miss a network.
+    let held = process.held();
+    let starved = held.is_some_and(|held| held.out_of_memory().is_some());
+    match failed && !starved {
         true => hinted(what, process.last_lines()),
         false => Trouble::Failed(what, process.last_lines()),
     }

@@ -279,7 +279,10 @@ fn limits_are_told_and_explain_why_threads_waited() {
     }
     let held = seen(&kept);
     assert_eq!(held[0], "limited to 0.1 CPUs and 4.00 MiB of memory");
-    assert!(held[1].contains("peak memory is above its limit"), "{held:?}");
+    assert!(
+        held[1].contains("peak memory is above its limit"),
+        "{held:?}"
+    );
     let why = "84 % of the time: its CPU limit held it back for 76 % of the time";
     assert!(held[2].ends_with(why), "{held:?}");
 }

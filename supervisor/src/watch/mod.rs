@@ -125,8 +125,6 @@ struct Seen {
     peak: Option<u64>,
     /// Open while the connections of the load still were.
     descriptors: Option<u64>,
-    /// How much of its resident memory counted more than once at the end of the window, in bytes.
-    repeated: u64,
     /// Who loads it, where that is a process of its own, or computes beside it on purpose.
     generator: Option<Companions>,
     /// Follows its limits.
@@ -154,19 +152,21 @@ impl Seen {
 #[derive(Clone, Copy, Debug, Default)]
 struct Memory {
     resident: u64,
-    /// With shared pages divided; under load it is read at edges only, and only of several
-    /// processes, since that keeps them from changing their memory meanwhile.
+    /// With shared pages divided; under load it is read at edges only, and only where pages may
+    /// count more than once, since that keeps processes from changing their memory meanwhile.
     divided: Option<u64>,
+    /// How much counted more than once; zero where nobody looked.
+    repeated: u64,
 }
 
 impl Memory {
     fn at_an_edge(pids: &[u32]) -> Memory {
+        let repeated = repeated_bytes(pids);
+        let is_shared = pids.len() > 1 || repeated > 0;
         Memory {
             resident: resident_bytes(pids),
-            divided: match pids.len() {
-                0 | 1 => None,
-                _ => proportional_bytes(pids),
-            },
+            divided: is_shared.then(|| proportional_bytes(pids)).flatten(),
+            repeated,
         }
     }
 }
@@ -211,6 +211,7 @@ impl Watch {
             idle: Memory {
                 resident: resident_bytes(&pids),
                 divided: proportional_bytes(&pids),
+                ..Memory::default()
             },
             round: Seen::default(),
         }
@@ -265,7 +266,7 @@ impl Watch {
                 self.look_at_limits();
                 self.round.memory.push(Memory {
                     resident: resident_bytes(&self.round.pids),
-                    divided: None,
+                    ..Memory::default()
                 });
             }
             Some(_) => {}
@@ -330,7 +331,6 @@ impl Watch {
         let companions_ns = self.companions.cpu_ns(&listing);
         let pids = self.pids(&listing);
         self.round.memory.push(Memory::at_an_edge(&pids));
-        self.round.repeated = repeated_bytes(&pids);
         self.round.descriptors = pids
             .iter()
             .map(|pid| measure::process::descriptors(*pid))
@@ -363,8 +363,9 @@ impl Watch {
             false => placement.generator_only(),
         };
         let peak = round.peak.max(self.root.and_then(peak_bytes));
+        let repeated = round.memory.last().map_or(0, |last| last.repeated);
         let mut subject = SubjectUse {
-            memory_peak_bytes: peak.map(|peak| peak.saturating_sub(round.repeated)),
+            memory_peak_bytes: peak.map(|peak| peak.saturating_sub(repeated)),
             descriptors: round.descriptors,
             threads_on_generator_cores: subject::threads_on(&pids, &others),
             companions_ns: closed.companions_ns.saturating_sub(opened.companions_ns),
@@ -588,7 +589,11 @@ mod tests {
     use crate::cores::Choice;
 
     fn reading(resident: u64, divided: Option<u64>) -> Memory {
-        Memory { resident, divided }
+        Memory {
+            resident,
+            divided,
+            repeated: 0,
+        }
     }
 
     #[test]

@@ -45,8 +45,8 @@ pub struct SubjectUse {
     /// (pages beside those of files that are mapped several times). Of several processes it is an
     /// upper bound.
     pub memory_peak_bytes: Option<u64>,
-    /// How the figures of memory below count a page that several processes have: divided where
-    /// there are several and the kernel tells, else repeated.
+    /// How the figures of memory below count a page that several processes have, or one at several
+    /// addresses: divided where there is such and the kernel tells, else repeated.
     pub shared_pages: SharedPages,
     /// Mean memory in bytes, of readings at the edges, and of resident memory also twice a second.
     pub memory_mean_bytes: Option<u64>,

@@ -14,7 +14,7 @@ use measure::interval::{Counter as _, Interval, Phase};
 use measure::record::EndedBy;
 use measure::series::ROWS_MAX;
 
-use crate::result::{generator, is_valid, text};
+use crate::result::{generator, is_valid, of_agents};
 
 /// The record of a plan that a fleet carried out, until a signal ended it, if one did.
 ///
@@ -53,13 +53,8 @@ pub(crate) fn conducted(
         },
     );
     record.series = rows(&outcome.course)?;
-    let fleet = serde_json::to_value(of)
-        .map_err(|why| format!("the agents' figures can't be written as JSON: {why}"))?;
-    Ok(Conducted {
-        record,
-        fleet,
-        text: text(of, None),
-    })
+    let fleet = of_agents(of)?;
+    Ok(Conducted { record, fleet })
 }
 
 /// What agents held that ended early while others went on; none where none did, or all.

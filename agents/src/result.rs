@@ -1,7 +1,5 @@
 //! What a fleet's run came to, as the record and the text of a run.
 
-use std::fmt::Write as _;
-
 use cli::Conducted;
 use engine::signal::Signal;
 use fleet::counted::{self, Interval as Packed};
@@ -13,6 +11,7 @@ use measure::record::{Control, EndedBy, Facts, Generator, StepFacts, StreamFacts
 use measure::series::Row;
 use measure::tally::{Counted, Loop, Tally};
 use measure::time::Time;
+use serde_json::Value;
 
 use crate::VERSION;
 use crate::sight::Onlooker;
@@ -84,13 +83,17 @@ pub(crate) fn conducted(
         },
     );
     record.series = rows;
-    let fleet = serde_json::to_value(of)
-        .map_err(|why| format!("the agents' figures can't be written as JSON: {why}"))?;
-    Ok(Conducted {
-        record,
-        fleet,
-        text: text(of, sent_share(plan, of, &tally)),
-    })
+    let mut fleet = of_agents(of)?;
+    if let Some(share) = sent_share(plan, of, &tally) {
+        fleet["sent_share"] = share.into();
+    }
+    Ok(Conducted { record, fleet })
+}
+
+/// What there is to know of each agent, for the record.
+pub(crate) fn of_agents(of: &Of) -> Result<Value, String> {
+    serde_json::to_value(of)
+        .map_err(|why| format!("the agents' figures can't be written as JSON: {why}"))
 }
 
 /// What all agents counted, with the drain apart, and the run over time.
@@ -236,75 +239,6 @@ fn row(plan: &Plan, interval: &Interval) -> Row {
     }
 }
 
-/// What each agent did, for people.
-pub(crate) fn text(of: &Of, sent_share: Option<f64>) -> String {
-    let early = of.agents.iter().filter(|agent| agent.ended_early);
-    let whole = match (of.complete, early.count()) {
-        (true, 0) => "complete: the figures are the sum of all that they counted".to_owned(),
-        (true, early) => format!("{early} of which ended early; what they counted is complete"),
-        (false, _) => format!(
-            "NOT complete: some of what agents with {:.1} % of the load counted is missing",
-            100.0 * of.missing_share
-        ),
-    };
-    let sent = sent_share.map(|share| {
-        let percent = 100.0 * share;
-        format!("; {percent:.1} % of the planned load is in the figures")
-    });
-    let sent = sent.unwrap_or_default();
-    let agents = match of.agents.len() {
-        1 => "1 agent".to_owned(),
-        agents => format!("{agents} agents"),
-    };
-    let mut text = format!("\nFleet: {agents}, {whole}{sent}\n");
-    let width = of.agents.iter().map(|agent| agent.agent.to_string().len());
-    let width = width.max().unwrap_or(0).max("Agent".len());
-    let (standing, ended) = match of.figures.held {
-        Some(_) => (format!("  {:>10}", "Standing"), "Answered"),
-        None => (String::new(), "Completed"),
-    };
-    // Nothing fails that writes into a text.
-    let _ = writeln!(
-        text,
-        "  {:width$}  {:>8}{standing}  {ended:>10}  {:>8}  {:>10}  {:>10}  {:>14}  Ended",
-        "Agent", "Threads", "Failed", "p99", "Of tail", "Clock"
-    );
-    for agent in &of.agents {
-        let _ = writeln!(text, "{}", line(agent, width));
-    }
-    text
-}
-
-fn line(agent: &AgentRecord, width: usize) -> String {
-    let tail = agent
-        .tail_share
-        .map(|share| format!("{:.1} %", 100.0 * share));
-    let clock = agent.clock.map(|clock| {
-        let error_us = clock.error_ns as f64 / 1000.0;
-        format!("± {error_us:.0} µs")
-    });
-    let p99_ms = agent.figures.response_p99_ns as f64 / 1e6;
-    let standing = agent.figures.held;
-    let standing = standing.map(|held| format!("  {:>10}", held.standing));
-    format!(
-        "  {:width$}  {:>8}{}  {:>10}  {:>8}  {:>10}  {:>10}  {:>14}  {}",
-        agent.agent.to_string(),
-        agent.workers,
-        standing.unwrap_or_default(),
-        agent.figures.totals.completed,
-        agent.figures.totals.failed,
-        format!("{p99_ms:.2}ms"),
-        tail.unwrap_or_default(),
-        clock.unwrap_or_default(),
-        match (&agent.ended, agent.lost) {
-            (None, true) => "lost",
-            (None, false) => "never said",
-            (Some(_), _) if !agent.ended_early => "as planned",
-            (Some(why), _) => why,
-        }
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use fleet::Name;
@@ -399,13 +333,16 @@ mod tests {
         ];
         for spoil in spoils {
             let conducted = conducted(&plan(), &outcome(spoil), None).unwrap();
-            assert!(!conducted.record.valid, "{}", conducted.text);
+            assert!(!conducted.record.valid, "{}", conducted.fleet);
         }
         let interrupted = conducted(&plan(), &outcome(|_| {}), Some(Signal::Interrupt)).unwrap();
         assert_eq!(interrupted.record.ended_by, EndedBy::Interrupt);
         let missing = outcome(|of| (of.complete, of.missing_share) = (false, 0.25));
-        let text = conducted(&plan(), &missing, None).unwrap().text;
-        assert!(text.contains("agents with 25.0 % of the load"), "{text}");
+        let fleet = conducted(&plan(), &missing, None).unwrap().fleet;
+        assert_eq!(
+            (&fleet["missing_share"], &fleet["complete"]),
+            (&0.25.into(), &false.into())
+        );
     }
 
     #[test]
@@ -417,13 +354,13 @@ mod tests {
         let short = conducted(&plan, &lost, None).unwrap();
         // More was due in its two seconds than at the mean rate.
         assert_eq!(short.record.offered_rate, Some(16.5));
-        let said = "; 55.0 % of the planned load is in the figures";
-        assert!(short.text.contains(said), "{}", short.text);
+        let share = short.fleet["sent_share"].as_f64().unwrap();
+        assert!((share - 0.55).abs() < 1e-9, "{share}");
         plan.schedule = load::schedule::Schedule::Constant { rate: 30.0 };
         let short = conducted(&plan, &lost, None).unwrap();
         assert_eq!(short.record.offered_rate, Some(30.0));
         let whole = conducted(&plan, &outcome(|_| {}), None).unwrap();
         assert_eq!(whole.record.offered_rate, Some(16.5));
-        assert!(!whole.text.contains("planned"), "{}", whole.text);
+        assert!(whole.fleet.get("sent_share").is_none(), "{}", whole.fleet);
     }
 }

@@ -9,8 +9,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use fleet::Verdict;
 use fleet::division::Place;
+use fleet::{Text, Verdict};
 use load::plan::Part;
 use load::schedule::{Schedule, Stage};
 use load::{Plan, hold};
@@ -79,9 +79,18 @@ impl Loads {
         verdict: Verdict,
         failed: Option<String>,
     ) -> Option<(Verdict, Option<String>)> {
+        let before = &self.verdict.sender;
+        // A load that never began knows of nothing.
+        let mut sender = match verdict.sender.engine == Text::default() {
+            true => before.clone(),
+            false => verdict.sender.clone(),
+        };
+        let parts_us = before.cpu_us.into_iter().chain(verdict.sender.cpu_us);
+        sender.cpu_us = parts_us.reduce(u64::saturating_add);
         if verdict.limited || !self.verdict.limited {
             self.verdict = verdict;
         }
+        self.verdict.sender = sender;
         self.failed = self.failed.take().or(failed);
         self.going = self.going.saturating_sub(1);
         (self.going == 0).then(|| (std::mem::take(&mut self.verdict), self.failed.take()))
@@ -205,7 +214,6 @@ fn rest_of(stages: &[Stage], after_s: f64) -> Vec<Stage> {
 
 #[cfg(test)]
 mod tests {
-    use fleet::Text;
     use fleet::division::places;
     use load::plan::{Lease, Permits};
     use tokio::sync::mpsc::unbounded_channel;
@@ -289,12 +297,28 @@ mod tests {
         let mut loads = Loads::at(places(&[1]).unwrap()[0]);
         loads.begin(&Load::Run(plan(|_| {})), Time(0));
         loads.going += 1;
+        let sender = |cpu_us| fleet::Sender {
+            engine: Text::new("epoll"),
+            cpu_us: Some(cpu_us),
+            ..fleet::Sender::default()
+        };
         let limited = Verdict {
             limited: true,
             reason: Text::new("its CPUs were busy"),
+            sender: sender(5),
         };
+        loads.going += 1;
         assert_eq!(loads.ended(limited.clone(), None), None);
+        let of_others = Verdict {
+            sender: sender(7),
+            ..Verdict::default()
+        };
+        assert_eq!(loads.ended(of_others, None), None);
         let all = loads.ended(Verdict::default(), Some("it broke".to_owned()));
-        assert_eq!(all, Some((limited, Some("it broke".to_owned()))));
+        let (verdict, failed) = all.unwrap();
+        // What both cost is one sum, and one that never began takes nothing of it away.
+        assert_eq!(verdict.sender, sender(12));
+        assert_eq!((verdict.limited, verdict.reason), (true, limited.reason));
+        assert_eq!(failed.as_deref(), Some("it broke"));
     }
 }

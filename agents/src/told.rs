@@ -2,7 +2,10 @@
 //! expected, and what else its own record warns of. The figures of all agents are counts, which
 //! have no room for that.
 
+use fleet::{Sender, Text};
 use load::Record;
+use measure::host::Host;
+use measure::record::Generator;
 
 /// The most of each kind.
 const MOST: usize = 3;
@@ -28,4 +31,17 @@ pub(crate) fn of_answers(record: &Record) -> Vec<String> {
     let warnings = record.warnings.iter().filter(|_| record.valid).cloned();
     let all = unmet.take(MOST).chain(bodies.take(MOST));
     all.chain(led.take(MOST)).chain(warnings).collect()
+}
+
+/// What sent a load, and on what machine.
+pub(crate) fn sender(generator: &Generator, host: &Host) -> Sender {
+    let version = format!("{} ({})", generator.version, cli::BUILT_FROM);
+    let own = Sender {
+        version: Text::new(&version),
+        engine: Text::new(&generator.engine),
+        cpu_us: generator.cpu_seconds.map(|seconds| (seconds * 1e6) as u64),
+        memory_peak_bytes: generator.memory_peak_bytes,
+        ..Sender::default()
+    };
+    own.on(host)
 }

@@ -386,7 +386,10 @@ fn run(
     let ran = load::run_watched(plan, ending, &mut seen, hung);
     let ran = ran.map(|(record, _)| record);
     let troubles = ran.iter().flat_map(told::of_answers).collect();
-    let of = |record: Record| verdict(&record.generator, record.valid, &record.warnings);
+    let of = |record: Record| {
+        let own = (&record.generator, &record.host);
+        verdict(own, record.valid, &record.warnings)
+    };
     (troubles, came(ran.map(of)))
 }
 
@@ -423,7 +426,10 @@ fn held(
     let is_sound = |record: &hold::Record| record.valid || among.is_taken;
     let warnings = held.iter().filter(|record| is_sound(record));
     troubles.extend(warnings.flat_map(|record| record.warnings.clone()));
-    let of = |record: hold::Record| verdict(&record.generator, is_sound(&record), &record.warnings);
+    let of = |record: hold::Record| {
+        let own = (&record.generator, &record.host);
+        verdict(own, is_sound(&record), &record.warnings)
+    };
     (troubles, came(held.map(of)))
 }
 
@@ -504,7 +510,7 @@ impl Among {
 }
 
 /// What an agent says of itself: its figures are its own where they can't be trusted.
-fn verdict(generator: &Generator, valid: bool, warnings: &[String]) -> Verdict {
+fn verdict((generator, host): (&Generator, &Host), valid: bool, warnings: &[String]) -> Verdict {
     let reason = match valid {
         _ if generator.limited => generator.limited_reason.clone(),
         false => warnings.join("; "),
@@ -513,6 +519,7 @@ fn verdict(generator: &Generator, valid: bool, warnings: &[String]) -> Verdict {
     Verdict {
         limited: generator.limited || !valid,
         reason: Text::new(&reason),
+        sender: told::sender(generator, host),
     }
 }
 

@@ -55,6 +55,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     finish(args::parse(arguments), dispatch)
 }
 
+/// The commit that the program was built from.
+pub const BUILT_FROM: &str = env!("RINGSIDE_BUILT_FROM");
+
 /// What a verb does on a fleet, which `conductor` has carry it out: parses `arguments`, the
 /// program's name first, and does what they ask.
 pub fn conduct(

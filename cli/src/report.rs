@@ -10,6 +10,7 @@ use report::pack::{Records, is_pack};
 use report::pages::Page;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 use studies::rebuild;
 
 use crate::args::report::{Format, Report};
@@ -100,10 +101,10 @@ pub(crate) fn run(arguments: &Report, no_color: bool) -> Result<Exit, Failure> {
     })
 }
 
-/// A record that stands alone.
+/// A record that stands alone, with the agents of a fleet that it has.
 enum Alone {
-    Run(Box<Record>),
-    Hold(Box<hold::Record>),
+    Run(Box<Record>, Option<Value>),
+    Hold(Box<hold::Record>, Option<Value>),
 }
 
 /// The record of a run or a hold that a file is; none where it's something else.
@@ -115,6 +116,7 @@ fn alone(file: &Path) -> Result<Option<Alone>, String> {
     struct Kind {
         heartbeats: Option<IgnoredAny>,
         exchanges: Option<IgnoredAny>,
+        fleet: Option<Value>,
     }
     if !file.is_file() || is_pack(file) {
         return Ok(None);
@@ -125,11 +127,14 @@ fn alone(file: &Path) -> Result<Option<Alone>, String> {
     let read = match serde_json::from_str(&text) {
         Ok(Kind {
             heartbeats: Some(_),
+            fleet,
             ..
-        }) => hold::Record::from_json(&text).map(|record| Alone::Hold(record.into())),
+        }) => hold::Record::from_json(&text).map(|record| Alone::Hold(record.into(), fleet)),
         Ok(Kind {
-            exchanges: Some(_), ..
-        }) => Record::from_json(&text).map(|record| Alone::Run(record.into())),
+            exchanges: Some(_),
+            fleet,
+            ..
+        }) => Record::from_json(&text).map(|record| Alone::Run(record.into(), fleet)),
         _ => return Ok(None),
     };
     read.map(Some)
@@ -146,8 +151,8 @@ fn of_alone(record: &Alone, file: &Path, format: Format, no_color: bool) -> Resu
         )));
     }
     let data = |format, paint| match record {
-        Alone::Run(record) => crate::run::again(record, format, paint),
-        Alone::Hold(record) => crate::hold::again(record, format, paint),
+        Alone::Run(record, fleet) => crate::run::again(record, format, paint, fleet.as_ref()),
+        Alone::Hold(record, fleet) => crate::hold::data(record, format, paint, fleet.as_ref()),
     };
     let paint = Paint::for_stdout(no_color);
     let text = data(of_record(format), paint).map_err(Failure::running)?;

@@ -26,12 +26,12 @@ pub(crate) static SCHEMAS: [Schema; 16] = [
     Schema {
         name: "record",
         about: "what run --format json prints, and rounds keep as `record`",
-        text: load::record_schema,
+        text: report::agents::run_schema,
     },
     Schema {
         name: "hold",
         about: "what hold --format json prints",
-        text: load::hold::record_schema,
+        text: report::agents::hold_schema,
     },
     Schema {
         name: "interval",

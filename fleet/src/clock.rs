@@ -4,6 +4,7 @@
 //! equally long, that was halfway through the round trip; if not, it was off by no more than half
 //! of it. So the shortest of several round trips is the best, and the error is known.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use measure::time::Time;
@@ -12,7 +13,7 @@ use measure::time::Time;
 pub const ROUNDS: u32 = 32;
 
 /// How far an agent's clock is ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Offset {
     /// The agent's clock less the coordinator's.
     pub ahead_ns: i64,

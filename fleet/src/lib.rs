@@ -37,4 +37,4 @@ mod totals;
 mod words;
 
 pub use totals::Totals;
-pub use words::{AgentName, Epoch, Member, Name, RunId, Text, Verdict};
+pub use words::{AgentName, Epoch, Member, Name, RunId, Sender, Text, Verdict};

@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 use crate::chain::Digest;
 use crate::division::Place;
 use crate::totals::Totals;
-use crate::words::{Epoch, Member, RunId, Text, Verdict};
+use crate::words::{Epoch, HOST_MAX, Member, RunId, Text, Verdict};
 
 /// What every message begins with.
 pub const MAGIC: [u8; 4] = *b"RSFL";
 /// The version of what follows the header.
-pub const WIRE: u16 = 5;
+pub const WIRE: u16 = 6;
 /// The longest message in bytes, which is what a NATS server takes if nobody says otherwise.
 pub const MESSAGE_MAX: usize = 1 << 20;
 /// The longest plan in bytes.
@@ -482,8 +482,16 @@ impl Order {
 }
 
 impl Said {
-    /// Whether its lists are as short as those that we send.
+    /// Whether what has a length is as short as what we send.
     fn is_sound(&self) -> bool {
+        if let Said::Report {
+            report: Report::Last { verdict, .. },
+            ..
+        } = self
+            && verdict.sender.host.len() > HOST_MAX
+        {
+            return false;
+        }
         let length = match self {
             Said::Order { order, .. } => match order {
                 Order::Plan { data, .. } => data.len(),

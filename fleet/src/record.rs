@@ -1,6 +1,8 @@
 //! What a fleet's run came to: whether its figures are whole, and what each agent had of them.
 
-use serde::Serialize;
+use measure::host::Host;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::clock::Offset;
 use crate::counted::{Counted, Interval};
@@ -8,11 +10,14 @@ use crate::totals::Totals;
 use crate::words::{AgentName, RunId, Verdict};
 
 /// The run, as all agents did it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "FleetRecord")]
 pub struct Record {
     /// Its name.
+    #[schemars(with = "String")]
     pub run: RunId,
-    /// The coordinator's epoch.
+    /// Which life of the coordinator this is: when it began, in milliseconds since 1970, and a
+    /// number by chance. `host` of the record is its machine, which sent nothing of the load.
     pub epoch: String,
     /// Whether an earlier coordinator began it.
     pub has_returned: bool,
@@ -33,18 +38,26 @@ pub struct Record {
     /// what they had told until they were lost is in the figures.
     pub missing_share: f64,
     /// Agents that were the limit themselves, by their own verdict.
+    #[schemars(with = "Vec<String>")]
     pub limited_by: Vec<AgentName>,
     /// What else a reader must know, as sentences.
     pub findings: Vec<String>,
 }
 
 /// What one agent did.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRecord {
     /// Its name.
+    #[schemars(with = "String")]
     pub agent: AgentName,
-    /// Which life of it.
+    /// Which life of it, likewise.
     pub epoch: String,
+    /// The machine that sent its load; null where it never said, as one that was lost.
+    #[serde(default)]
+    pub host: Option<Host>,
+    /// What sent it there, and what that cost; null likewise.
+    #[serde(default)]
+    pub generator: Option<Generator>,
     /// How many workers it ran.
     pub workers: u32,
     /// Its share of the load (0 to 1), as it was divided at first.
@@ -55,9 +68,11 @@ pub struct AgentRecord {
     pub complete: bool,
     /// How many of its intervals are in the figures: those from the first on that came.
     pub intervals: u64,
-    /// The number of the last one that it is known to have counted.
+    /// The number, from 0, of the last one that it is known to have counted; null where it is
+    /// known of none.
     pub last_number: Option<u64>,
-    /// The digest of those in the figures.
+    /// The digest of those in the figures, each chained to the one before; it is the agent's own
+    /// where nothing is missing.
     pub chain: String,
     /// What ended its load; none where it never said.
     pub ended: Option<String>,
@@ -70,8 +85,8 @@ pub struct AgentRecord {
     /// Its share (0 to 1) of the requests of the run whose response time was above the 99th
     /// percentile of all; none where there were none.
     pub tail_share: Option<f64>,
-    /// Whether it was the limit itself.
-    pub verdict: Option<Verdict>,
+    /// Whether it was the limit itself, by its own verdict; null where it never said.
+    pub verdict: Option<OwnVerdict>,
     /// How far its monotonic clock was ahead of the coordinator's at the beginning, and at the end.
     pub clock: Option<Offset>,
     /// See `clock`.
@@ -99,8 +114,55 @@ pub struct AgentRecord {
     pub troubles: Vec<String>,
 }
 
+/// What an agent says of itself as a generator.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OwnVerdict {
+    /// Whether it was the limit, so that its figures are its own and not the server's.
+    pub limited: bool,
+    /// By what; empty where it wasn't.
+    pub reason: String,
+}
+
+impl OwnVerdict {
+    pub(crate) fn of(verdict: &Verdict) -> OwnVerdict {
+        OwnVerdict {
+            limited: verdict.limited,
+            reason: verdict.reason.to_string(),
+        }
+    }
+}
+
+/// What sent an agent's load, and what that cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "FleetGenerator")]
+pub struct Generator {
+    /// The version of its program.
+    pub version: String,
+    /// The I/O engine that ran.
+    pub engine: String,
+    /// CPU time of its workers in the measured window, in seconds; null if it can't be read.
+    pub cpu_seconds: Option<f64>,
+    /// Peak resident memory of its process in bytes; null if it can't be read.
+    pub memory_peak_bytes: Option<u64>,
+}
+
+impl Generator {
+    /// Nothing where the load never ran.
+    pub(crate) fn of(verdict: &Verdict) -> Option<Generator> {
+        let sender = &verdict.sender;
+        let engine = sender.engine.to_string();
+        (!engine.is_empty()).then(|| Generator {
+            version: sender.version.to_string(),
+            engine,
+            cpu_seconds: sender.cpu_us.map(|us| us as f64 / 1e6),
+            memory_peak_bytes: sender.memory_peak_bytes,
+        })
+    }
+}
+
 /// A few figures of what was counted. The whole is in [`Outcome::counted`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "FleetFigures")]
 pub struct Figures {
     /// Sums.
     pub totals: Totals,
@@ -117,7 +179,8 @@ pub struct Figures {
 }
 
 /// What became of an agent's connections that were held, or of all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "FleetConnections")]
 pub struct Connections {
     /// How often one was opened.
     pub opened: u64,

@@ -1,12 +1,13 @@
 //! Sums that an agent keeps of what it has counted so far, by which the sum of its intervals is
 //! checked.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counted::Counted;
 
 /// What was counted so far; of a hold its heartbeats.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
     /// Exchanges that were completed, or heartbeats that were answered.
     pub completed: u64,

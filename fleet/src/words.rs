@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use measure::foreign::Foreign;
+use measure::host::Host;
 use plan::Invalid;
 
 /// A name that is a part of a subject: 1 to 64 letters, digits, `-` and `_`.
@@ -136,4 +138,41 @@ pub struct Verdict {
     pub limited: bool,
     /// By what.
     pub reason: Text,
+    /// What it is.
+    pub sender: Sender,
+}
+
+/// What sent an agent's load, and what that cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sender {
+    /// The version of its program.
+    pub version: Text,
+    /// The I/O engine that ran.
+    pub engine: Text,
+    /// CPU time of its workers in the measured window in microseconds, if that could be read.
+    pub cpu_us: Option<u64>,
+    /// Peak resident memory of its process in bytes, if that could be read.
+    pub memory_peak_bytes: Option<u64>,
+    /// Its machine as JSON, because no reader should take memory for the lists in it that is more
+    /// than a small multiple of a message's length: at most [`HOST_MAX`] bytes.
+    pub host: Bytes,
+}
+
+/// The longest description of a machine in bytes.
+pub(crate) const HOST_MAX: usize = 1 << 14;
+
+impl Sender {
+    /// One on this machine; nothing is said of a machine that has more to say than anybody reads.
+    pub fn on(mut self, host: &Host) -> Sender {
+        let json = serde_json::to_vec(host).unwrap_or_default();
+        if json.len() <= HOST_MAX {
+            self.host = json.into();
+        }
+        self
+    }
+
+    /// The machine; none where nothing was said of it that can be read.
+    pub(crate) fn read_host(&self) -> Option<Host> {
+        serde_json::from_slice(&self.host).ok()
+    }
 }

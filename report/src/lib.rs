@@ -9,6 +9,7 @@
 //! Measures and judges nothing; how a page looks is known here and nowhere below.
 #![forbid(unsafe_code)]
 
+pub mod agents;
 pub mod benchmark;
 mod checks;
 mod clue;

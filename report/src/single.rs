@@ -9,6 +9,7 @@ use measure::record::{Judged, Met, Moved, Step, Streams, Times};
 use measure::units::{wrk_bytes, wrk_time_us};
 use statistics::format::per_second;
 
+use super::agents::Agents;
 use super::benchmark::Measure;
 use super::html::verdict_of_hold;
 use super::junit::{Case, State, Suite, junit};
@@ -34,6 +35,8 @@ pub struct Single<'r> {
     /// What was measured: its name, the value, and what a reader has to know of it.
     lines: Vec<[String; 3]>,
     measures: Vec<Measure>,
+    /// Those that sent it, of a fleet.
+    agents: Option<Agents>,
 }
 
 /// A percentile of response times.
@@ -99,6 +102,7 @@ impl<'r> Single<'r> {
             errors: counts("", &record.errors),
             lines: lines_of_run(record),
             measures: measures_of_run(&of, record),
+            agents: None,
             of,
         }
     }
@@ -128,8 +132,14 @@ impl<'r> Single<'r> {
             .concat(),
             lines: lines_of_hold(record),
             measures: measures_of_hold(&of, record),
+            agents: None,
             of,
         }
+    }
+
+    /// With the agents that sent it, if a fleet did.
+    pub fn by(self, agents: Option<Agents>) -> Single<'r> {
+        Single { agents, ..self }
     }
 
     /// The figures that can be trusted.
@@ -179,6 +189,8 @@ impl<'r> Single<'r> {
             let [name, value, remark] = line.map(|cell| marked_off(&cell));
             text.push_str(&format!("| {name} | {value} | {remark} |\n"));
         }
+        let agents = self.agents.as_ref();
+        text.extend(agents.map(|agents| agents.markdown(self.seconds)));
         if !self.warnings.is_empty() {
             text.push('\n');
         }

@@ -322,6 +322,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "chart",
             "clues",
             "faults",
+            "fleet",
             "lab",
             "load",
             "measure",

@@ -1,5 +1,8 @@
 //! What a fleet counts is what one machine would have counted, and what the server did.
 
+use std::fs;
+use std::path::Path;
+
 use engine::signal::Stop;
 use load::Plan;
 use load::schedule::Schedule;
@@ -37,6 +40,43 @@ fn what_agents_count_together_is_what_the_server_counted() {
     assert!(all.iter().all(|agent| agent["clock"]["error_ns"].is_u64()));
     assert_eq!(record["plan"]["threads"], 3);
     assert_eq!(record["ended_by"], "count");
+    // Each says what it ran on, which is this machine here.
+    for agent in &all {
+        assert_eq!(agent["host"]["kernel"], record["host"]["kernel"], "{agent}");
+        let engine = agent["generator"]["engine"].as_str();
+        assert!(matches!(engine, Some("io_uring" | "epoll")), "{agent}");
+        assert!(agent["generator"]["memory_peak_bytes"].is_u64(), "{agent}");
+    }
+}
+
+#[test]
+fn the_schema_describes_all_that_a_record_says_of_a_fleet() {
+    if !has_nats() {
+        return;
+    }
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../schema/record.schema.json");
+    let schema = fs::read_to_string(schema).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+    let target = Target::start();
+    let url = target.url("/");
+    let words = "run --agents local:2 -n 600 -c 4 --format json";
+    let words: Vec<&str> = words.split(' ').chain([&*url]).collect();
+    let record = Program::start(&words).end().record();
+    let known = |of: &serde_json::Value, what: &serde_json::Value| {
+        for key in what.as_object().unwrap().keys() {
+            let property = &of["properties"][key.as_str()];
+            assert!(property["description"].is_string(), "{key}: {of}");
+        }
+    };
+    known(&schema["properties"]["fleet"], &record["fleet"]);
+    let defined = &schema["$defs"];
+    for agent in agents(&record) {
+        known(&defined["AgentRecord"], &agent);
+        known(&defined["FleetFigures"], &agent["figures"]);
+        known(&defined["FleetGenerator"], &agent["generator"]);
+        known(&defined["Host"], &agent["host"]);
+        known(&defined["Offset"], &agent["clock"]);
+    }
 }
 
 #[test]

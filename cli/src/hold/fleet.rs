@@ -140,18 +140,13 @@ impl Seer<Counted, Record> for Reporter<'_> {
             return Err("the hold has a record already".to_owned());
         };
         let (watched, onlookers) = watching.finish();
-        let Conducted {
-            mut record,
-            fleet,
-            text,
-        } = conducted;
-        let agents = Some((&fleet, &*text));
+        let Conducted { mut record, fleet } = conducted;
         let reported = report(
             &mut record,
             self.arguments,
             destination,
             self.no_color,
-            agents,
+            Some(&fleet),
         );
         let written = reported.written.clone();
         self.kept = Some(Kept {

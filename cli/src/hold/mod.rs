@@ -11,6 +11,7 @@ use load::hold::{Plan, Record};
 use measure::hold::Counted;
 use measure::record::{EndedBy, Met};
 use otlp::figures_of_a_hold;
+use report::agents::Agents;
 use report::benchmark;
 use report::single::Single;
 use serde_json::Value;
@@ -121,16 +122,13 @@ impl Reported {
     }
 }
 
-/// What agents did, as the record and the text have it, where there were any.
-type Agents<'a> = Option<(&'a Value, &'a str)>;
-
 /// Prints and judges what was held.
 fn report(
     record: &mut Record,
     arguments: &Hold,
     destination: Destination,
     no_color: bool,
-    agents: Agents<'_>,
+    fleet: Option<&Value>,
 ) -> Reported {
     record.thresholds = check::judge(&arguments.thresholds, &*record);
     let paint = match destination {
@@ -144,7 +142,7 @@ fn report(
         &record.thresholds,
         trouble(record).as_deref(),
     );
-    let data = data(record, arguments.format, paint, agents);
+    let data = data(record, arguments.format, paint, fleet);
     let written = data.and_then(|data| destination.write(&data));
     let paint = Paint::for_stderr(no_color);
     let crossed = thresholds::say_crossed(&record.thresholds, paint);
@@ -161,30 +159,21 @@ fn report(
     }
 }
 
-/// What is printed of a record that was made before.
-pub(crate) fn again(record: &Record, format: Format, paint: Paint) -> Result<String, String> {
-    data(record, format, paint, None)
-}
-
-/// The report in a format.
-fn data(
+/// The report in a format, with the agents of a fleet.
+pub(crate) fn data(
     record: &Record,
     format: Format,
     paint: Paint,
-    agents: Agents<'_>,
+    fleet: Option<&Value>,
 ) -> Result<String, String> {
-    let single = single(record);
+    let agents = fleet.and_then(Agents::read);
+    let single = single(record).by(agents.clone());
+    let of_agents = || agents.as_ref().map_or_else(String::new, Agents::text);
     Ok(match format {
-        Format::Text => {
-            let of_agents = agents.map_or("", |(_, text)| text);
-            shown::text(record, paint) + of_agents
-        }
-        Format::Json => match agents {
-            Some((fleet, _)) => run::fleet::json(record, fleet)?,
-            None => record.to_json()?,
-        },
+        Format::Text => shown::text(record, paint) + &of_agents(),
+        Format::Json => run::fleet::json(record, fleet)?,
         Format::Csv => shown::csv(record),
-        Format::Html => report::html::hold(record),
+        Format::Html => report::html::hold(record, agents.as_ref()),
         Format::Markdown => single.markdown(),
         Format::Junit => single.junit(),
         Format::SmallerIsBetter => benchmark::smaller_is_better(single.measures()),

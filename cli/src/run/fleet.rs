@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use engine::signal::Stop;
 use load::check;
 use load::{Plan, Progress, Record, Watcher, hold};
+use measure::foreign::json as document_json;
 use measure::hold::Counted as Held;
 use measure::interval::Interval;
 use measure::tally::Counted;
@@ -79,8 +80,6 @@ pub struct Conducted<R = Record> {
     pub record: R,
     /// What there is to know of each agent, which the record has as `fleet`.
     pub fleet: Value,
-    /// The same as text.
-    pub text: String,
 }
 
 /// Whoever looks on while a fleet carries out a plan, and keeps what came of it.
@@ -364,33 +363,24 @@ fn refusal(arguments: &Run, plan: &Plan) -> Option<String> {
     }
 }
 
-/// A record with one key more, as JSON.
-pub(crate) fn json<R: Serialize>(record: &R, fleet: &Value) -> Result<String, String> {
+/// A record as JSON, with one key more of a fleet.
+pub(crate) fn json<R: Serialize>(record: &R, fleet: Option<&Value>) -> Result<String, String> {
     #[derive(Serialize)]
     struct Whole<'a, R> {
         #[serde(flatten)]
         record: &'a R,
-        fleet: &'a Value,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        fleet: Option<&'a Value>,
     }
     let whole = serde_json::to_string_pretty(&Whole { record, fleet });
     let whole = whole.map_err(|why| format!("can't write the record as JSON: {why}"))?;
-    Ok(whole + "\n")
+    // Agents tell of themselves, and of what servers said.
+    Ok(document_json(&(whole + "\n")).into_owned())
 }
 
 /// The report.
 fn told(conducted: &Conducted, arguments: &Run, paint: Paint) -> Result<String, String> {
-    let Conducted {
-        record,
-        fleet,
-        text,
-    } = conducted;
-    if arguments.format == Format::Json {
-        return json(record, fleet);
-    }
-    let trouble = trouble(record, None);
-    let mut report = data(record, trouble, arguments.format, arguments.latency, paint)?;
-    if arguments.format == Format::Text {
-        report.push_str(text);
-    }
-    Ok(report)
+    let Conducted { record, fleet } = conducted;
+    let how = (arguments.format, arguments.latency, paint);
+    data(record, trouble(record, None), how, Some(fleet))
 }

@@ -20,8 +20,10 @@ use load::plan::workload::WHOLE;
 use load::{Finish, Hang, Plan, Record};
 use measure::record::EndedBy;
 use otlp::figures_of_a_run;
+use report::agents::Agents;
 use report::benchmark;
 use report::single::Single;
+use serde_json::Value;
 
 use crate::args::run::{Format, Run};
 use crate::args::values::Live;
@@ -73,7 +75,8 @@ pub(crate) fn run(arguments: &Run, no_color: bool) -> Result<Exit, Failure> {
     };
     let trouble = trouble(&record, interrupted);
     let shown = trouble.clone();
-    let data = data(&record, shown, arguments.format, arguments.latency, paint);
+    let how = (arguments.format, arguments.latency, paint);
+    let data = data(&record, shown, how, None);
     let data = data.map_err(Failure::running)?;
     let written = destination.write(&data);
     if arguments.format.lacks_warnings() {
@@ -148,7 +151,12 @@ fn broken_off(
         let told = record.warnings.join("; ");
         let data = match format {
             Format::Text => Ok(counts::text(&record)),
-            _ => data(&record, Some(told.clone()), format, false, Paint::PLAIN),
+            _ => data(
+                &record,
+                Some(told.clone()),
+                (format, false, Paint::PLAIN),
+                None,
+            ),
         };
         let write = |destination: Destination| destination.write(&data?);
         if let Err(why) = taken(&destination).map_or(Ok(()), write) {
@@ -174,20 +182,21 @@ fn given_up(told: String, hang: Hang) {
     std::process::exit(exit.code().into());
 }
 
-/// A record in a format, with why the run ended otherwise than well.
+/// A record in a format, with why the run ended otherwise than well, and the agents of a fleet.
 fn data(
     record: &Record,
     trouble: Option<String>,
-    format: Format,
-    latency: bool,
-    paint: Paint,
+    (format, latency, paint): (Format, bool, Paint),
+    fleet: Option<&Value>,
 ) -> Result<String, String> {
-    let single = Single::of_run(record, trouble.clone());
+    let agents = fleet.and_then(Agents::read);
+    let single = Single::of_run(record, trouble.clone()).by(agents.clone());
+    let of_agents = || agents.as_ref().map_or_else(String::new, Agents::text);
     Ok(match format {
-        Format::Text => text::text(record, latency, paint),
-        Format::Json => record.to_json()?,
+        Format::Text => text::text(record, latency, paint) + &of_agents(),
+        Format::Json => fleet::json(record, fleet)?,
         Format::Csv => csv::csv(record),
-        Format::Html => report::html::run(record, trouble.as_deref()),
+        Format::Html => report::html::run(record, trouble.as_deref(), agents.as_ref()),
         Format::Markdown => single.markdown(),
         Format::Junit => single.junit(),
         Format::SmallerIsBetter => benchmark::smaller_is_better(single.measures()),
@@ -197,8 +206,13 @@ fn data(
 }
 
 /// What is printed of the record of a run that was made before.
-pub(crate) fn again(record: &Record, format: Format, paint: Paint) -> Result<String, String> {
-    data(record, trouble(record, None), format, false, paint)
+pub(crate) fn again(
+    record: &Record,
+    format: Format,
+    paint: Paint,
+    fleet: Option<&Value>,
+) -> Result<String, String> {
+    data(record, trouble(record, None), (format, false, paint), fleet)
 }
 
 /// What a receiver is told of a run that ended like this.

@@ -5,7 +5,7 @@ use super::{SILENCE_NOTED_NS, Settings};
 use crate::counted::Counted;
 use crate::course::Course;
 use crate::division::{Place, nobodys};
-use crate::record::{AgentRecord, Figures, Outcome, Record};
+use crate::record::{AgentRecord, Figures, Generator, Outcome, OwnVerdict, Record};
 
 /// What became of the run.
 pub(super) fn outcome(
@@ -154,6 +154,8 @@ impl Part {
         AgentRecord {
             agent: self.member.agent.clone(),
             epoch: self.member.epoch.to_string(),
+            host: last.and_then(|last| last.verdict.sender.read_host()),
+            generator: last.and_then(|last| Generator::of(&last.verdict)),
             workers: self.place.map_or(self.workers, |place| place.workers()),
             share: self.place.map(|place| place.fraction()),
             share_moved: (!self.taken.is_empty()).then(|| self.places().map(Place::fraction).sum()),
@@ -166,7 +168,7 @@ impl Part {
             lost: self.lost.is_some(),
             figures: Figures::of(&self.counted),
             tail_share: (in_tail > 0).then(|| above as f64 / in_tail as f64),
-            verdict: last.map(|last| last.verdict.clone()),
+            verdict: last.map(|last| OwnVerdict::of(&last.verdict)),
             clock: clock.first,
             clock_at_end: clock.last,
             clock_drift_ppm: clock

@@ -9,7 +9,8 @@ use fleet::message::{
     Check, CheckOf, DataFile, Ended, LIST_MAX, MAGIC, MESSAGE_MAX, Order, Report, Said, Stop,
     Unread, WIRE, decode, encode,
 };
-use fleet::{Epoch, Member, Name, Text, Totals, Verdict};
+use fleet::{Epoch, Member, Name, Sender, Text, Totals, Verdict};
+use measure::host::Host;
 use measure::random::Random;
 use measure::time::Time;
 
@@ -145,6 +146,17 @@ fn reports() -> Vec<Report> {
             verdict: Verdict {
                 limited: true,
                 reason: Text::new("CPUs"),
+                sender: Sender {
+                    version: Text::new("0.1.0"),
+                    engine: Text::new("io_uring"),
+                    cpu_us: Some(1_500_000),
+                    memory_peak_bytes: Some(1 << 20),
+                    ..Sender::default()
+                }
+                .on(&Host {
+                    kernel: Some("Linux 6.18".to_owned()),
+                    ..Host::default()
+                }),
             },
             troubles: vec![Text::new("the disk is full")],
             silence_ns: 10,

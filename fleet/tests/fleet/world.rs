@@ -648,6 +648,7 @@ impl World {
             let verdict = Verdict {
                 limited,
                 reason: Text::new(if limited { "its CPUs were busy" } else { "" }),
+                ..Verdict::default()
             };
             let ended = agent::Event::LoadEnded {
                 verdict: &verdict,

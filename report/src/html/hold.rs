@@ -9,16 +9,18 @@ use measure::host::Host;
 use measure::record::{EndedBy, Generator, Judged, Met, Times};
 use statistics::format::{bytes, count, digits, per_second, percent, time_us, whole};
 
+use super::agents::agents as of_agents;
 use super::page::{
     Cell, Checked, Column, Found, Section, State, Tone, checks, facts, kicker, page, sentences,
     table, verdicts,
 };
 use super::plot::{Axis, Line, Scale, Series, lines, percentiles};
+use crate::agents::Agents;
 use crate::distribution::Distribution;
 use crate::environment;
 
 /// The record of a hold as one page that fetches nothing.
-pub fn hold(record: &Record) -> String {
+pub fn hold(record: &Record, agents: Option<&Agents>) -> String {
     let plan = &record.plan;
     let title = format!("{} connections", whole(record.connections.asked));
     let lead = html! {
@@ -35,6 +37,7 @@ pub fn hold(record: &Record) -> String {
         Section::new("Over time", OVER_TIME, over_time(record)),
         Section::new("Times", paced(record), times(record)),
     ];
+    sections.extend(agents.map(|agents| of_agents(agents, record.duration_s)));
     let reasons = reasons(record);
     if !reasons.is_empty() {
         let headings = [

@@ -1,6 +1,7 @@
 //! Pages in HTML: what a comparison, a run and a hold look like on one. What pages are made of, for
 //! these and all others, is the crate `chart`.
 
+mod agents;
 mod comparison;
 mod faulted;
 mod hold;

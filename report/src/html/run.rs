@@ -7,16 +7,18 @@ use measure::record::{Met, Moved, Step, StreamTimes, Streams, Times};
 use measure::series::Row;
 use statistics::format::{count, digits, per_second, time_us, whole};
 
+use super::agents::agents as of_agents;
 use super::hold::{dash, has_points, measured_by, thresholds, words};
 use super::page::{
     Cell, Column, Found, Section, Tone, facts, kicker, page, sentences, table, verdicts,
 };
 use super::plot::{Axis, Scale, Series, lines, percentiles};
+use crate::agents::Agents;
 use crate::distribution::Distribution;
 
 /// The record of a run as one page that fetches nothing. `trouble`: why it ended otherwise than
 /// well, the thresholds apart.
-pub fn run(record: &Record, trouble: Option<&str>) -> String {
+pub fn run(record: &Record, trouble: Option<&str>, agents: Option<&Agents>) -> String {
     let plan = &record.plan;
     let file = plan.workload.as_ref().and_then(|it| it.shown_file());
     let of = file.unwrap_or_else(|| plan.url());
@@ -41,6 +43,7 @@ pub fn run(record: &Record, trouble: Option<&str>) -> String {
     if record.steps.len() > 1 {
         sections.push(Section::new("By request", "", steps(record)));
     }
+    sections.extend(agents.map(|agents| of_agents(agents, record.duration_s)));
     let wrong = wrong(record);
     if !wrong.is_empty() {
         let headings = [("error", Column::Words), ("how often", Column::Figures)];

@@ -6,6 +6,8 @@ use measure::host::Host;
 use measure::record::{EndedBy, Generator};
 use measure::time::Time;
 
+use crate::agents::Agents;
+use crate::agents::tests::fleet;
 use crate::alone::balanced;
 
 #[test]
@@ -39,7 +41,18 @@ fn a_hold_is_drawn_over_time_and_what_its_peer_says_stays_text() {
         warnings: vec!["<b>beware</b>".to_owned()],
         ended_by: EndedBy::Duration,
     };
-    let page = super::hold(&load::hold::Record::assemble(&tally, facts));
+    let agents = Agents::read(&fleet()).expect("agents");
+    let record = load::hold::Record::assemble(&tally, facts);
+    let page = super::hold(&record, Some(&agents));
+    // Who is lost, and on what machine the other was, whose words stay text.
+    for said in [
+        "lost: b",
+        "A &lt;b&gt;CPU&lt;/b&gt;, 4 CPUs",
+        "io_uring, ringside 0.1.0",
+    ] {
+        assert!(page.contains(said), "{said}: {page}");
+    }
+    assert!(!super::hold(&record, None).contains("id=\"agents\""));
     balanced(page.trim_end());
     for there in [
         "99.6000 % survived 2.00 s: 996 of 1,000",

@@ -120,3 +120,19 @@ fn figures_that_nobody_may_rely_on_are_in_no_file() {
     record.valid = false;
     assert_eq!(of(&record), [Vec::new(), Vec::new()] as [Vec<String>; 2]);
 }
+
+#[test]
+fn a_summary_of_a_fleet_has_its_agents_before_the_warnings() {
+    let mut record = record();
+    record.warnings = vec!["beware".to_owned()];
+    let agents = Agents::read(&crate::agents::tests::fleet());
+    let summary = Single::of_run(&record, None).by(agents).markdown();
+    let of_agents = summary
+        .find("Fleet: 2 agents, NOT complete")
+        .expect(&summary);
+    assert!(
+        summary.find("- Warning: beware") > Some(of_agents),
+        "{summary}"
+    );
+    assert!(!Single::of_run(&record, None).markdown().contains("Fleet:"));
+}

@@ -154,7 +154,7 @@ pub struct Sender {
     /// Peak resident memory of its process in bytes, if that could be read.
     pub memory_peak_bytes: Option<u64>,
     /// Its machine as JSON, because no reader should take memory for the lists in it that is more
-    /// than a small multiple of a message's length: at most [`HOST_MAX`] bytes.
+    /// than a small multiple of a message's length: at most 16 KiB.
     pub host: Bytes,
 }
 

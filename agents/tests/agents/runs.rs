@@ -41,7 +41,7 @@ fn what_agents_count_together_is_what_the_server_counted() {
     assert_eq!(record["plan"]["threads"], 3);
     assert_eq!(record["ended_by"], "count");
     // Each says what it ran on, which is this machine here.
-    for agent in &all {
+    for agent in all {
         assert_eq!(agent["host"]["kernel"], record["host"]["kernel"], "{agent}");
         let engine = agent["generator"]["engine"].as_str();
         assert!(matches!(engine, Some("io_uring" | "epoll")), "{agent}");
@@ -71,7 +71,7 @@ fn the_schema_describes_all_that_a_record_says_of_a_fleet() {
     known(&schema["properties"]["fleet"], &record["fleet"]);
     let defined = &schema["$defs"];
     for agent in agents(&record) {
-        known(&defined["AgentRecord"], &agent);
+        known(&defined["AgentRecord"], agent);
         known(&defined["FleetFigures"], &agent["figures"]);
         known(&defined["FleetGenerator"], &agent["generator"]);
         known(&defined["Host"], &agent["host"]);

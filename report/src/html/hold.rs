@@ -362,6 +362,10 @@ pub(super) fn measured_by(generator: &Generator, host: &Host) -> Vec<(&'static s
     );
     let busiest = generator.cpu_share_max.map_or_else(dash, percent);
     let mut rows = vec![("generator", loaded), ("busiest thread", busiest)];
+    if generator.engine == "fleet" {
+        let whose = "the coordinator's, which sent nothing of the load; see the agents for theirs";
+        rows.push(("machine", whose.to_owned()));
+    }
     rows.extend(environment::machine(host, None));
     let shown = rows
         .into_iter()

@@ -31,7 +31,10 @@ fn a_hold_is_drawn_over_time_and_what_its_peer_says_stays_text() {
         asked: 1_000,
         plan: plan.recorded(),
         host: Host::default(),
-        generator: Generator::default(),
+        generator: Generator {
+            engine: "fleet".to_owned(),
+            ..Generator::default()
+        },
         opening_s: 2.0,
         duration_s: 2.0,
         broadcast_s: 0.0,
@@ -67,6 +70,7 @@ fn a_hold_is_drawn_over_time_and_what_its_peer_says_stays_text() {
         "include the back-off (100.00ms..30.00s) and the wait for a turn",
         "--open-rate (5000 per second)",
         "&lt;b&gt;beware",
+        "which sent nothing of the load",
     ] {
         assert!(page.contains(there), "{there} is missing in {page}");
     }

@@ -13,7 +13,7 @@ use fleet::bus::Bus as _;
 use fleet::division::Place;
 use fleet::message::{Check, CheckOf, Ended};
 use fleet::{AgentName, RunId, Text};
-use measure::time::Time;
+use measure::time::{Time, unix_seconds, utc_stamp};
 use output::terminal::say;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -23,6 +23,7 @@ use crate::local::LOCAL;
 use crate::nats::{Broker, End};
 use crate::orders::Guard;
 use crate::policy::Policy;
+use crate::signed;
 use crate::store::Cellar;
 use crate::taken::Loads;
 use crate::task::Ready;
@@ -75,10 +76,13 @@ pub fn serve(settings: Settings, stop: &Stop) -> Result<(), String> {
             return Ok(());
         };
         if std::env::var_os(LOCAL).is_none() {
-            say(&format!(
-                "agent {} waits at {}",
+            let nothing = settings.policy.check_any().err();
+            let nothing = nothing.map(|why| format!(", and loads nothing: {why}"));
+            tell(&format!(
+                "agent {} waits at {}{}",
                 settings.name,
-                settings.broker.shown()
+                settings.broker.shown(),
+                nothing.unwrap_or_default()
             ));
         }
         Owner::new(settings, audit.unwrap_or_default(), end)
@@ -88,6 +92,15 @@ pub fn serve(settings: Settings, stop: &Stop) -> Result<(), String> {
     })
 }
 
+/// Tells whoever looks after this machine, and when it was; whoever has started a fleet here sees
+/// that.
+fn tell(what: &str) {
+    match std::env::var_os(LOCAL) {
+        Some(_) => say(what),
+        None => say(&format!("{} {what}", utc_stamp(unix_seconds()))),
+    }
+}
+
 /// Connects as soon as the broker is there; none if it's to end before.
 async fn connect(settings: &Settings, stop: &Stop) -> Option<End> {
     let mut told = String::new();
@@ -95,7 +108,7 @@ async fn connect(settings: &Settings, stop: &Stop) -> Option<End> {
         match End::connect(&settings.broker, &settings.name.to_string()).await {
             Ok(end) => return Some(end),
             Err(why) if why != told => {
-                say(&format!("{why} (trying again)"));
+                tell(&format!("{why} (trying again)"));
                 told = why;
             }
             Err(_) => {}
@@ -217,7 +230,7 @@ impl Owner {
             Ok(message) => self.handle(Event::Heard(message)),
             Err(None) => {}
             Err(Some(why)) => {
-                say(&format!("refused: {why}"));
+                tell(&format!("refused: {why}"));
                 self.note("refused", &why);
             }
         }
@@ -244,7 +257,7 @@ impl Owner {
                 }));
                 for fault in checks.iter().filter_map(|check| check.fault.as_ref()) {
                     let what = fault.to_string();
-                    say(&format!("refused: {what}"));
+                    self.tell_of_run("refused", &what);
                     self.note("refused", &what);
                 }
                 self.handle(Event::Prepared {
@@ -257,7 +270,7 @@ impl Owner {
             Told::Counted(interval) => self.handle(Event::Counted(&interval)),
             Told::Hung(why) => {
                 let why = self.cellar.as_named(&why);
-                say(&format!("{why}; this agent ends when the run is over"));
+                tell(&format!("{why}; this agent ends when the run is over"));
                 self.is_stuck = true;
                 self.work = None;
                 self.note("ended", &why);
@@ -281,7 +294,7 @@ impl Owner {
                 verdict.reason = Text::new(&self.cellar.as_named(&verdict.reason.to_string()));
                 let failed = failed.map(|why| self.cellar.as_named(&why));
                 self.work = None;
-                self.note("ended", failed.as_deref().unwrap_or(""));
+                self.note("ended", failed.as_deref().unwrap_or("its load is over"));
                 self.handle(Event::LoadEnded {
                     verdict: &verdict,
                     failed: failed.as_deref(),
@@ -335,20 +348,21 @@ impl Owner {
                 }
             }
             Action::Over { confirmed } => self.over(confirmed),
-            Action::Note(what) => say(&what),
+            Action::Note(what) => tell(&what),
         }
     }
 
     /// Has a plan looked at, on a thread: names may take long to resolve.
     fn prepare(&mut self, order: Order) {
         self.run = self.agent.run().cloned();
-        self.note("asked", &format!("{} bytes of plan", order.plan.len()));
+        let (bytes, signed) = (order.plan.len(), signed::claimed(&order.plan));
+        self.note("asked", &format!("a plan of {bytes} bytes, {signed}"));
         self.plan = None;
         let (policy, tell) = (self.settings.policy.clone(), self.tell.clone());
         let thread = std::thread::Builder::new().name("prepare".to_owned());
         let begun = thread.spawn(move || work::prepare(order, policy, tell));
         if let Err(why) = begun {
-            say(&format!("can't start a thread: {why}"));
+            tell(&format!("can't start a thread: {why}"));
         }
     }
 
@@ -359,13 +373,15 @@ impl Owner {
         ready.load.lend(self.agent.lease());
         let load = &ready.load;
         let what = format!(
-            "{}, workers {:?} of {}, {} connections",
+            "{}, workers {:?} of {}, {} connections, {}",
             load.url(),
             load.workers(),
             load.threads(),
-            load.own_connections()
+            load.own_connections(),
+            load.pace()
         );
         self.note("load", &what);
+        self.tell_of_run("begins", &what);
         let among = self.loads.begin(load, at);
         match Work::begin(*ready, at, among, self.tell.clone()) {
             Ok(work) => self.work = Some(work),
@@ -425,6 +441,7 @@ impl Owner {
         // An agent that nobody needed had no run.
         if self.run.is_some() {
             self.note("over", what);
+            self.tell_of_run("is over", what);
         }
         self.run = None;
     }
@@ -447,6 +464,18 @@ impl Owner {
             let folder = folder.display();
             format!("what it counts can't be kept in {folder}: {why}")
         })
+    }
+
+    /// Tells whoever looks after this machine of the run that the agent is in.
+    fn tell_of_run(&self, event: &str, what: &str) {
+        // Whoever has started a fleet here sees the run itself.
+        if let Some(run) = self
+            .run
+            .as_ref()
+            .filter(|_| std::env::var_os(LOCAL).is_none())
+        {
+            tell(&format!("run {run} {event}: {what}"));
+        }
     }
 
     fn note(&mut self, event: &str, what: &str) {

@@ -19,7 +19,7 @@ use load::{Plan, Progress};
 use measure::hold::Counted as Held;
 use measure::time::{Time, unix_seconds};
 
-use crate::local::Here;
+use crate::local::{Here, Server};
 use crate::nats::{Broker, End};
 use crate::orders::Notary;
 use crate::result::OfControl;
@@ -158,6 +158,13 @@ impl Fleet {
                 here.broker().clone()
             }
         };
+        let server = match asked.nats {
+            Some(_) => None,
+            None => self.here.as_ref().map(Here::server),
+        };
+        if let Some(why) = server.and_then(Server::fault) {
+            return Err(why.to_owned());
+        }
         let signer = asked.sign.as_deref();
         let signer = signer.map(|seed| Signer::new(seed, asked.audience.as_deref()));
         let signer = signer.transpose()?;
@@ -172,6 +179,7 @@ impl Fleet {
                 Some(rates) => by_rates(rates),
                 None => weights(&asked.weights)?,
             },
+            server,
         };
         self.runs += 1;
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -202,7 +210,7 @@ impl Fleet {
                 Ok(()) => conduct((settings, manner, span), bus, stop, onlooker).await,
                 Err(why) => Err(why),
             };
-            if let Some(shelf) = shelf {
+            if let Some(shelf) = shelf.filter(|_| server.and_then(Server::fault).is_none()) {
                 shelf.clear().await;
             }
             done
@@ -210,10 +218,12 @@ impl Fleet {
     }
 }
 
-/// How a load is to be divided and begun.
+/// How a load is to be divided and begun, and what ends it.
 struct Manner {
     lead_ns: u64,
     weights: BTreeMap<Name, u32>,
+    /// The NATS server, if it was started here.
+    server: Option<Server>,
 }
 
 /// What is sent to find out what agents reach: as much as they can, for a moment.
@@ -389,7 +399,7 @@ async fn conduct(
         Coordinator::new(settings, Time::now(), &mut actions).map_err(|why| why.to_string())?;
     let lead_ns = manner.lead_ns;
     machine.lead(lead_ns);
-    machine.weigh(manner.weights);
+    machine.weigh(manner.weights.clone());
     let mut has_stopped = false;
     loop {
         let mut now = VecDeque::from(std::mem::take(&mut actions));
@@ -438,6 +448,12 @@ async fn conduct(
             .as_ref()
             .map_or(Event::Tick, |message| Event::Heard(message));
         machine.handle(event, Time::now(), &mut actions);
+        // Once all that it has passed on was heard.
+        if message.is_none()
+            && let Some(why) = manner.server.and_then(Server::fault)
+        {
+            machine.handle(Event::Alone(why), Time::now(), &mut actions);
+        }
         sight.look(&mut machine, Time::now(), onlooker)?;
     }
 }

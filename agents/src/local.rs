@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use measure::cpu;
 use measure::time::{Time, sleep_until};
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use crate::beside::{self, Kept};
 use crate::epoch;
@@ -31,7 +32,26 @@ pub const LOCAL: &str = "RINGSIDE_FLEET_LOCAL";
 #[derive(Debug)]
 pub struct Here {
     broker: Broker,
+    server: Server,
     _kept: Kept,
+}
+
+/// Its server's process, which its [`Programs`] wait for.
+#[derive(Clone, Copy, Debug)]
+pub struct Server(Pid);
+
+impl Server {
+    /// Why nobody can be reached through it any more, if it has ended.
+    pub fn fault(self) -> Option<&'static str> {
+        // Its number is nobody else's until it has been waited for.
+        let looks = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let ended = waitid(WaitId::Pid(self.0), looks).ok().flatten();
+        ended.map(|_| {
+            "the NATS server of this fleet (nats-server, which was started here) has ended, and \
+             with it the load: what agents hadn't sent by then is lost. Look who ended it (the \
+             kernel, if memory was short: dmesg), and start the run again"
+        })
+    }
 }
 
 /// Its programs.
@@ -49,9 +69,10 @@ impl Here {
     /// A sentence: what couldn't be started, and what to do.
     pub fn start(agents: u32, cpus: &[usize]) -> Result<Here, String> {
         let cpus = cpus.to_vec();
-        let (kept, broker) = Kept::start(move || Programs::start(agents, &cpus))?;
+        let (kept, (broker, server)) = Kept::start(move || Programs::start(agents, &cpus))?;
         Ok(Here {
             broker,
+            server,
             _kept: kept,
         })
     }
@@ -60,10 +81,15 @@ impl Here {
     pub fn broker(&self) -> &Broker {
         &self.broker
     }
+
+    /// The process of that.
+    pub fn server(&self) -> Server {
+        self.server
+    }
 }
 
 impl Programs {
-    fn start(agents: u32, cpus: &[usize]) -> Result<(Programs, Broker), String> {
+    fn start(agents: u32, cpus: &[usize]) -> Result<(Programs, (Broker, Server)), String> {
         let server = find_server(SERVER)?;
         let folder = Folder::make(&std::env::temp_dir(), FOLDER);
         let folder = folder.map_err(|why| format!("can't make a folder: {why}"))?;
@@ -77,6 +103,7 @@ impl Programs {
         let child = spawn(&server, |command| {
             command.arg("--config").arg(&config).stderr(Stdio::null());
         })?;
+        let process = Server(Pid::from_child(&child));
         let mut programs = Programs {
             children: vec![child],
             folder,
@@ -98,7 +125,7 @@ impl Programs {
                     .arg(&policy);
             })?);
         }
-        Ok((programs, Broker::new(&url, None)?))
+        Ok((programs, (Broker::new(&url, None)?, process)))
     }
 }
 

@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     let done = match arguments::parse(&words) {
         Ok(Verb::Help) => print(arguments::HELP).map_err(|why| why.to_string()),
         Ok(Verb::Version) => {
-            let version = format!("ringside-fleet {}\n", agents::VERSION);
+            let version = format!("ringside-fleet {} ({})\n", agents::VERSION, cli::BUILT_FROM);
             print(&version).map_err(|why| why.to_string())
         }
         Ok(Verb::Run { nkey }) => {

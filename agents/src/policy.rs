@@ -388,7 +388,8 @@ impl Policy {
         let rate = peak_rate(&plan.schedule).ok_or_else(|| {
             format!(
                 "{limited}, and a closed loop has no rate: set one with -R, or have its owner \
-                 limit connections instead"
+                 leave `rate` out of the policy and limit `connections`. compare and gate have no \
+                 -R: there a comparison file has the rate"
             )
         })?;
         let each = requests_each(plan).ok_or_else(|| {
@@ -614,6 +615,9 @@ duration = "1m"
             let said = plan(spoil).unwrap_err();
             assert!(said.contains(part), "{said}");
         }
+        let said = plan(|plan| plan.schedule = Schedule::Closed).unwrap_err();
+        let advice = "leave `rate` out of the policy and limit `connections`";
+        assert!(said.contains(advice), "{said}");
     }
 
     /// A flow of one request with these options.

@@ -10,7 +10,7 @@ use std::path::Path;
 use bytes::Bytes;
 use fleet::chain::{Digest, Hasher};
 use fleet::message::DataFile;
-use fleet::{Name, RunId};
+use fleet::{Name, RunId, Text};
 use nkeys::{KeyPair, KeyPairType};
 use serde::{Deserialize, Serialize};
 
@@ -125,6 +125,16 @@ pub fn seal(
     };
     let head = serde_json::to_vec(&head).map_err(|why| why.to_string())?;
     Ok([&head[..], b"\n", plan].concat().into())
+}
+
+/// Who a plan says has signed it, for whoever writes that down; nobody has looked whether that's so.
+pub(crate) fn claimed(sealed: &[u8]) -> String {
+    let line = sealed.split(|byte| *byte == b'\n').next();
+    let head = serde_json::from_slice::<Head>(line.unwrap_or_default());
+    match head.unwrap_or_default().warrant {
+        Some(warrant) => format!("signed with {}", Text::new(&warrant.key)),
+        None => "not signed".to_owned(),
+    }
 }
 
 /// The plan of what came, if it is signed as wanted.

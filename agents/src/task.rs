@@ -11,6 +11,7 @@ use measure::time::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::beside::Kept;
+use crate::rates::peak_rate;
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -135,6 +136,27 @@ impl Load {
         match self {
             Load::Run(plan) => plan.url(),
             Load::Hold(plan) => plan.url(),
+        }
+    }
+
+    /// How fast all agents together send it, and for how long, for people.
+    pub(crate) fn pace(&self) -> String {
+        let (rate, length_s) = match self {
+            Load::Run(plan) => {
+                let rate = peak_rate(&plan.schedule);
+                let rate = rate.map(|rate| format!("up to {rate:.1}/s of all agents"));
+                let closed = || "each as soon as the one before is answered".to_owned();
+                let length_s = plan.schedule.length_s().or(plan.duration_s);
+                (rate.unwrap_or_else(closed), length_s)
+            }
+            Load::Hold(plan) => {
+                let opened = format!("opened at {:.1}/s of all agents", plan.open_rate);
+                (opened, Some(plan.duration_s))
+            }
+        };
+        match length_s {
+            Some(length_s) => format!("{rate}, for {length_s:.1} s"),
+            None => format!("{rate}, up to a number of them"),
         }
     }
 

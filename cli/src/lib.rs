@@ -42,6 +42,9 @@ use output::terminal::{self, Paint};
 pub use run::fleet::{Asked, Conducted, Conductor, OnLoss, Secrets, Seer};
 pub use schema::Schema;
 
+/// The commit that this program was built from.
+pub const BUILT_FROM: &str = env!("RINGSIDE_BUILT_FROM");
+
 /// The whole program: parses `arguments`, the program's name first, and does what they ask.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     // Nothing comes before this: a process that enters a private network has one thread.
@@ -54,9 +57,6 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     finish(args::parse(arguments), dispatch)
 }
-
-/// The commit that the program was built from.
-pub const BUILT_FROM: &str = env!("RINGSIDE_BUILT_FROM");
 
 /// What a verb does on a fleet, which `conductor` has carry it out: parses `arguments`, the
 /// program's name first, and does what they ask.

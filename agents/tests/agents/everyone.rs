@@ -56,6 +56,43 @@ fn agents_are_shown_and_their_load_ends_when_somebody_says_so() {
 }
 
 #[test]
+fn a_search_sends_nothing_more_once_all_load_was_stopped() {
+    let Some(nats) = Nats::start() else {
+        return;
+    };
+    let (broker, target) = (nats.url(), Target::start());
+    let agents = ["one", "two"].map(|name| Program::agent(name, &nats, Some(LOOPBACK)));
+    let folder = tempfile::tempdir().unwrap();
+    let (url, out) = (target.url("/"), folder.path().join("out"));
+    let words = "capacity --agents 2 -c 4 --slo p99<10s --arrivals constant --from 100 -d 5s -o";
+    let more = [out.to_str().unwrap(), "--nats", &broker, &url];
+    let words: Vec<&str> = words.split(' ').chain(more).collect();
+    let search = Program::start(&words);
+    until("a probe is under way", || {
+        agents
+            .iter()
+            .all(|agent| agent.audit().contains("\"load\""))
+            && target.requests() > 20
+    });
+    let stopped = Program::start(&["stop", "--nats", &broker]).end();
+    assert_eq!(stopped.code, Some(0), "{stopped:?}");
+    let by_then = target.requests_so_far();
+    let ended = search.end();
+    // As one that was ended by SIGTERM.
+    assert_eq!(ended.code, Some(143), "{ended:?}");
+    assert!(ended.said.contains("all load was stopped"), "{ended:?}");
+    assert_eq!(target.finish(), by_then, "{ended:?}");
+    for agent in &agents {
+        assert_eq!(
+            agent.audit().matches("\"load\"").count(),
+            1,
+            "{}",
+            agent.audit()
+        );
+    }
+}
+
+#[test]
 fn whoever_may_not_speak_to_agents_is_told_that_nothing_was_stopped() {
     let users = "authorization { users: [ { user: a, password: b, \
                  permissions: { publish: { deny: \"ringside.call\" } } } ] }\n";
@@ -119,6 +156,7 @@ fn two_agents_of_the_same_name_are_told_apart() {
     let Some(nats) = Nats::start() else {
         return;
     };
+    let begun = Time::now();
     let _agents = ["twin", "twin"].map(|name| Program::agent(name, &nats, Some(LOOPBACK)));
     let url = nats.url();
     let words = ["run", "--agents", "2", "--nats", &url, "-n", "5"];
@@ -128,4 +166,8 @@ fn two_agents_of_the_same_name_are_told_apart() {
         ended.said.contains("two agents are called twin"),
         "{ended:?}"
     );
+    // Nobody waits for others, or starts more of them.
+    assert!(!ended.said.contains("start more"), "{ended:?}");
+    let took = Time::now() - begun;
+    assert!(took < Duration::from_secs(25), "{took:?}");
 }

@@ -2,10 +2,12 @@
 //! any more (`kill -9`).
 
 use std::fs;
+use std::time::Duration;
 
+use measure::time::Time;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::programs::{Program, Target, until};
+use crate::programs::{Program, Target, agents, exchanges, until};
 use crate::runs::has_nats;
 
 /// A process that isn't over.
@@ -95,4 +97,42 @@ fn what_was_started_ends_with_whoever_is_killed() {
         others().count() == 0
     });
     assert_eq!(target.finish(), 0, "the load itself never began");
+}
+
+#[test]
+fn a_local_fleet_whose_server_is_killed_ends_at_once_with_what_it_has() {
+    if !has_nats() {
+        return;
+    }
+    let target = Target::start();
+    let url = target.url("/");
+    let words = "run --agents local:2 -R 100 -c 4 -T 60s -d 10m --format json";
+    let words: Vec<&str> = words.split(' ').chain([&*url]).collect();
+    let run = Program::start(&words);
+    until("the load has gone on for seconds", || {
+        target.requests() > 300
+    });
+    let all = Process::below(run.pid().as_raw_nonzero().get());
+    let is_server = |one: &&Process| one.words[0].ends_with("nats-server");
+    let servers: Vec<&Process> = all.iter().filter(is_server).collect();
+    let [server] = &servers[..] else {
+        panic!("there's one: {all:?}");
+    };
+    server.kill();
+    let killed = Time::now();
+    let ended = run.end();
+    let took = Time::now() - killed;
+    assert!(took < Duration::from_secs(8), "{took:?}: {ended:?}");
+    assert_eq!(ended.code, Some(4), "{ended:?}");
+    let record = ended.record();
+    let warnings = record["warnings"].to_string();
+    let why = "the NATS server of this fleet (nats-server, which was started here) has ended";
+    assert!(warnings.contains(why), "{warnings}");
+    assert_eq!(record["fleet"]["complete"], false, "{record}");
+    // Two seconds at least had come by then.
+    assert!(exchanges(&record) >= 100, "{record}");
+    assert!(agents(&record).iter().all(|agent| agent["lost"] == true));
+    let others = all.iter().filter(|one| one.is_there());
+    assert_eq!(others.count(), 0, "{all:?}");
+    assert!(target.finish() >= exchanges(&record));
 }

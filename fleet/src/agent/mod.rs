@@ -45,6 +45,11 @@ const SERIES_MAX: usize = 16;
 /// The most intervals that are sent again for one order.
 pub(crate) const AGAIN_MAX: u64 = 256;
 
+/// Why an agent doesn't begin whose place isn't the one that its coordinator gave it.
+const MISPLACED: &str = "\
+somebody else than its coordinator sent it the plan, with the share of another agent: look who may \
+publish at the NATS server";
+
 /// What an agent is.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -435,6 +440,11 @@ impl Agent {
                 sent_ns,
                 heard_ns: now.0,
             }),
+            Order::Begin { place, .. } if stage == Stage::Ready && own.place != Some(place) => {
+                let why = Text::new(MISPLACED);
+                actions.push(Action::Note(format!("run {}: {why}", own.run)));
+                return self.withdraw(Report::Left { why }, actions);
+            }
             Order::Begin { at_ns, .. } => own.take_begin(Time(at_ns), now, actions),
             Order::Beat => Some(Report::Alive {
                 count: own.kept.count(),
@@ -558,7 +568,8 @@ impl Agent {
         if let Some(begin) = own.begin.filter(|begin| *begin > now) {
             let early_ms = begin.since(now) / 1_000_000;
             actions.push(Action::Note(format!(
-                "the load ended {early_ms} ms before it began"
+                "run {}: its load was ended {early_ms} ms before it was to begin",
+                own.run
             )));
         }
     }

@@ -1,11 +1,13 @@
 //! The record of a run, from what the coordinator knows of its agents.
 
+use super::before::list;
 use super::part::Part;
 use super::{SILENCE_NOTED_NS, Settings};
 use crate::counted::Counted;
 use crate::course::Course;
 use crate::division::{Place, nobodys};
 use crate::record::{AgentRecord, Figures, Generator, Outcome, OwnVerdict, Record};
+use crate::words::AgentName;
 
 /// What became of the run.
 pub(super) fn outcome(
@@ -22,8 +24,8 @@ pub(super) fn outcome(
             findings.push(format!("the agents' figures can't be added up: {why}"));
             adds_up = false;
         }
-        findings.extend(part.findings());
     }
+    findings.extend(grouped(parts));
     let unknown = settings.agents.saturating_sub(parts.len() as u32);
     if unknown > 0 {
         findings.push(format!(
@@ -90,10 +92,35 @@ fn is_whole(parts: &[Part]) -> bool {
     has_all && parts.iter().all(Part::is_proven)
 }
 
+/// What is to be said of an agent: what stands before and behind who it is.
+type Finding = (&'static str, String);
+
+/// What a reader must know of all agents, as sentences: each of them once, whichever agents it's
+/// about.
+fn grouped(parts: &[Part]) -> Vec<String> {
+    let mut groups: Vec<(Finding, Vec<&AgentName>)> = Vec::new();
+    for part in parts {
+        for finding in part.findings() {
+            match groups.iter_mut().find(|(known, _)| *known == finding) {
+                Some((_, names)) => names.push(&part.member.agent),
+                None => groups.push((finding, vec![&part.member.agent])),
+            }
+        }
+    }
+    let sentences = groups.into_iter().map(|((before, behind), names)| {
+        let [name] = &names[..] else {
+            let (some, all, names) = (names.len(), parts.len(), list(names.into_iter()));
+            let each = if behind.starts_with(':') { "" } else { " each" };
+            return format!("{before}{some} of {all} agents{names}{each}{behind}");
+        };
+        format!("{before}agent {name}{behind}")
+    });
+    sentences.collect()
+}
+
 impl Part {
-    /// What a reader must know of an agent, as sentences.
-    fn findings(&self) -> Vec<String> {
-        let name = &self.member.agent;
+    /// What a reader must know of an agent.
+    fn findings(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         if !self.is_proven() {
             let share = self.place.map_or(0.0, |place| 100.0 * place.fraction());
@@ -107,42 +134,35 @@ impl Part {
                 1 => "only its interval 0 is".to_owned(),
                 count => format!("only its intervals 0 to {} are", count - 1),
             };
-            findings.push(format!(
-                "agent {name}, with {share:.1} % of the load: {why}; {numbers} in the figures"
-            ));
+            let what = format!(", with {share:.1} % of the load: {why}; {numbers} in the figures");
+            findings.push(("", what));
         }
         if let Some(last) = &self.last {
             if !last.ended.is_planned() {
-                findings.push(format!("agent {name} ended its load early: {}", last.ended));
+                findings.push(("", format!(" ended its load early: {}", last.ended)));
             }
             if last.verdict.limited {
-                let reason = &last.verdict.reason;
-                findings.push(format!("agent {name} was the limit: {reason}"));
+                findings.push(("", format!(" was the limit: {}", last.verdict.reason)));
             }
-            findings.extend(
-                last.troubles
-                    .iter()
-                    .map(|what| format!("agent {name}: {what}")),
-            );
+            let troubles = last.troubles.iter();
+            findings.extend(troubles.map(|what| ("", format!(": {what}"))));
             if last.silence_ns >= SILENCE_NOTED_NS {
-                findings.push(format!(
-                    "agent {name} didn't hear the coordinator for {:.1} s, and went on",
-                    last.silence_ns as f64 / 1e9
-                ));
+                let silent_s = last.silence_ns as f64 / 1e9;
+                let what = format!(" didn't hear the coordinator for {silent_s:.1} s, and went on");
+                findings.push(("", what));
             }
         }
         if let Some(jump_ns) = self.clock.jump_ns() {
-            findings.push(format!(
-                "the clock of agent {name} jumped by {:.1} ms during the run: its times, and its \
-                 beginning with the others, can't be trusted",
+            let what = format!(
+                " jumped by {:.1} ms during the run: its times, and its beginning with the \
+                 others, can't be trusted",
                 jump_ns as f64 / 1e6
-            ));
+            );
+            findings.push(("the clock of ", what));
         }
         if self.silence_ns >= SILENCE_NOTED_NS {
-            findings.push(format!(
-                "agent {name} wasn't heard for {:.1} s",
-                self.silence_ns as f64 / 1e9
-            ));
+            let silent_s = self.silence_ns as f64 / 1e9;
+            findings.push(("", format!(" wasn't heard for {silent_s:.1} s")));
         }
         findings
     }

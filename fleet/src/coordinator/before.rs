@@ -5,13 +5,16 @@ use measure::time::Time;
 
 use super::part::Part;
 use super::{
-    Action, CLOCKS_NS, Coordinator, End, FAIL_NS, Phase, RECALL_NS, REPEAT_NS, SECOND_NS,
+    Action, CLOCKS_NS, Coordinator, End, FAIL_NS, Phase, RECALL_NS, REPEAT_NS, SECOND_NS, TWINS_NS,
     URGENT_NS, tell,
 };
 use crate::bus::Subject;
 use crate::division::{Place, by_weight, places};
 use crate::message::{Ended, LIST_MAX, Order, Report, Stop};
 use crate::words::{AgentName, Member, RunId, Text};
+
+/// How a finding about agents of the same name begins.
+const TWINS: &str = "two agents are called";
 
 impl Coordinator {
     /// Wants the run.
@@ -164,16 +167,23 @@ impl Coordinator {
         };
         let (there, agents) = (self.parts.len(), self.settings.agents);
         let run = &self.settings.run;
+        let advice = match self.findings.iter().any(|what| what.starts_with(TWINS)) {
+            true => "the names of agents must differ",
+            false => "start more agents, or ask for fewer (--agents)",
+        };
         format!(
-            "{there} of {agents} agents answered the call for run {run}{names}{others}: start more \
-             agents, or ask for fewer (--agents)"
+            "{there} of {agents} agents answered the call for run {run}{names}{others}: {advice}"
         )
     }
 
     /// An agent is in another run.
-    pub(super) fn is_busy(&mut self, from: Member, run: RunId) {
-        if self.busy.len() < LIST_MAX {
-            self.busy.insert(from.agent, run);
+    pub(super) fn is_busy(&mut self, from: Member, run: RunId, actions: &mut Vec<Action>) {
+        if self.busy.len() >= LIST_MAX || self.phase != Phase::Gathering {
+            return;
+        }
+        let what = format!("waiting for agent {}, which is in run {run}", from.agent);
+        if self.busy.insert(from.agent, run.clone()) != Some(run) {
+            actions.push(Action::Note(what));
         }
     }
 
@@ -189,6 +199,8 @@ impl Coordinator {
             }
             Phase::Preparing | Phase::Clocks => self.fail(what, now),
             Phase::Running if self.parts[at].begun.is_none() => {
+                // Nothing will come of it that could be waited for.
+                self.parts[at].broken = Some("it left the run before its load began".to_owned());
                 self.not_begun(what, now, actions);
             }
             _ => {}
@@ -254,10 +266,12 @@ impl Coordinator {
                 return;
             }
             let why = format!(
-                "two agents are called {}: give each a name of its own (--name)",
+                "{TWINS} {}: give each a name of its own (--name)",
                 from.agent
             );
             self.note(why.clone(), actions);
+            // There may be enough others, whose answers are on their way.
+            self.until = self.until.min(now.plus(TWINS_NS));
             why
         } else {
             if (self.parts.len() as u32) < agents {
@@ -379,7 +393,7 @@ impl Coordinator {
 }
 
 /// Names in parentheses, if there are any.
-fn list<'a>(names: impl Iterator<Item = &'a AgentName>) -> String {
+pub(super) fn list<'a>(names: impl Iterator<Item = &'a AgentName>) -> String {
     let names: Vec<String> = names.take(8).map(ToString::to_string).collect();
     match names.is_empty() {
         true => String::new(),

@@ -70,6 +70,8 @@ const AWAY_NS: u64 = SILENCE_NOTED_NS;
 const LEFT_NS: u64 = 2 * SECOND_NS;
 /// How long agents are told that nothing will come of a run.
 const FAIL_NS: u64 = SECOND_NS;
+/// How long others are waited for once two agents of the same name have answered.
+const TWINS_NS: u64 = 2 * SECOND_NS;
 
 /// What happens to the others when an agent is lost, or ends its load early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +130,8 @@ pub enum Event<'a> {
     Stop,
     /// The record is kept where it can't be lost.
     RecordKept,
+    /// Nobody will be heard any more, because of this: what is here is all that there will be.
+    Alone(&'a str),
 }
 
 /// What its owner is to do.
@@ -212,6 +216,8 @@ pub struct Coordinator {
     unread: u64,
     /// When it looked last.
     looked: Time,
+    /// Nobody will be heard any more.
+    is_alone: bool,
     /// When the last interval came that was new.
     progress: (u64, Time),
 }
@@ -250,6 +256,7 @@ impl Coordinator {
             pulse: now,
             unread: 0,
             looked: now,
+            is_alone: false,
             progress: (0, now),
         };
         coordinator.look(now, actions);
@@ -280,9 +287,11 @@ impl Coordinator {
             Event::Heard(bytes) => self.hear(bytes, now, actions),
             Event::Stop => self.stop_asked(now),
             Event::RecordKept if self.phase == Phase::Keeping => {
-                self.enter(Phase::Confirming, CONFIRM_NS, now);
+                let lasts_ns = if self.is_alone { 0 } else { CONFIRM_NS };
+                self.enter(Phase::Confirming, lasts_ns, now);
             }
             Event::RecordKept => {}
+            Event::Alone(why) => self.alone(why, now, actions),
         }
         if now >= self.pulse {
             self.look(now, actions);
@@ -402,7 +411,7 @@ impl Coordinator {
                 Report::Hello { workers } => {
                     self.welcome(from, workers, &heard.program, now, actions);
                 }
-                Report::Busy { run } => self.is_busy(from, run),
+                Report::Busy { run } => self.is_busy(from, run, actions),
                 Report::Left { why } => self.left(&from, &why, now, actions),
                 Report::Halted => self.halted(&from, now, actions),
                 report => self.take(from, report, now, actions),

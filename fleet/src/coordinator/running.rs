@@ -53,12 +53,13 @@ impl Coordinator {
                 late = Some(part.member.agent.clone());
             }
             let at = part.clock.first.and_then(|offset| offset.theirs(begin));
-            if let Some(at) = at
+            if let (Some(at), Some(place)) = (at, part.place)
                 && part.is_due(URGENT_NS, now)
             {
                 let order = Order::Begin {
                     to: part.member.clone(),
                     at_ns: at.0,
+                    place,
                 };
                 tell(&self.settings, &part.member.agent, order, actions);
             }
@@ -235,11 +236,7 @@ impl Coordinator {
         };
         let all_compared = self.parts.iter().all(compared) || now >= self.until;
         if all_here && all_compared {
-            let outcome =
-                assemble::outcome(&self.settings, &self.parts, &self.course, &self.findings);
-            actions.push(Action::Record(Box::new(outcome)));
-            self.enter(Phase::Keeping, u64::MAX, now);
-            return;
+            return self.record(now, actions);
         }
         let waits = now < self.until;
         for part in self
@@ -251,6 +248,37 @@ impl Coordinator {
                 tell(&self.settings, &part.member.agent, order, actions);
             }
         }
+    }
+
+    /// Nobody will be heard any more: ends with what is here.
+    pub(super) fn alone(&mut self, why: &str, now: Time, actions: &mut Vec<Action>) {
+        if std::mem::replace(&mut self.is_alone, true) {
+            return;
+        }
+        match &self.phase {
+            Phase::Running | Phase::Closing => {
+                self.note(why.to_owned(), actions);
+                for part in self.parts.iter_mut().filter(|part| part.last.is_none()) {
+                    part.lost = part.lost.or(Some(now));
+                }
+                self.record(now, actions);
+            }
+            Phase::Keeping | Phase::Over => {}
+            Phase::Confirming => self.enter(Phase::Confirming, 0, now),
+            Phase::Failing(failed) => self.enter(Phase::Failing(failed.clone()), 0, now),
+            Phase::Claiming
+            | Phase::Recalling
+            | Phase::Gathering
+            | Phase::Preparing
+            | Phase::Clocks => self.enter(Phase::Failing(Some(why.to_owned())), 0, now),
+        }
+    }
+
+    /// Makes a record of what is here.
+    fn record(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let outcome = assemble::outcome(&self.settings, &self.parts, &self.course, &self.findings);
+        actions.push(Action::Record(Box::new(outcome)));
+        self.enter(Phase::Keeping, u64::MAX, now);
     }
 
     /// Tells agents that the record is kept.

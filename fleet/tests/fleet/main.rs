@@ -8,5 +8,6 @@ mod promises;
 mod seeds;
 mod simulated;
 mod stood_still;
+mod strangers;
 mod wire;
 mod world;

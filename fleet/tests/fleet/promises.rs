@@ -662,7 +662,7 @@ fn whoever_stops_all_load_ends_it_within_two_seconds_and_the_record_says_so() {
     assert!(record.agents.iter().all(|agent| agent.ended_early));
     says(
         record,
-        &["agent-2 ended its load early: all load was stopped"],
+        &["3 of 3 agents (agent-0, agent-1, agent-2) each ended its load early: all load was"],
     );
 }
 
@@ -674,9 +674,10 @@ pub(crate) fn loading() -> Agent {
         epoch: Epoch::default(),
     };
     answers(&mut agent, 5, call(1), 8);
+    let place = fleet::division::places(&[1]).unwrap()[0];
     let plan = Order::Plan {
         to: to.clone(),
-        place: fleet::division::places(&[1]).unwrap()[0],
+        place,
         plan: "a plan".into(),
         same: fleet::chain::Digest::of(b"a plan"),
         data: Vec::new(),
@@ -688,7 +689,7 @@ pub(crate) fn loading() -> Agent {
     };
     agent.handle(prepared, Time(9 * SECOND), &mut Vec::new());
     let at_ns = 11 * SECOND;
-    answers(&mut agent, 5, Order::Begin { to, at_ns }, 10);
+    answers(&mut agent, 5, Order::Begin { to, at_ns, place }, 10);
     agent
 }
 

@@ -140,3 +140,24 @@ fn a_run_does_not_wait_for_agents_that_have_left() {
         assert!(seen.coordinator_ended_at < 28 * SECOND, "{seen:?}");
     }
 }
+
+#[test]
+fn a_coordinator_whose_broker_is_gone_ends_at_once_with_what_it_has() {
+    let seen = Setup::of(2, 60)
+        .with(20 * SECOND, Happens::CutCoordinator(true))
+        .with(20 * SECOND, Happens::Alone)
+        .run();
+    let record = record(&seen);
+    assert!(!record.complete && record.agents.iter().all(|agent| agent.lost));
+    says(record, &["it's gone"]);
+    for agent in &record.agents {
+        assert!((12..20).contains(&agent.intervals), "{}", agent.intervals);
+    }
+    assert_eq!(seen.ends, [End::Recorded]);
+    let took = seen.coordinator_ended_at;
+    assert!(took < 22 * SECOND, "{took}");
+    // Before the load there's nothing to record.
+    let seen = Setup::of(2, 60).with(600 * MS, Happens::Alone).run();
+    assert_eq!(seen.ends, [End::Failed("it's gone".to_owned())]);
+    assert!(seen.coordinator_ended_at < SECOND && seen.outcomes.is_empty());
+}

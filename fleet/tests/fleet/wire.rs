@@ -78,6 +78,7 @@ fn orders() -> Vec<Order> {
         Order::Begin {
             to: to.clone(),
             at_ns: 12,
+            place,
         },
         Order::Beat,
         Order::Ask {

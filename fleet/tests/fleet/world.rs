@@ -51,6 +51,8 @@ pub(crate) enum Happens {
         away_ns: u64,
     },
     Stop,
+    /// A coordinator is told that its broker is gone for good.
+    Alone,
     /// A coordinator's process stands still, or goes on.
     FreezeCoordinator(bool),
     /// One that comes back is asked for so many agents.
@@ -102,6 +104,8 @@ pub(crate) struct Setup {
     pub(crate) again: &'static str,
     pub(crate) faults: Faults,
     pub(crate) script: Vec<(u64, Happens)>,
+    /// What somebody says to an agent just before it hears this.
+    pub(crate) forged: Option<fn(usize, &[u8]) -> Option<Bytes>>,
 }
 
 impl Setup {
@@ -121,6 +125,7 @@ impl Setup {
                 ..Faults::default()
             },
             script: Vec::new(),
+            forged: None,
         }
     }
 
@@ -434,6 +439,7 @@ impl World {
                 self.network.restart(Time(self.now + away_ns));
             }
             Happens::Stop => self.stop(),
+            Happens::Alone => self.tell_coordinator(0, coordinator::Event::Alone("it's gone")),
             Happens::Halt => (0..self.agents.len()).for_each(|number| self.halt(number)),
             Happens::HaltOne(number) => self.halt(number),
             Happens::FreezeCoordinator(is) => self.coordinators.last_mut().unwrap().is_frozen = is,
@@ -546,6 +552,13 @@ impl World {
         while self.agents[number].is_alive
             && let Some(message) = self.agents[number].end.next()
         {
+            let forged = self
+                .setup
+                .forged
+                .and_then(|forged| forged(number, &message));
+            if let Some(forged) = forged {
+                self.tell_agent(number, agent::Event::Heard(&forged));
+            }
             if let Ok(heard) = decode(&message)
                 && let Said::Order { epoch, .. } = heard.said
                 && self.coordinators.iter().any(|seat| seat.epoch == epoch)

@@ -78,7 +78,7 @@ pub fn serve(settings: Settings, stop: &Stop) -> Result<(), String> {
         if std::env::var_os(LOCAL).is_none() {
             let nothing = settings.policy.check_any().err();
             let nothing = nothing.map(|why| format!(", and loads nothing: {why}"));
-            tell(&format!(
+            announce(&format!(
                 "agent {} waits at {}{}",
                 settings.name,
                 settings.broker.shown(),
@@ -94,7 +94,7 @@ pub fn serve(settings: Settings, stop: &Stop) -> Result<(), String> {
 
 /// Tells whoever looks after this machine, and when it was; whoever has started a fleet here sees
 /// that.
-fn tell(what: &str) {
+fn announce(what: &str) {
     match std::env::var_os(LOCAL) {
         Some(_) => say(what),
         None => say(&format!("{} {what}", utc_stamp(unix_seconds()))),
@@ -108,7 +108,7 @@ async fn connect(settings: &Settings, stop: &Stop) -> Option<End> {
         match End::connect(&settings.broker, &settings.name.to_string()).await {
             Ok(end) => return Some(end),
             Err(why) if why != told => {
-                tell(&format!("{why} (trying again)"));
+                announce(&format!("{why} (trying again)"));
                 told = why;
             }
             Err(_) => {}
@@ -230,7 +230,7 @@ impl Owner {
             Ok(message) => self.handle(Event::Heard(message)),
             Err(None) => {}
             Err(Some(why)) => {
-                tell(&format!("refused: {why}"));
+                announce(&format!("refused: {why}"));
                 self.note("refused", &why);
             }
         }
@@ -270,7 +270,7 @@ impl Owner {
             Told::Counted(interval) => self.handle(Event::Counted(&interval)),
             Told::Hung(why) => {
                 let why = self.cellar.as_named(&why);
-                tell(&format!("{why}; this agent ends when the run is over"));
+                announce(&format!("{why}; this agent ends when the run is over"));
                 self.is_stuck = true;
                 self.work = None;
                 self.note("ended", &why);
@@ -348,7 +348,7 @@ impl Owner {
                 }
             }
             Action::Over { confirmed } => self.over(confirmed),
-            Action::Note(what) => tell(&what),
+            Action::Note(what) => announce(&what),
         }
     }
 
@@ -362,7 +362,7 @@ impl Owner {
         let thread = std::thread::Builder::new().name("prepare".to_owned());
         let begun = thread.spawn(move || work::prepare(order, policy, tell));
         if let Err(why) = begun {
-            tell(&format!("can't start a thread: {why}"));
+            announce(&format!("can't start a thread: {why}"));
         }
     }
 
@@ -474,7 +474,7 @@ impl Owner {
             .as_ref()
             .filter(|_| std::env::var_os(LOCAL).is_none())
         {
-            tell(&format!("run {run} {event}: {what}"));
+            announce(&format!("run {run} {event}: {what}"));
         }
     }
 

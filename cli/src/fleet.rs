@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use crate::args::agents::Fleet;
+use crate::args::fleet::Fleet;
 use crate::this_program;
 use exit::{Exit, Failure};
 

@@ -39,6 +39,7 @@ pub use rule::{Judged, State};
 pub use sides::{Asked, Revision, is_directory, subject_folder};
 
 use course::{Ended, Watcher};
+use found::whole_rounds;
 use made::{Besides, Planned};
 use sides::Sides;
 use supervisor::loads::Loads;
@@ -225,12 +226,7 @@ fn conclude(
     if let Some(Ended::Enough(why)) = &ended {
         manifest.stopped = Some(why.clone());
     }
-    let rounds = compared
-        .rounds
-        .iter()
-        .map(|round| round.round)
-        .max()
-        .unwrap_or(0);
+    let rounds = whole_rounds(&compared.rounds);
     let at_a_look = matches!(ended, Some(Ended::Enough(_))) || rounds == planned.rounds;
     // What ends it otherwise knows nothing of the figures: what's left of the error is spent there.
     let looks = match at_a_look {

@@ -63,6 +63,7 @@ pub(crate) fn plan(sides: &Sides, file: &GateFile, besides: &Besides) -> Result<
     ask(&mut workload, head, besides)?;
     let equal_rate = equal_rate(file);
     let course = Course::of(file, &workload, equal_rate.is_some(), [base, head])?;
+    let short = course.caution(file.gate.budget);
     let table = table(sides, file, workload, equal_rate, &course);
     let text = toml::to_string(&table).map_err(|error| format!("can't write it down: {error}"))?;
     let mut subjects = sides.subjects.to_vec();
@@ -73,7 +74,7 @@ pub(crate) fn plan(sides: &Sides, file: &GateFile, besides: &Besides) -> Result<
         made: Made {
             text: format!("# Made by ringside gate\n{text}"),
             subjects,
-            cautions: sides.cautions.clone(),
+            cautions: [sides.cautions.clone(), short.into_iter().collect()].concat(),
         },
         looks: course.looks(),
         rounds: course.rounds,
@@ -143,6 +144,8 @@ fn has_flow(file: &GateFile) -> bool {
 struct Course {
     rounds: u32,
     rounds_per_start: NonZeroU32,
+    /// How long they take, about.
+    takes: Duration,
 }
 
 impl Course {
@@ -177,7 +180,7 @@ impl Course {
             let fit = (budget.as_secs_f64() / each_s) as u32;
             // A few quick rounds are begun in any case: the budget ends them if it has to.
             let least = if many == 1 { ROUNDS_MIN } else { 0 };
-            Course::whole(fit.max(least).min(most), per_start)
+            Course::whole(fit.max(least).min(most), per_start, each_s)
         };
         let is_enough = |course: &Course| course.starts() >= STARTS_MIN;
         if let Some(given) = file.gate.rounds_per_start {
@@ -203,14 +206,27 @@ impl Course {
 
     /// Of at most so many rounds those of whole starts, and an even number of them: every second
     /// round is the one before it backwards.
-    fn whole(rounds: u32, rounds_per_start: NonZeroU32) -> Course {
+    fn whole(rounds: u32, rounds_per_start: NonZeroU32, each_s: f64) -> Course {
         let each = rounds_per_start.get();
         let starts = rounds / each;
         let starts = starts - u32::from(starts * each % 2 == 1);
         Course {
             rounds: starts * each,
             rounds_per_start,
+            takes: Duration::from_secs_f64(f64::from(starts * each) * each_s),
         }
+    }
+
+    /// Says that the budget is over before there are enough rounds for an interval.
+    fn caution(&self, budget: Duration) -> Option<String> {
+        (self.takes > budget).then(|| {
+            let needed_s = self.takes.as_secs_f64().ceil();
+            format!(
+                "The budget of {:.0} s is probably too short: an interval needs {ROUNDS_MIN} rounds of \
+                 each side, which take about {needed_s:.0} s; use --budget {needed_s:.0}s or more.",
+                budget.as_secs_f64()
+            )
+        })
     }
 
     /// How many starts of each side there are: the size of the sample.
@@ -364,7 +380,16 @@ mod tests {
             slow.rounds_per_start.get() > 3 && slow.rounds >= 20,
             "{slow:?}"
         );
-        assert_eq!(course("[gate]\nbudget = \"1s\"\n", "0s").rounds, 4);
+        let short = course("[gate]\nbudget = \"1s\"\n", "0s");
+        assert_eq!(short.rounds, 4);
+        let why = short
+            .caution(Duration::from_secs(1))
+            .expect("it's over before");
+        assert!(
+            why.contains("The budget of 1 s is probably too short"),
+            "{why}"
+        );
+        assert_eq!(short.caution(short.takes), None);
         // Whatever a start is worth, there are enough of them, and no look comes within one.
         for warm_up in ["1s", "3s", "10s", "15s", "16s"] {
             let course = course("", warm_up);

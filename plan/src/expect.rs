@@ -199,11 +199,6 @@ impl Rule {
         }
     }
 
-    /// Whether it is about the body.
-    pub fn needs_body(&self) -> bool {
-        matches!(self, Rule::Body(_) | Rule::Json { .. })
-    }
-
     /// The name of the header or JSON member that it looks at, in which a secret may be.
     pub fn name(&self) -> Option<String> {
         match self {

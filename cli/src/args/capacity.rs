@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::Args;
 use load::check::Threshold;
 
+use super::agents::Fleet;
 use super::export::Export;
-use super::fleet::Fleet;
 use super::flows::Flows;
 use super::load::Load;
 use super::network::Network;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::agents::Fleet;
 use super::export::Export;
-use super::fleet::Fleet;
 use super::flows::Variables;
 use super::network::Network;
 use super::secrets::Secrets;

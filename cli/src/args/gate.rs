@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::fleet::Fleet;
+use super::agents::Fleet;
 use super::network::Network;
 use super::secrets::Secrets;
 use super::values;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::{ArgGroup, Args};
 use load::hold::{BackOff, Threshold};
 
+use super::agents::{Fleet, Resume};
 use super::export::Export;
-use super::fleet::{Fleet, Resume};
 use super::machine::{MACHINE, Machine};
 pub(crate) use super::run::Format;
 use super::secrets::Secrets;

@@ -111,7 +111,7 @@ pub(crate) enum Verb {
     /// List, build, check or add servers to compare
     Subjects(subjects::Subjects),
     /// Load from many machines as one: their agents, an end to all load, keys, Kubernetes
-    Fleet(agents::Fleet),
+    Fleet(fleet::Fleet),
     /// Say what a check, a verdict, an error or an exit code means, and what to do
     Explain(explain::Explain),
     /// Print the JSON Schema of what ringside writes for programs, or of its files

@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, ValueEnum};
 use load::check::Threshold;
 
+use super::agents::{Fleet, Resume};
 use super::export::Export;
-use super::fleet::{Fleet, Resume};
 use super::flows::Flows;
 use super::load::{LOAD, Load};
 use super::replay::Replay;

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::watching::{Onlookers, Watching};
 use super::{data, exit, flows, outcome, place, plan, targets, trouble};
-use crate::args::fleet::{Fleet, OnLoss as Named};
+use crate::args::agents::{Fleet, OnLoss as Named};
 use crate::args::run::{Format, Run};
 use crate::args::values::{Agents, Weight};
 use crate::page;

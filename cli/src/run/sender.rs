@@ -91,7 +91,7 @@ mod tests {
     use measure::hold::Counted;
 
     use super::*;
-    use crate::args::fleet::Fleet;
+    use crate::args::agents::Fleet;
     use crate::args::values::Agents;
     use crate::run::fleet;
 
@@ -121,7 +121,7 @@ mod tests {
         }
     }
 
-    fn asked(on_loss: Option<crate::args::fleet::OnLoss>) -> Result<Asked, String> {
+    fn asked(on_loss: Option<crate::args::agents::OnLoss>) -> Result<Asked, String> {
         let fleet = Fleet {
             agents: Some(Agents::Local(2)),
             on_loss,
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn no_share_is_taken_over_in_loads_that_are_shorter_than_a_loss() {
-        let why = asked(Some(crate::args::fleet::OnLoss::Rebalance)).unwrap_err();
+        let why = asked(Some(crate::args::agents::OnLoss::Rebalance)).unwrap_err();
         assert!(
             why.contains("--on-loss rebalance is for run and hold"),
             "{why}"

@@ -99,11 +99,6 @@ impl Listener {
     }
 }
 
-/// Whether so many sockets need more than one ring here; one is [`Uring`]'s business alone.
-pub fn are_needed(sockets: usize) -> bool {
-    sockets > places_of_one()
-}
-
 /// How many places a ring has here.
 fn places_of_one() -> usize {
     descriptors::places_of_a_ring(descriptors::raise_limit(u64::MAX))

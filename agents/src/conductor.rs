@@ -140,6 +140,21 @@ impl Fleet {
         self.carry_out(asked, (load, span), false, stop, onlooker)
     }
 
+    /// Where everybody meets, and the server's process if it was started here and still runs.
+    fn broker(&mut self, asked: &Asked, load: &Load) -> Result<(Broker, Option<Server>), String> {
+        if let Some(url) = &asked.nats {
+            return Ok((Broker::new(url, self.nkey.as_deref())?, None));
+        }
+        let here = match &mut self.here {
+            Some(here) => here,
+            none => none.insert(Here::start(asked.agents, load.cpus())?),
+        };
+        match here.server().fault() {
+            None => Ok((here.broker().clone(), Some(here.server()))),
+            Some(why) => Err(why.to_owned()),
+        }
+    }
+
     /// Has a load carried out that is seen by an onlooker, against a server of each agent's own if
     /// there's something of that kind to be measured.
     fn carry_out(
@@ -150,21 +165,7 @@ impl Fleet {
         stop: &Stop,
         onlooker: &mut dyn Onlooker,
     ) -> Result<(), String> {
-        let broker = match (&asked.nats, &self.here) {
-            (Some(url), _) => Broker::new(url, self.nkey.as_deref())?,
-            (None, Some(here)) => here.broker().clone(),
-            (None, None) => {
-                let here = self.here.insert(Here::start(asked.agents, load.cpus())?);
-                here.broker().clone()
-            }
-        };
-        let server = match asked.nats {
-            Some(_) => None,
-            None => self.here.as_ref().map(Here::server),
-        };
-        if let Some(why) = server.and_then(Server::fault) {
-            return Err(why.to_owned());
-        }
+        let (broker, server) = self.broker(asked, &load)?;
         let signer = asked.sign.as_deref();
         let signer = signer.map(|seed| Signer::new(seed, asked.audience.as_deref()));
         let signer = signer.transpose()?;

@@ -127,7 +127,8 @@ pub fn seal(
     Ok([&head[..], b"\n", plan].concat().into())
 }
 
-/// Who a plan says has signed it, for whoever writes that down; nobody has looked whether that's so.
+/// Who a plan says has signed it, for whoever writes that down; nobody has looked whether that's
+/// so.
 pub(crate) fn claimed(sealed: &[u8]) -> String {
     let line = sealed.split(|byte| *byte == b'\n').next();
     let head = serde_json::from_slice::<Head>(line.unwrap_or_default());

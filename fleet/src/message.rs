@@ -101,8 +101,8 @@ pub enum Order {
         to: Member,
         /// By the agent's own clock.
         at_ns: u64,
-        /// Which workers are the agent's. Somebody else may have sent it a plan that is good for all
-        /// agents before the coordinator did, with another place than this one.
+        /// Which workers are the agent's. Somebody else may have sent it a plan that is good for
+        /// all agents before the coordinator did, with another place than this one.
         place: Place,
     },
     /// The coordinator is there.

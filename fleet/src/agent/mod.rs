@@ -456,15 +456,7 @@ impl Agent {
                 own.stop(Ended::Stopped(why), actions);
                 None
             }
-            Order::Recall => Some(Report::Standing {
-                workers: self.settings.workers,
-                place: own.place,
-                taken: own.taken.clone(),
-                turn: own.turn,
-                same: own.same,
-                has_begun: stage >= Stage::Loading,
-                count: own.kept.count(),
-            }),
+            Order::Recall => Some(own.standing(self.settings.workers)),
             Order::Confirm { chain, .. } => {
                 if stage != Stage::Ended || chain != own.kept.digest() {
                     return;
@@ -727,6 +719,19 @@ impl Membership {
             plan: self.plan?,
             checks: self.checks.clone(),
         })
+    }
+
+    /// Where it is, for a coordinator that comes back.
+    fn standing(&self, workers: u32) -> Report {
+        Report::Standing {
+            workers,
+            place: self.place,
+            taken: self.taken.clone(),
+            turn: self.turn,
+            same: self.same,
+            has_begun: self.stage >= Stage::Loading,
+            count: self.kept.count(),
+        }
     }
 
     fn take_begin(&mut self, at: Time, now: Time, actions: &mut Vec<Action>) -> Option<Report> {

@@ -101,6 +101,24 @@ fn orders() -> Vec<Order> {
     ]
 }
 
+fn verdict() -> Verdict {
+    let sender = Sender {
+        version: Text::new("0.1.0"),
+        engine: Text::new("io_uring"),
+        cpu_us: Some(1_500_000),
+        memory_peak_bytes: Some(1 << 20),
+        ..Sender::default()
+    };
+    Verdict {
+        limited: true,
+        reason: Text::new("CPUs"),
+        sender: sender.on(&Host {
+            kernel: Some("Linux 6.18".to_owned()),
+            ..Host::default()
+        }),
+    }
+}
+
 fn reports() -> Vec<Report> {
     let digest = Digest::of(b"something");
     let place = places(&[2, 3]).unwrap()[1];
@@ -144,21 +162,7 @@ fn reports() -> Vec<Report> {
             chain: digest,
             totals: Totals::default(),
             ended: Ended::Failed(Text::new("its driver broke")),
-            verdict: Verdict {
-                limited: true,
-                reason: Text::new("CPUs"),
-                sender: Sender {
-                    version: Text::new("0.1.0"),
-                    engine: Text::new("io_uring"),
-                    cpu_us: Some(1_500_000),
-                    memory_peak_bytes: Some(1 << 20),
-                    ..Sender::default()
-                }
-                .on(&Host {
-                    kernel: Some("Linux 6.18".to_owned()),
-                    ..Host::default()
-                }),
-            },
+            verdict: verdict(),
             troubles: vec![Text::new("the disk is full")],
             silence_ns: 10,
             late_ns: Some(11),

@@ -89,6 +89,9 @@ impl Default for Machine {
     }
 }
 
+/// What somebody makes of a message to the agent of this number.
+type Forge = fn(usize, &[u8]) -> Option<Bytes>;
+
 /// A run that is to be simulated.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
@@ -105,7 +108,7 @@ pub(crate) struct Setup {
     pub(crate) faults: Faults,
     pub(crate) script: Vec<(u64, Happens)>,
     /// What somebody says to an agent just before it hears this.
-    pub(crate) forged: Option<fn(usize, &[u8]) -> Option<Bytes>>,
+    pub(crate) forged: Option<Forge>,
 }
 
 impl Setup {
@@ -397,19 +400,22 @@ impl World {
         all.min().unwrap_or(u64::MAX)
     }
 
+    /// Ends an agent, if it's there, and says which it was.
+    fn kill_agent(&mut self, number: usize) -> Option<(String, Machine)> {
+        let seat = self.agents.get_mut(number)?;
+        seat.is_alive = false;
+        let killed = (seat.name.clone(), seat.machine.clone());
+        self.end_load(number);
+        Some(killed)
+    }
+
     fn happen(&mut self, happens: Happens) {
         match happens {
             Happens::KillAgent(number) => {
-                if let Some(seat) = self.agents.get_mut(number) {
-                    seat.is_alive = false;
-                    self.end_load(number);
-                }
+                self.kill_agent(number);
             }
             Happens::RestartAgent(number) => {
-                if let Some(seat) = self.agents.get_mut(number) {
-                    seat.is_alive = false;
-                    let (name, machine) = (seat.name.clone(), seat.machine.clone());
-                    self.end_load(number);
+                if let Some((name, machine)) = self.kill_agent(number) {
                     self.start_agent(name, machine);
                 }
             }

@@ -380,7 +380,10 @@ mod tests {
             parsed(&words).unwrap_or_else(|why| panic!("{words}: {why}"));
             verbs.extend(words.split(' ').next().map(str::to_owned));
         }
-        assert_eq!(verbs, ["agent", "status", "stop", "manifests"]);
+        assert_eq!(
+            verbs,
+            ["agent", "keys", "keys", "status", "stop", "manifests"]
+        );
     }
 
     #[test]

@@ -223,7 +223,8 @@ impl Course {
             let needed_s = self.takes.as_secs_f64().ceil();
             format!(
                 "The budget of {:.0} s is probably too short: an interval needs {ROUNDS_MIN} \
-                 rounds of each side, which take about {needed_s:.0} s; use --budget {needed_s:.0}s or more.",
+                 rounds of each side, which take about {needed_s:.0} s; use --budget \
+                 {needed_s:.0}s or more.",
                 budget.as_secs_f64()
             )
         })

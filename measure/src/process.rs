@@ -191,8 +191,9 @@ pub fn proportional_bytes(pids: &[u32]) -> Option<u64> {
 /// How much of what `pids` have counts more than once in their resident memory, in bytes: pages
 /// beside those of files that several of them have, or that one of them has mapped at several
 /// addresses (RssAnon and RssShmem of /proc/PID/status, beyond Pss_Anon and Pss_Shmem of
-/// smaps_rollup, since Linux 5.4). Zero if the kernel doesn't tell. A single process is asked for it only if it has much shared
-/// memory, since the walk over its page tables keeps it from changing its memory meanwhile.
+/// smaps_rollup, since Linux 5.4). Zero if the kernel doesn't tell. A single process is asked for
+/// it only if it has much shared memory, since the walk over its page tables keeps it from changing
+/// its memory meanwhile.
 pub fn repeated_bytes(pids: &[u32]) -> u64 {
     let sum = |name: &str| -> u64 {
         let each = pids.iter().map(|pid| format!("/proc/{pid}/status"));

@@ -12,7 +12,6 @@ mod failures;
 mod gates;
 mod heard;
 mod holds;
-mod hostile;
 #[path = "../../../tests/installed.rs"]
 mod installed;
 mod killed;

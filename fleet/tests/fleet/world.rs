@@ -411,9 +411,7 @@ impl World {
 
     fn happen(&mut self, happens: Happens) {
         match happens {
-            Happens::KillAgent(number) => {
-                self.kill_agent(number);
-            }
+            Happens::KillAgent(number) => drop(self.kill_agent(number)),
             Happens::RestartAgent(number) => {
                 if let Some((name, machine)) = self.kill_agent(number) {
                     self.start_agent(name, machine);

@@ -248,7 +248,7 @@ impl Documented {
         match self.kind.as_str() {
             "number" | "ratio" | "switch" => "\"x\"",
             // A rate may be a number.
-            "rate" => "true",
+            "rate" | "text or number" => "true",
             "text" | "path" | "time" | "share" | "size" | "command" | "texts" | "commands"
             | "numbers" | "rates" | "sizes" | "names" | "table" | "tables" => "1",
             other => panic!(

@@ -242,7 +242,10 @@ fn set(folder: &Path, name: &str, value: &str) -> IoResult<()> {
 
 /// A number of processors, in quotes or without.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a number of CPUs, such as \"0.5\" or 2")]
+#[serde(
+    untagged,
+    expecting = "expected a number of CPUs, such as \"0.5\" or 2"
+)]
 enum Cpus {
     Text(String),
     Number(f64),

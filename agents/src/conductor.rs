@@ -400,7 +400,7 @@ async fn conduct(
         Coordinator::new(settings, Time::now(), &mut actions).map_err(|why| why.to_string())?;
     let lead_ns = manner.lead_ns;
     machine.lead(lead_ns);
-    machine.weigh(manner.weights.clone());
+    machine.weigh(manner.weights);
     let mut has_stopped = false;
     loop {
         let mut now = VecDeque::from(std::mem::take(&mut actions));

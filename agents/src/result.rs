@@ -3,7 +3,7 @@
 use cli::Conducted;
 use engine::signal::Signal;
 use fleet::counted::{self, Interval as Packed};
-use fleet::record::{AgentRecord, Outcome, Record as Of};
+use fleet::record::{AgentRecord, ENGINE, Outcome, Record as Of};
 use load::{Plan, Progress, Record, grpc_status};
 use measure::host::Host;
 use measure::interval::{Interval, Phase};
@@ -145,7 +145,7 @@ pub(crate) fn generator(of: &Of, threads: u32) -> Generator {
     let limited: Vec<String> = limited.collect();
     Generator {
         version: VERSION.to_owned(),
-        engine: "fleet".to_owned(),
+        engine: ENGINE.to_owned(),
         engine_reason: match of.agents.len() {
             1 => "an agent sent the load".to_owned(),
             agents => format!("{agents} agents sent the load together"),

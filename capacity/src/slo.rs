@@ -19,6 +19,7 @@ use load::check::{self, Threshold};
 use load::plan::Workload;
 use measure::histogram::Histogram;
 use measure::record::Times;
+use report::agents::ENGINE;
 use statistics::quantile;
 
 use super::flows::{Counted, is_of_flows};
@@ -28,8 +29,6 @@ pub(super) use wrong::Wrong;
 
 /// Answered ÷ offered below this was not served.
 const SERVED_MIN: f64 = 0.99;
-/// The engine of a record that agents have measured together.
-const FLEET: &str = "fleet";
 /// Where a greater share of all response times went by in waits for connections, these may be why
 /// a rate failed.
 const WAITED_MIN: f64 = 0.005;
@@ -123,7 +122,7 @@ fn too_few(slo: &[Threshold], record: &Record) -> Option<String> {
 /// Why a fleet hasn't sent what was asked for, if it hasn't: agents were lost, or ended early. Then
 /// nothing is known of the rate. (Where agents were the limit, that is judged as one generator's.)
 fn unfinished_by_fleet(record: &Record) -> Option<String> {
-    let is_fleet = record.generator.engine == FLEET;
+    let is_fleet = record.generator.engine == ENGINE;
     let is_spoilt = is_fleet && !record.valid && !record.generator.limited;
     is_spoilt.then(|| {
         let why = record.warnings.join("; ");

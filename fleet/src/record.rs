@@ -9,6 +9,10 @@ use crate::counted::{Counted, Interval};
 use crate::totals::Totals;
 use crate::words::{AgentName, RunId, Verdict};
 
+/// The engine of a load that agents have sent together, as records name it beside those of
+/// single processes (`generator.engine`).
+pub const ENGINE: &str = "fleet";
+
 /// The run, as all agents did it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "FleetRecord")]

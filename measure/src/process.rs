@@ -188,24 +188,39 @@ pub fn proportional_bytes(pids: &[u32]) -> Option<u64> {
     pids.iter().map(|pid| divided(*pid)?.all).sum()
 }
 
-/// How much of what `pids` have counts more than once in their resident memory, in bytes: pages
-/// beside those of files that several of them have, or that one of them has mapped at several
-/// addresses (RssAnon and RssShmem of /proc/PID/status, beyond Pss_Anon and Pss_Shmem of
-/// smaps_rollup, since Linux 5.4). Zero if the kernel doesn't tell. A single process is asked for
-/// it only if it has much shared memory, since the walk over its page tables keeps it from changing
-/// its memory meanwhile.
-pub fn repeated_bytes(pids: &[u32]) -> u64 {
+/// What several processes have together, or one of them at several addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shared {
+    /// Their resident memory with each page divided among all places that have it, in bytes (Pss);
+    /// none if it may not be read for one of them.
+    pub proportional_bytes: Option<u64>,
+    /// How much counts more than once in their resident memory, in bytes: pages beside those of
+    /// files (RssAnon and RssShmem of /proc/PID/status, beyond Pss_Anon and Pss_Shmem of
+    /// smaps_rollup, since Linux 5.4). Zero if the kernel doesn't tell.
+    pub repeated_bytes: u64,
+}
+
+/// What `pids` share. A single process is only asked if it has much shared memory, since the walk
+/// over its page tables keeps it from changing its memory meanwhile: else it shares nothing.
+pub fn shared(pids: &[u32]) -> Shared {
     let sum = |name: &str| -> u64 {
         let each = pids.iter().map(|pid| format!("/proc/{pid}/status"));
         each.filter_map(|status| status_bytes(&status, name)).sum()
     };
     let shared = sum("RssShmem");
     if pids.len() < 2 && shared < MUCH_SHARED_BYTES {
-        return 0;
+        return Shared::default();
     }
-    let own: Option<u64> = pids.iter().map(|pid| divided(*pid)?.own).sum();
+    let divided: Option<Vec<Divided>> = pids.iter().map(|pid| divided(*pid)).collect();
+    let of = |part: fn(&Divided) -> Option<u64>| -> Option<u64> {
+        divided.as_ref()?.iter().map(part).sum()
+    };
     let resident = sum("RssAnon") + shared;
-    own.map_or(0, |own| resident.saturating_sub(own))
+    let own = of(|one| one.own);
+    Shared {
+        proportional_bytes: of(|one| one.all),
+        repeated_bytes: own.map_or(0, |own| resident.saturating_sub(own)),
+    }
 }
 
 /// So much that it would matter if it counted more than once.

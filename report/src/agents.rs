@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+pub use fleet::record::ENGINE;
 use fleet::record::{AgentRecord, Record};
 use measure::foreign::Foreign;
 use measure::histogram::samples_for;
@@ -38,7 +39,7 @@ pub(crate) type Heading = (&'static str, bool);
 impl Agents {
     /// Those that a record has as `fleet`; none if they can't be read, as those of another version.
     pub fn read(fleet: &Value) -> Option<Agents> {
-        serde_json::from_value(fleet.clone()).ok()
+        Agents::deserialize(fleet).ok()
     }
 
     /// How many agents there were, and whether what they counted is complete.

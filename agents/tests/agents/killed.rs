@@ -72,10 +72,8 @@ fn what_was_started_ends_with_whoever_is_killed() {
     }
     let target = Target::start();
     // For so long each agent sends its part to a server of its own.
-    let url = target.url("/");
     let words = "run --agents local:2 --control -R 50 -c 4 -T 60s -d 10m";
-    let words: Vec<&str> = words.split(' ').chain([&*url]).collect();
-    let run = Program::start(&words);
+    let run = Program::load(words, &target);
     let id = run.pid().as_raw_nonzero().get();
     let mut all = Vec::new();
     until("both agents have a server", || {
@@ -105,10 +103,8 @@ fn a_local_fleet_whose_server_is_killed_ends_at_once_with_what_it_has() {
         return;
     }
     let target = Target::start();
-    let url = target.url("/");
     let words = "run --agents local:2 -R 100 -c 4 -T 60s -d 10m --format json";
-    let words: Vec<&str> = words.split(' ').chain([&*url]).collect();
-    let run = Program::start(&words);
+    let run = Program::load(words, &target);
     until("the load has gone on for seconds", || {
         target.requests() > 300
     });

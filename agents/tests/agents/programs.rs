@@ -234,6 +234,13 @@ impl Program {
         Program::start_with(&[], words)
     }
 
+    /// A load of a server: these words, and its address.
+    pub(crate) fn load(words: &str, target: &Target) -> Program {
+        let url = target.url("/");
+        let words: Vec<&str> = words.split(' ').chain([&*url]).collect();
+        Program::start(&words)
+    }
+
     /// One with these variables.
     pub(crate) fn start_with(variables: &[(&str, &str)], words: &[&str]) -> Program {
         Program::start_in(tempfile::tempdir().unwrap(), &[], variables, words)

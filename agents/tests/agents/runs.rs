@@ -23,10 +23,8 @@ fn what_agents_count_together_is_what_the_server_counted() {
         return;
     }
     let target = Target::start();
-    let url = target.url("/");
     let words = "run --agents local:3 -n 601 -c 7 -T 60s --format json";
-    let words: Vec<&str> = words.split(' ').chain([&*url]).collect();
-    let ended = Program::start(&words).end();
+    let ended = Program::load(words, &target).end();
     assert!(ended.has_measured(), "{ended:?}");
     let record = ended.record();
     assert_eq!(record["fleet"]["complete"], true, "{record}");
@@ -58,10 +56,8 @@ fn the_schema_describes_all_that_a_record_says_of_a_fleet() {
     let schema = fs::read_to_string(schema).unwrap();
     let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
     let target = Target::start();
-    let url = target.url("/");
     let words = "run --agents local:2 -n 600 -c 4 --format json";
-    let words: Vec<&str> = words.split(' ').chain([&*url]).collect();
-    let record = Program::start(&words).end().record();
+    let record = Program::load(words, &target).end().record();
     let known = |of: &serde_json::Value, what: &serde_json::Value| {
         for key in what.as_object().unwrap().keys() {
             let property = &of["properties"][key.as_str()];
@@ -112,10 +108,8 @@ fn an_interrupted_run_has_a_record_of_all_that_was_sent() {
         return;
     }
     let target = Target::start();
-    let url = target.url("/");
     let words = "run --agents local:2 -R 200 -d 10m -c 4 -T 60s --format json";
-    let words: Vec<&str> = words.split(' ').chain([&*url]).collect();
-    let run = Program::start(&words);
+    let run = Program::load(words, &target);
     until("the load has begun", || target.requests() > 20);
     run.signal(Signal::INT);
     let ended = run.end();

@@ -273,15 +273,19 @@ sys.stdin.readline()
     twice.hears("mapped");
     let pids = [twice.child.id()];
     let memory = memory(&pids);
-    let repeated = repeated_bytes(&pids);
+    let shared = shared(&pids);
+    let repeated = shared.repeated_bytes;
     assert!(memory.resident_bytes > 2 * SIZE, "{memory:?}");
     assert!(
         repeated.abs_diff(SIZE) < SIZE / 16,
         "{repeated}, {memory:?}"
     );
+    let once = shared.proportional_bytes.expect("it was said before");
+    assert!(once.abs_diff(SIZE) < SIZE, "{once}, {memory:?}");
     twice.ends();
-    assert_eq!(repeated_bytes(&own), 0, "nothing is shared much");
-    assert_eq!(repeated_bytes(&[]), 0);
+    let repeated = |pids: &[u32]| self::shared(pids).repeated_bytes;
+    assert_eq!(repeated(&own), 0, "nothing is shared much");
+    assert_eq!(repeated(&[]), 0);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::page::{
     table, verdicts,
 };
 use super::plot::{Axis, Line, Scale, Series, lines, percentiles};
-use crate::agents::Agents;
+use crate::agents::{Agents, ENGINE};
 use crate::distribution::Distribution;
 use crate::environment;
 
@@ -362,7 +362,7 @@ pub(super) fn measured_by(generator: &Generator, host: &Host) -> Vec<(&'static s
     );
     let busiest = generator.cpu_share_max.map_or_else(dash, percent);
     let mut rows = vec![("generator", loaded), ("busiest thread", busiest)];
-    if generator.engine == "fleet" {
+    if generator.engine == ENGINE {
         let whose = "the coordinator's, which sent nothing of the load; see the agents for theirs";
         rows.push(("machine", whose.to_owned()));
     }

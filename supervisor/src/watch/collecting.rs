@@ -64,7 +64,7 @@ impl Collecting {
             return Ok(None);
         };
         let collected = self.within(opened.bytes, closed.bytes)?;
-        self.is_read |= collected.collections > 0 || {
+        self.is_read = self.is_read || collected.collections > 0 || {
             let before = opened.bytes.saturating_sub(LOG_BYTES_MAX);
             self.within(before, opened.bytes)?.collections > 0
         };

@@ -24,7 +24,7 @@ use garbage::{Collected, Runtime};
 use groups::{Group, GroupTime, Held, Strained, Straining};
 use load::Plan;
 use measure::process::{
-    Listing, TreeWatch, peak_bytes, proportional_bytes, repeated_bytes, resident_bytes,
+    Listing, TreeWatch, peak_bytes, proportional_bytes, resident_bytes, shared,
 };
 use measure::time::Time;
 use serde::{Deserialize, Serialize};
@@ -161,12 +161,12 @@ struct Memory {
 
 impl Memory {
     fn at_an_edge(pids: &[u32]) -> Memory {
-        let repeated = repeated_bytes(pids);
-        let is_shared = pids.len() > 1 || repeated > 0;
+        let shared = shared(pids);
+        let is_shared = pids.len() > 1 || shared.repeated_bytes > 0;
         Memory {
             resident: resident_bytes(pids),
-            divided: is_shared.then(|| proportional_bytes(pids)).flatten(),
-            repeated,
+            divided: shared.proportional_bytes.filter(|_| is_shared),
+            repeated: shared.repeated_bytes,
         }
     }
 }

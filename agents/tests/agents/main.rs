@@ -12,6 +12,7 @@ mod failures;
 mod gates;
 mod heard;
 mod holds;
+mod hostile;
 #[path = "../../../tests/installed.rs"]
 mod installed;
 mod killed;

@@ -23,7 +23,8 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS_MAX = 35 * 60
 WITH_SYSTEM_CALLS = ["waiting", "features"]
-# Rows that have one mechanism more than another row, and that row.
+# Rows that have one mechanism more than another row, and that row, in these comparisons.
+STEPPED = ["waiting", "features"]
 STEPS = {
     "and-batching": "io_uring",
     "and-defer-taskrun": "and-batching",
@@ -32,6 +33,7 @@ STEPS = {
     "and-skip-success": "and-multishot",
     "and-registered-buffers": "and-multishot",
     "sqpoll-shared": "without-defer-taskrun",
+    "no-defer-taskrun": "no-coop-taskrun",
 }
 # What rows are judged by. Of each figure, `kind` is that of ringside's verdict, and `floor` the
 # noise floor: by how much the baseline seems to differ from itself, as a share.
@@ -158,7 +160,7 @@ def is_compared(row):
 
 def steps_of(folder):
     """The requests a second of each row as a multiple of those of the row with one mechanism less.
-    The intervals hold for all of them together: Student's t of the logarithms, by round."""
+    The intervals hold for all of a comparison together: Student's t of the logarithms, by round."""
     by_row = {}
     with open(os.path.join(folder, "report.csv")) as text:
         for line in csv.DictReader(text):
@@ -166,14 +168,15 @@ def steps_of(folder):
                 rates = by_row.setdefault(line["row"], {})
                 rates[line["round"]] = float(line["requests_per_second"])
     found = {}
-    for row, before in STEPS.items():
-        own, other = by_row.get(row, {}), by_row.get(before, {})
+    here = {row: before for row, before in STEPS.items() if {row, before} <= by_row.keys()}
+    for row, before in here.items():
+        own, other = by_row[row], by_row[before]
         logs = [math.log(own[one] / other[one]) for one in own if one in other]
         if len(logs) < 3:
             continue
         mean = sum(logs) / len(logs)
         error = math.sqrt(sum((one - mean) ** 2 for one in logs) / (len(logs) - 1) / len(logs))
-        wide = student(1 - 0.05 / len(STEPS), len(logs) - 1) * error
+        wide = student(1 - 0.05 / len(here), len(logs) - 1) * error
         values = [mean, mean - wide, mean + wide]
         keys = ["step_ratio", "step_low", "step_high"]
         found[row] = {key: round(math.exp(value), 4) for key, value in zip(keys, values)}
@@ -375,7 +378,7 @@ def measured(ringside, output, name, file):
     folder, began = os.path.join(output, name), time.monotonic()
     found = compare(ringside, file, folder, name)
     took = time.monotonic() - began
-    steps = steps_of(folder) if name == "waiting" else {}
+    steps = steps_of(folder) if name in STEPPED else {}
     lines = [
         {"comparison": name, "point": point, **line, **steps.get(line["row"], {})}
         for point, report in found

@@ -51,7 +51,7 @@ class Mechanisms(unittest.TestCase):
             json.dump(found, text)
         program = self.at("ringside")
         with open(program, "w") as text:
-            text.write(f'#!/bin/sh\nmkdir "$4" && cp {self.at("report.json")} "$4"\n')
+            text.write(f'#!/bin/sh\nmkdir "$4" && cp {self.at("report")}.* "$4"\n')
         os.chmod(program, 0o755)
         words = [sys.executable, SCRIPT, program, self.output, *words]
         return subprocess.run(words, capture_output=True, text=True, check=False)
@@ -83,6 +83,20 @@ class Mechanisms(unittest.TestCase):
             "| 0.988 (0.981–0.996) |", "Noise floor: rate 44.8 %.", "`≥`:", "`?`:",
         ]:
             self.assertIn(cell, self.page())
+
+    def test_a_fallback_is_compared_with_what_it_falls_back_from(self):
+        with open(self.at("report.csv"), "w") as text:
+            text.write("row,round,counts,requests_per_second\n")
+            for round_, rates in enumerate([(200, 100), (210, 100), (190, 100)]):
+                for name, rate in zip(["no-defer-taskrun", "no-coop-taskrun"], rates):
+                    text.write(f"{name},{round_},true,{rate}\n")
+        base = row("everything", "baseline")
+        found = report(base, row("no-defer-taskrun", "no_difference", 1.0, 0.9, 1.1))
+        self.assertEqual(self.run_with(found, "features").returncode, 0)
+        line = self.lines()[1]
+        self.assertEqual((line["row"], line["step_ratio"]), ("no-defer-taskrun", "1.9983"))
+        # One pair: Student's t with two degrees of freedom, for 95 % and not for a share of it.
+        self.assertEqual((line["step_low"], line["step_high"]), ("1.7647", "2.2629"))
 
     def test_memory_of_several_processes_is_a_bound_and_has_no_ratio(self):
         found = report(row("base", "baseline"), row("cluster", "higher", 2.8, 2.7, 2.9, 3.0))

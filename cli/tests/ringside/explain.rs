@@ -43,6 +43,17 @@ fn every_word_that_the_program_prints_is_explained_and_no_section_is_about_anoth
 }
 
 #[test]
+fn each_feature_of_io_uring_is_explained_by_its_word_with_the_kernel_that_has_it() {
+    let page = explain::page();
+    for feature in Feature::ALL {
+        let section = page.find(feature.word()).expect(feature.word());
+        assert_eq!(section.word, feature.word());
+        let since = format!("since Linux {}", feature.since());
+        assert_says(&section.text(), &since);
+    }
+}
+
+#[test]
 fn every_quote_of_the_page_is_what_the_program_says() {
     let sources = sources();
     let page = explain::page();
@@ -133,7 +144,7 @@ fn printed() -> Vec<String> {
 }
 
 /// What reports, help and messages call parts of a load and its figures.
-fn words_of_reports() -> [&'static str; 14] {
+fn words_of_reports() -> [&'static str; 15] {
     [
         "due",
         "exchange",
@@ -149,6 +160,7 @@ fn words_of_reports() -> [&'static str; 14] {
         "time per event",
         "TTFT",
         "inter-token latency",
+        "sqpoll",
     ]
 }
 

@@ -9,13 +9,13 @@ use std::net::IpAddr;
 
 use lab::check::{self, Found, Options};
 use lab::{Made, Observer};
-use load::Stop;
 use load::protocol::Tls;
+use load::{Answer, Stop};
 use supervisor::difference::difference;
 use supervisor::running::{Running, tell_apart};
 use supervisor::subject::Subject;
 
-use crate::naming::names;
+use crate::naming::{names, numbered, of_running};
 use crate::{Declared, Refused, quoted, text, words, zeros};
 
 /// How long all rounds may take, and how long one round of a row does, with its two parts and the
@@ -104,10 +104,7 @@ pub fn make(
     observer: &mut dyn Observer,
 ) -> Result<Made, Refused> {
     let wanted = all_wanted(given)?;
-    let mut answers = Vec::new();
-    for one in &wanted {
-        answers.push(one.seen(options, given.is_of_users(), stop, observer)?);
-    }
+    let (mut answers, away) = all_seen(&wanted, given.is_of_users(), options, stop, observer)?;
     // What varies in one may vary in all, and needn't have done so while it was looked at.
     let vary = given.any_answer || answers.iter().any(|answer| answer.digits_vary);
     for answer in &mut answers {
@@ -127,7 +124,7 @@ pub fn make(
             Vec::new(),
         ));
     }
-    let mut cautions: Vec<String> = unjudged(&wanted).into_iter().collect();
+    let mut cautions: Vec<String> = unjudged(&wanted, &away).into_iter().collect();
     cautions.extend(mixed(&wanted));
     cautions.extend(differing.map(|what| {
         format!("The answers differ, and are compared because of --any-answer: {what}.")
@@ -142,7 +139,7 @@ pub fn make(
         subjects.push(subject);
     }
     Ok(Made {
-        text: comparison(given, &wanted, &answers),
+        text: comparison(given, &wanted, &answers, &away),
         subjects,
         cautions,
     })
@@ -152,13 +149,57 @@ pub fn make(
 fn all_wanted(given: &Given) -> Result<Vec<Wanted>, Refused> {
     let wanted = given.servers.iter().map(|server| Wanted::of(server, given));
     let mut wanted: Vec<Wanted> = wanted.collect::<Result<_, _>>()?;
-    let words: Vec<Vec<String>> = wanted.iter().map(Wanted::name_words).collect();
-    for (one, name) in wanted.iter_mut().zip(names(&words)) {
+    let started = wanted.iter().filter(|one| one.running.is_none());
+    let started: Vec<Vec<String>> = started.map(|one| one.command.clone()).collect();
+    let running: Vec<[String; 3]> = wanted.iter().filter_map(Wanted::may_be_called).collect();
+    let mut started = names(&started).into_iter();
+    let mut running = of_running(&running).into_iter();
+    let names = wanted.iter().filter_map(|one| match one.running {
+        Some(_) => running.next(),
+        None => started.next(),
+    });
+    let names = numbered(names);
+    for (one, name) in wanted.iter_mut().zip(names) {
         one.name = name;
     }
     let running = wanted.iter_mut().filter_map(|one| one.running.as_mut());
     tell_apart(&mut running.collect::<Vec<_>>());
     Ok(wanted)
+}
+
+/// What each answers, and the names of those that don't. That is one of several addresses of a
+/// name, of which others do: it's a row that fails, and is declared to answer as they do.
+fn all_seen<'a>(
+    wanted: &'a [Wanted],
+    is_of_users: bool,
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Result<(Vec<Declared<'a>>, Vec<&'a str>), Refused> {
+    let (mut answers, mut away, mut refused) = (Vec::new(), Vec::new(), None);
+    for one in wanted {
+        let both = match one.asked(options, stop, observer) {
+            Err(Refused::Failed(what, log)) if one.is_one_of_several() => {
+                away.push(one.name.as_str());
+                refused.get_or_insert(Refused::Failed(what, log));
+                answers.push(None);
+                continue;
+            }
+            both => both?,
+        };
+        answers.push(Some(one.declared(&both, is_of_users)?));
+    }
+    let there: Vec<Declared<'a>> = answers.iter().flatten().cloned().collect();
+    let of_others = |one: &Wanted| {
+        let same = there.iter().find(|answer| answer.path == one.path);
+        same.or(there.first()).cloned()
+    };
+    let answers = answers.into_iter().zip(wanted);
+    let answers = answers.map(|(answer, one)| answer.or_else(|| of_others(one)));
+    match (answers.collect::<Option<Vec<_>>>(), refused) {
+        (None, Some(refused)) => Err(refused),
+        (answers, _) => Ok((answers.unwrap_or_default(), away)),
+    }
 }
 
 impl Wanted {
@@ -194,41 +235,56 @@ impl Wanted {
         })
     }
 
-    /// Words of which one is its name: of one that runs, where it listens, then with the path.
-    fn name_words(&self) -> Vec<String> {
-        let Some(running) = &self.running else {
-            return self.command.clone();
-        };
-        // A query may hold secrets.
+    /// The names that it may have, if it runs already: where it listens, then with the path, then
+    /// with the host.
+    fn may_be_called(&self) -> Option<[String; 3]> {
+        let running = self.running.as_ref()?;
+        // A query may hold secrets, and dots belong to hosts.
         let path = self.path.split('?').next().unwrap_or_default();
-        let (name, path) = (running.short_name(), path.trim_end_matches('/'));
-        let whole = format!("{}-{}{path}", running.host, running.port);
-        let words = [name.clone(), format!("{name}{path}"), whole];
-        // A dot would begin an ending, and a slash another name.
-        words.map(|word| word.replace(['.', '/'], "-")).into()
+        let path = path.trim_end_matches('/').replace('.', "-");
+        let name = running.short_name();
+        let host = match running.host.contains(':') {
+            true => format!("ipv6-{}", running.host),
+            false => running.host.clone(),
+        };
+        let place = format!("{host}-{}{path}", running.port);
+        let whole = match running.address {
+            Some(_) => format!("{name}-{place}"),
+            None => place,
+        };
+        Some([name.clone(), format!("{name}{path}"), whole])
     }
 
-    /// What it answers; anything where users go through a flow.
-    fn seen(
+    /// Whether it's one of the addresses of a name, each of which is a row.
+    fn is_one_of_several(&self) -> bool {
+        let running = self.running.as_ref();
+        running.is_some_and(|running| running.address.is_some())
+    }
+
+    /// What comes when it's asked, twice.
+    fn asked(
         &self,
         options: &Options,
-        is_of_users: bool,
         stop: &Stop,
         observer: &mut dyn Observer,
-    ) -> Result<Declared<'_>, Refused> {
+    ) -> Result<[Answer; 2], Refused> {
         let name = &self.name;
-        let mut answer = Declared::unseen(&self.path);
-        let asked = check::asked(&self.subject(&answer)?, options, stop, observer);
-        let [first, second] = asked.map_err(|found| match found {
+        let unseen = self.subject(&Declared::unseen(&self.path))?;
+        let asked = check::asked(&unseen, options, stop, observer);
+        asked.map_err(|found| match found {
             Found::Failed(what, log) => Refused::Failed(format!("{name} {what}"), log),
             Found::Missing(what) => Refused::Failed(format!("{name}: {what}"), Vec::new()),
             Found::Good(_) | Found::Stopped => Refused::Stopped,
-        })?;
-        if is_of_users {
-            return Ok(answer);
+        })
+    }
+
+    /// What it is declared to answer, having answered this; anything where users go through a flow.
+    fn declared(&self, both: &[Answer; 2], is_of_users: bool) -> Result<Declared<'_>, Refused> {
+        let mut answer = Declared::unseen(&self.path);
+        if !is_of_users {
+            let taken = answer.take(&both[0], &both[1], BODY_BYTES_MAX);
+            taken.map_err(|refused| named(&self.name, refused))?;
         }
-        let taken = answer.take(&first, &second, BODY_BYTES_MAX);
-        taken.map_err(|refused| named(name, refused))?;
         Ok(answer)
     }
 
@@ -260,10 +316,13 @@ impl Wanted {
     }
 }
 
-/// That processor time isn't judged, and why, if so.
-fn unjudged(wanted: &[Wanted]) -> Option<String> {
+/// That processor time isn't judged, and why, if so. Who is `away` has none.
+fn unjudged(wanted: &[Wanted], away: &[&str]) -> Option<String> {
     let mut reasons: Vec<(&String, Vec<&str>)> = Vec::new();
-    for one in wanted {
+    for one in wanted
+        .iter()
+        .filter(|one| !away.contains(&one.name.as_str()))
+    {
         let Some(why) = one.why_unseen() else {
             continue;
         };
@@ -336,7 +395,8 @@ fn disagreement(names: &[String], answers: &[Declared<'_>]) -> Option<String> {
 }
 
 /// The text of the comparison. It holds no answer, which may be anybody's, but how long each is.
-fn comparison(given: &Given, wanted: &[Wanted], answers: &[Declared<'_>]) -> String {
+fn comparison(given: &Given, wanted: &[Wanted], answers: &[Declared<'_>], away: &[&str]) -> String {
+    let is_there = |one: &&Wanted| !away.contains(&one.name.as_str());
     let mut text = String::from("# Made of arguments: ringside compare\n");
     // Writing to a string doesn't fail.
     for (one, answer) in wanted.iter().zip(answers) {
@@ -348,7 +408,9 @@ fn comparison(given: &Given, wanted: &[Wanted], answers: &[Declared<'_>]) -> Str
         };
     }
     let names: Vec<&str> = wanted.iter().map(|one| one.name.as_str()).collect();
-    let is_seen = wanted.iter().all(|one| one.why_unseen().is_none());
+    let mut there = wanted.iter().filter(is_there);
+    let baseline = there.clone().next();
+    let is_seen = there.all(|one| one.why_unseen().is_none());
     let figures = match (is_seen, given.replay.is_some()) {
         _ if given.events => "[\"first_event_p50\", \"event_gap_p50\", \"event_gap_p99\"]",
         (true, false) => "[\"rate\", \"cpu\"]",
@@ -365,10 +427,14 @@ fn comparison(given: &Given, wanted: &[Wanted], answers: &[Declared<'_>]) -> Str
     };
     let _ = writeln!(
         text,
-        "name = {}\nrounds = {}\n\n[judge]\nfigures = {figures}\n{equal_rate}\n\
+        "name = {}\nrounds = {}\n{}\n[judge]\nfigures = {figures}\n{equal_rate}\n\
          [workload]\n{}\n{}",
         quoted(&names.join("-")),
         rounds(names.len()),
+        match baseline.filter(|_| away.contains(&names[0])) {
+            Some(one) => format!("baseline = {}\n", quoted(&one.name)),
+            None => String::new(),
+        },
         match (&given.targets, &given.replay) {
             (Some(file), _) => format!("targets = {}", quoted(file)),
             (None, Some(file)) => format!("replay = {}", quoted(file)),
@@ -434,7 +500,7 @@ mod tests {
             events,
             ..Given::default()
         };
-        let text = |given: &Given| comparison(given, &all_wanted(given).expect("URLs"), &[]);
+        let text = |given: &Given| comparison(given, &all_wanted(given).expect("URLs"), &[], &[]);
         let of_events = text(&given(true));
         assert!(of_events.contains("\nevents = true\n"), "{of_events}");
         assert!(of_events.contains("[\"first_event_p50\", "), "{of_events}");
@@ -465,11 +531,11 @@ mod tests {
         );
         assert_eq!(
             named(&["http://127.0.0.1:1", "http://127.0.0.2:1"]),
-            ["127-0-0-1-1", "127-0-0-2-1"]
+            ["127.0.0.1-1", "127.0.0.2-1"]
         );
         assert_eq!(
             named(&["https://192.0.2.1", "http://192.0.2.1"]),
-            ["192-0-2-1-443", "192-0-2-1-80"]
+            ["192.0.2.1-443", "192.0.2.1-80"]
         );
         assert_eq!(
             named(&["http://127.0.0.1:1", "http://127.0.0.1:1"]),
@@ -493,7 +559,7 @@ mod tests {
                 path,
             }
         };
-        assert_eq!(unjudged(&[running("a", None)]), None);
+        assert_eq!(unjudged(&[running("a", None)], &[]), None);
         let some = [
             running("a", Some("they hide")),
             running("b", None),
@@ -502,7 +568,7 @@ mod tests {
         ];
         let said = "CPU time isn't judged, because we don't know the processes of a, d: they hide; \
                     of c: they are far.";
-        assert_eq!(unjudged(&some).as_deref(), Some(said));
+        assert_eq!(unjudged(&some, &[]).as_deref(), Some(said));
     }
 
     #[test]

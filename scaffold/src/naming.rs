@@ -5,6 +5,8 @@ use std::path::{Component, Path};
 
 /// So much of a program's name stands in that of its row.
 const NAME_CHARACTERS: usize = 24;
+/// So much of a URL: the longest address of IPv6 fits, and what tells it from others behind it.
+const URL_CHARACTERS: usize = 64;
 
 /// A program that runs another one, which a row is rather named after.
 struct Runner {
@@ -115,24 +117,59 @@ fn is_of_runner(word: &str) -> bool {
 }
 
 /// A name for each command: its program's; where several have the same, the first word in which
-/// they differ; if that's the same but for the folders that it's in, with the one in which they
-/// differ; and a number where all of it is the same.
+/// they differ; and if that's the same but for the folders that it's in, with the one in which they
+/// differ. Several may have the same.
 pub(crate) fn names(commands: &[Vec<String>]) -> Vec<String> {
     let by_words = by_words(commands);
-    let mut taken = BTreeSet::new();
-    let mut names = Vec::new();
-    for (name, words) in by_words.iter().zip(commands) {
+    let name_of = |(name, words): (&String, &Vec<String>)| {
         let alike = by_words.iter().zip(commands);
         let alike = alike.filter(|(other, _)| *other == name);
         let alike: Vec<&str> = alike.map(|(_, words)| program(words)).collect();
-        let name = in_folder(program(words), &alike).unwrap_or_else(|| name.clone());
+        in_folder(program(words), &alike).unwrap_or_else(|| name.clone())
+    };
+    by_words.iter().zip(commands).map(name_of).collect()
+}
+
+/// A name for each server that runs, of the three that it may have: the first that tells it from
+/// all others. Those that none tells apart have the same.
+pub(crate) fn of_running(all: &[[String; 3]]) -> Vec<String> {
+    let all: Vec<_> = all.iter().map(|own| own.clone().map(of_url)).collect();
+    let name_of = |own: &[String; 3]| {
+        let others = || all.iter().filter(|other| *other != own);
+        let tells = |at: &usize| others().all(|other| other[*at] != own[*at]);
+        let at = (0..own.len()).find(tells).unwrap_or(own.len() - 1);
+        own[at].clone()
+    };
+    all.iter().map(name_of).collect()
+}
+
+/// The same names, with a number where several have one.
+pub(crate) fn numbered(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut taken = BTreeSet::new();
+    let one = |name: String| {
         let numbered = (2..).map(|number| format!("{name}-{number}"));
         let mut free = std::iter::once(name.clone()).chain(numbered);
         let name = free.find(|name| !taken.contains(name)).unwrap_or(name);
         taken.insert(name.clone());
-        names.push(name);
+        name
+    };
+    names.map(one).collect()
+}
+
+/// A part of a URL as a name of a row, which may have the dots of an address.
+fn of_url(text: String) -> String {
+    let fit = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '.' {
+            c
+        } else {
+            '-'
+        }
+    };
+    let name: String = text.chars().map(fit).take(URL_CHARACTERS).collect();
+    match name.trim_matches(['-', '.']) {
+        "" => "server".to_owned(),
+        name => name.to_owned(),
     }
-    names
 }
 
 /// The name of a program with the last folder of its path that's another than that of all others in
@@ -299,7 +336,8 @@ mod tests {
             let words = crate::split(text).expect("words");
             words.into_iter().map(|word| word.text).collect()
         };
-        names(&commands.iter().map(split).collect::<Vec<_>>())
+        let names = names(&commands.iter().map(split).collect::<Vec<_>>());
+        numbered(names.into_iter())
     }
 
     #[test]
@@ -336,6 +374,38 @@ mod tests {
         ] {
             assert_eq!(named(&commands), wanted, "{commands:?}");
         }
+    }
+
+    #[test]
+    fn a_server_that_runs_is_called_by_what_tells_it_from_the_others() {
+        let called = |all: &[[&str; 3]]| {
+            let all: Vec<_> = all.iter().map(|own| own.map(str::to_owned)).collect();
+            numbered(of_running(&all).into_iter())
+        };
+        let [two, three] = ["127.0.0.2", "127.0.0.3"];
+        assert_eq!(called(&[[two; 3], [three; 3]]), [two, three]);
+        // Addresses of two paths, and of two names.
+        let rows = [
+            [two, "127.0.0.2/a", "127.0.0.2-s.test-80/a"],
+            [three, "127.0.0.3/a", "127.0.0.3-s.test-80/a"],
+            [two, "127.0.0.2/b", "127.0.0.2-s.test-80/b"],
+        ];
+        assert_eq!(called(&rows), ["127.0.0.2-a", three, "127.0.0.2-b"]);
+        let rows = [
+            [two, two, "127.0.0.2-a.test-80"],
+            [two, two, "127.0.0.2-b.test-80"],
+        ];
+        assert_eq!(
+            called(&rows),
+            ["127.0.0.2-a.test-80", "127.0.0.2-b.test-80"]
+        );
+        // The first 24 letters of these are the same.
+        let long = ["ipv6-2001:db8:85a3:8d3:1319:8a2e:370:7348"; 3];
+        let other = ["ipv6-2001:db8:85a3:8d3:1319:8a2e:370:7349"; 3];
+        let names = called(&[long, other, other]);
+        assert_eq!(names[0], "ipv6-2001-db8-85a3-8d3-1319-8a2e-370-7348");
+        assert_eq!(names[1], "ipv6-2001-db8-85a3-8d3-1319-8a2e-370-7349");
+        assert_eq!(names[2], "ipv6-2001-db8-85a3-8d3-1319-8a2e-370-7349-2");
     }
 
     #[test]

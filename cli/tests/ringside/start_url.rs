@@ -118,7 +118,7 @@ fn each_address_of_a_name_is_a_row_of_its_own() {
     let hosts = "127.0.0.2 two.test\n127.0.0.1 two.test\n127.0.0.1 one.test\n";
     folder.write("hosts", hosts);
     let server = Server::start(&["--addr", "0.0.0.0:0", "--threads", "1"]);
-    let compared = |name: &str| {
+    let compared = |name: &str, server: &Server| {
         let url = format!("http://{name}:{}/", server.port());
         let script = "mount --bind hosts /etc/hosts && exec \"$ringside\" compare \"$@\"";
         let mut shell = Command::new("unshare");
@@ -138,24 +138,41 @@ fn each_address_of_a_name_is_a_row_of_its_own() {
             .env("ringside", env!("CARGO_BIN_EXE_ringside"));
         start(&mut shell).end()
     };
-    let one = compared("one.test");
+    let one = compared("one.test", &server);
     assert_eq!(one.code, Some(2), "{}{}", one.stdout, one.stderr);
     assert_says(&one.stderr, "the name in --url has one address");
-    let two = compared("two.test");
+    let two = compared("two.test", &server);
     assert_eq!(two.code, Some(0), "{}{}", two.stdout, two.stderr);
     let kept = read(&folder, "out/comparison.json");
     let rows = kept["rows"].as_array().unwrap().iter();
     let rows: Vec<&Value> = rows.filter(|row| row["role"] == "subject").collect();
     assert_eq!(rows.len(), 2, "{kept}");
     for (row, address) in rows.iter().zip(["127.0.0.1", "127.0.0.2"]) {
-        let name = address.replace('.', "-");
-        assert_eq!(row["name"], json!(name), "{row}");
+        assert_eq!(row["name"], json!(address), "{row}");
         let described = row["description"].as_str().unwrap();
         assert_says(described, &format!(" at {address}"));
-        let round = read(&folder, &format!("out/rounds/{name}/001.json"));
+        let round = read(&folder, &format!("out/rounds/{address}/001.json"));
         let place = &round["record"]["plan"]["target"]["connect_to"]["host"];
         assert_eq!(place, address, "{round}");
     }
+    // The first address refuses: that's said of its row, and the other one is the baseline.
+    fs::rename(folder.path("out"), folder.path("both")).unwrap();
+    let server = Server::start(&["--addr", "127.0.0.2:0", "--threads", "1"]);
+    let half = compared("two.test", &server);
+    assert_eq!(half.code, Some(3), "{}{}", half.stdout, half.stderr);
+    let kept = read(&folder, "out/comparison.json");
+    assert_eq!(kept["setup"]["baseline"], "127.0.0.2", "{kept}");
+    let rows = kept["rows"].as_array().unwrap().iter();
+    let states: Vec<(&Value, &Value)> = rows
+        .filter(|row| row["role"] == "subject")
+        .map(|row| (&row["name"], &row["outcome"]["state"]))
+        .collect();
+    let wanted = [("127.0.0.1", "failed"), ("127.0.0.2", "measured")];
+    let wanted = wanted.map(|(name, state)| (json!(name), json!(state)));
+    let wanted: Vec<(&Value, &Value)> = wanted.iter().map(|(name, state)| (name, state)).collect();
+    assert_eq!(states, wanted, "{kept}");
+    assert_says(&half.stdout, "127.0.0.1");
+    assert_says(&half.stdout, "refused");
 }
 
 #[test]

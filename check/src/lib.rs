@@ -1,6 +1,7 @@
 //! What the record of a run or a hold says by itself: thresholds, which are conditions that it must
 //! meet, in the manner of k6; [`lateness`], by which figures are no longer what a server did; and
-//! [`in_step`], windows that are too short for a rate; and [`fate`], what became of an open loop.
+//! [`in_step`], windows that are too short for a rate; [`reopened`], connections that aren't kept;
+//! and [`fate`], what became of an open loop.
 //!
 //! Knows records and plans, and nothing of how a load is driven or shown.
 #![forbid(unsafe_code)]
@@ -24,6 +25,7 @@ pub mod hold;
 pub mod in_step;
 pub mod lateness;
 mod limits;
+pub mod reopened;
 pub mod room;
 mod step;
 mod stream;

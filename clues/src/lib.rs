@@ -53,6 +53,8 @@ pub struct Seen {
     pub switches: Option<(u64, u64)>,
     /// Pages that the host had to read from a disk.
     pub major_faults: Option<u64>,
+    /// Connections that were opened, and the answers on them, where it closes each connection.
+    pub closes_each: Option<(u64, u64)>,
     /// Connections that a listener refused because its queue was full.
     pub refused: u64,
     /// Packets that sockets dropped because a buffer was full.
@@ -75,6 +77,8 @@ pub enum Kind {
     Reclaimed,
     /// Its limit of memory is one of addresses.
     AddressSpace,
+    /// It closes each connection after its answer.
+    ClosesEach,
     /// Its own code took more than 90 % of its cores.
     User,
     /// The kernel took more than 30 % of its cores on its behalf.
@@ -113,6 +117,7 @@ impl Kind {
                 "The memory limit is one of each process's address space (RLIMIT_AS), because no \
                  control group can limit memory here"
             }
+            Kind::ClosesEach => "Each connection is closed after its answer",
             Kind::User => "Over 90 % of the cores' time was spent in the program's own code (user)",
             Kind::System => "Over 30 % of the cores' time was spent in the kernel (system)",
             Kind::Switches => "Over 5,000 context switches per second and core",
@@ -142,6 +147,10 @@ impl Kind {
             Kind::AddressSpace => {
                 "A program that reserves more than it uses gets less than the limit says; run \
                  ringside where it may make control groups."
+            }
+            Kind::ClosesEach => {
+                "Much of what is measured is opening new ones: turn on keep-alive in the server, \
+                 or have all rows open one for each request (`keep_alive = false` in [workload])."
             }
             Kind::User => {
                 "Look for the hot functions: `ringside compare --profile` draws a flame graph."
@@ -182,6 +191,7 @@ pub fn of(windows: &[Seen]) -> Vec<Clue> {
         throttled,
         reclaimed,
         address_space,
+        closes_each,
         user,
         system,
         switches,
@@ -256,6 +266,14 @@ fn share(window: &Seen, seconds: f64) -> Option<f64> {
 
 fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
+}
+
+fn closes_each(windows: &[Seen]) -> Option<Clue> {
+    let mut all = windows.iter().filter_map(|window| window.closes_each);
+    let first = all.next()?;
+    let (opened, answers) = all.fold(first, |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let figure = format!("({} opened for {} answers)", whole(opened), whole(answers));
+    Some(clue(Kind::ClosesEach, figure))
 }
 
 fn user(windows: &[Seen]) -> Option<Clue> {

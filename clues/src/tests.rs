@@ -49,7 +49,7 @@ fn a_calm_subject_gives_no_clue() {
 type Change = fn(&mut Seen);
 
 /// What meets a rule, with what is then told.
-const CASES: [(Change, &str, &str); 13] = [
+const CASES: [(Change, &str, &str); 14] = [
     (|seen| seen.user_s = 1.9, "(user): a 95 %.", "--profile"),
     (
         |seen| seen.system_s = 0.9,
@@ -70,6 +70,11 @@ const CASES: [(Change, &str, &str); 13] = [
         |seen| seen.major_faults = Some(40),
         "(major faults): a 40.0/s.",
         "warm up",
+    ),
+    (
+        |seen| seen.closes_each = Some((1722, 1712)),
+        "closed after its answer: a (1,722 opened for 1,712 answers).",
+        "keep-alive",
     ),
     (
         |seen| seen.refused = 7,

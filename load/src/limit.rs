@@ -27,6 +27,7 @@ use check::Record;
 use check::fate::{Fate, few_users};
 use check::in_step;
 use check::lateness::{self, Seen};
+use check::reopened;
 use check::room::Room;
 use plan::Plan;
 use plan::schedule::Schedule;
@@ -45,8 +46,6 @@ const LITTLES_LAW_GAP_MAX: f64 = 0.05;
 /// Share of the connections' time that may be waits for peers that do not close them, or waits
 /// before broken ones are opened again.
 const IN_VAIN_SHARE_MAX: f64 = 0.05;
-/// Connections that were opened again ÷ answers: with so many, the server keeps none.
-const CLOSES_EACH_SHARE: f64 = 0.5;
 /// Share of the response times that may be waits of the generator's own making.
 const OWN_WAIT_SHARE_MAX: f64 = 0.05;
 /// Lateness that is more of the response times than this, and more on average than that, is a run
@@ -612,7 +611,7 @@ fn closes_each(outcomes: &[Outcome]) -> bool {
     let answered: u64 = tallies(outcomes)
         .map(|tally| tally.answered_exchanges())
         .sum();
-    reopened > 0 && reopened as f64 >= answered as f64 * CLOSES_EACH_SHARE
+    reopened::closes_each(reopened, answered)
 }
 
 /// The share of the connections' time that went by outside any exchange; below 0 where exchanges

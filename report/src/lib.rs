@@ -76,7 +76,7 @@ use lab::sample::{Sample, lost_in_words};
 use lab::validity::{self, Line};
 use lab::verdict::{self, Judgement, Kind, Metric, Verdict};
 use netns::Network;
-use statistics::format::{digits, per_second};
+use statistics::format::{digits, per_second, whole};
 use statistics::{Ratio, Spread};
 use supervisor::watch::scrape::Change;
 
@@ -342,6 +342,7 @@ fn notes(
     let link = row.facts.link.as_ref();
     notes.extend(link.map(|link| Note::new(format!("reached over {}", link.words()))));
     notes.extend(limited(rounds, resources));
+    notes.extend(closes_each(rounds));
     let cautions = row
         .found
         .iter()
@@ -389,6 +390,17 @@ fn notes(
         )));
     }
     notes
+}
+
+/// That the subject closes each connection, which new ones have to be opened for.
+fn closes_each(rounds: &[&Round]) -> Option<Note> {
+    let all = rounds.iter().filter_map(|round| clue::reopened(round));
+    let (opened, answers) = all.fold((0, 0), |(opened, answers), one| {
+        (opened + one.opened, answers + one.answers)
+    });
+    let (opened, answered) = (whole(opened), whole(answers));
+    let told = format!("closes each connection: {opened} opened for {answered} answers");
+    (answers > 0).then(|| Note::new(told))
 }
 
 /// What the row may use at most, and that its peak of memory is above that, if it is.

@@ -288,6 +288,43 @@ fn limits_are_told_and_explain_why_threads_waited() {
 }
 
 #[test]
+fn a_subject_that_closes_each_connection_says_so_on_its_row_and_where_to_look_next() {
+    let (facts, mut kept) = row("ours", Outcome::Measured, rounds(300_000.0, 0.5));
+    let answers = |round: &Round| {
+        round
+            .record
+            .as_ref()
+            .and_then(|it| it.response_time_us.count)
+    };
+    let of_one = kept
+        .first()
+        .and_then(answers)
+        .expect("a record has answers");
+    for round in &mut kept {
+        let connections = &mut round.record.as_mut().expect("each has one").connections;
+        connections.opened = of_one + 2;
+        connections.reopened = of_one - 8;
+    }
+    let of_all = kept.len() as u64;
+    let report = report(setup(), Vec::new(), vec![(facts, kept)]);
+    let told = format!(
+        "{} opened for {} answers",
+        whole((of_one + 2) * of_all),
+        whole(of_one * of_all)
+    );
+    let notes: Vec<String> = report.subjects[0]
+        .notes
+        .iter()
+        .map(Note::to_string)
+        .collect();
+    let note = format!("closes each connection: {told}");
+    assert!(notes.contains(&note), "{notes:?}");
+    let next = clue::told(&report.subjects);
+    let clue = format!("Each connection is closed after its answer: ours ({told}).");
+    assert!(next.iter().any(|one| one.starts_with(&clue)), "{next:?}");
+}
+
+#[test]
 fn json_holds_everything() {
     let text = json(&example());
     check("report.json", &text);

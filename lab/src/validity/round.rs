@@ -1,7 +1,7 @@
 //! The checks of one round.
 
 use faults::{Injected, worth};
-use load::check::in_step;
+use load::check::{in_step, reopened};
 use load::{Record, lost_track};
 use measure::quota::Quota;
 use statistics::format::per_second;
@@ -286,7 +286,7 @@ fn generator(round: Seen<'_>) -> Looked {
 fn littles_law(round: Seen<'_>) -> Looked {
     of_record(round, |record| {
         let Some(gap) = record.generator.littles_law_gap else {
-            return unknown("it applies only to a closed loop without failures");
+            return unknown(why_no_law(record));
         };
         if let Some(few) = in_step::of_record(record) {
             return Looked::Found(Severity::Void, format!("{few} (--duration)"));
@@ -301,6 +301,26 @@ fn littles_law(round: Seen<'_>) -> Looked {
             _ => passed(format!("{} unexplained", percent(gap.abs()))),
         }
     })
+}
+
+/// Why Little's law was not held against a record.
+fn why_no_law(record: &Record) -> String {
+    let exchanges = &record.exchanges;
+    let failed = exchanges.failed + exchanges.unfinished;
+    if record.offered_rate.is_some() {
+        "it applies only to a closed loop, and this is an open one".to_owned()
+    } else if !record.plan.keep_alive {
+        "each request has a connection of its own, and opening it takes time, too".to_owned()
+    } else if reopened::of_record(record).is_some() {
+        "the server closes each connection after its answer, and opening new ones takes time, too"
+            .to_owned()
+    } else if record.plan.rests() {
+        "connections rest between requests".to_owned()
+    } else if failed > 0 {
+        format!("it applies only where no request failed, and {failed} did")
+    } else {
+        "it applies only to a closed loop without failures".to_owned()
+    }
 }
 
 fn generator_busy(round: Seen<'_>) -> Looked {

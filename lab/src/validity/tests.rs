@@ -14,6 +14,7 @@ use super::*;
 use crate::manifest::{Cold, Outcome, Role, RowFacts};
 use crate::sample::Sample;
 
+mod connections;
 mod faulted;
 
 /// A round in which nothing is wrong: the server is full, the generator is not.

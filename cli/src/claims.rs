@@ -169,12 +169,12 @@ fn list(claims: Vec<Claim>, arguments: &Claims) -> Result<(), Failure> {
     let stop = Stop::on_signals().map_err(Failure::signals)?;
     let records =
         Records::open(&arguments.output, &stop).map_err(|what| Failure::reading(what, &stop))?;
-    let entries = entries(claims, records.source());
-    let rows: Vec<[String; 3]> = page::lines(&entries, arguments.lang.into())
-        .into_iter()
-        .map(|(id, word, statement)| [id.to_string(), word.to_owned(), statement.to_owned()])
-        .collect();
-    terminal::print(&table::left("", &rows)).map_err(Failure::running)
+    let (entries, language) = (entries(claims, records.source()), arguments.lang.into());
+    let text = match arguments.names.is_empty() {
+        true => table::left("", &page::lines(&entries, language)),
+        false => page::told(&entries, &arguments.output, language),
+    };
+    terminal::print(&text).map_err(Failure::running)
 }
 
 /// The claims with what their records say. One that cannot be read is said, and stays without.

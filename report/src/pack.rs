@@ -405,13 +405,15 @@ pub struct Records {
 
 impl Records {
     /// The records at `path`: those of a pack, or else of a folder, which is looked at by whoever
-    /// reads it. Where `stop` asks for the end before a pack is unpacked, nothing of it stays
+    /// reads it. A folder that has only the pages of the pack beside it stands for that. Where `stop` asks for the end before a pack is unpacked, nothing of it stays
     /// behind.
     ///
     /// # Errors
     /// A sentence: the pack is cut short, newer than this program, or holds what no pack of ours
     /// holds; or there is no place to unpack it.
     pub fn open(path: &Path, stop: &Stop) -> Result<Records, String> {
+        let pack = pack_of_pages(path);
+        let path = pack.as_deref().unwrap_or(path);
         if !is_pack(path) {
             return Ok(Records {
                 source: Source::of(path),
@@ -499,6 +501,17 @@ pub fn is_pack(path: &Path) -> bool {
     let is_file = fs::metadata(path).is_ok_and(|facts| facts.is_file());
     let mut read = |path| File::open(path).and_then(|mut file| file.read_exact(&mut begins));
     is_file && read(path).is_ok() && begins == MAGIC
+}
+
+/// The pack beside a folder of its name that holds nothing but files, as pages are.
+fn pack_of_pages(folder: &Path) -> Option<PathBuf> {
+    let mut name = folder.file_name()?.to_owned();
+    name.push(ENDING);
+    let pack = folder.with_file_name(name);
+    let entries = fs::read_dir(folder).ok().filter(|_| is_pack(&pack))?;
+    let is_file = |entry: fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
+    let mut entries = entries.flatten();
+    entries.all(is_file).then_some(pack)
 }
 
 /// Unpacks into a folder beside the pack that has its name, and returns it.

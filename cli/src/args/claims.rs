@@ -8,10 +8,11 @@ use studies::claims::page::Language;
 use super::network::Network;
 
 const NOTES: &str = "\
-list shows each claim with its finding, if it was run. run measures the named claims, or --all, and
-skips those that the directory of records already has. page writes CLAIMS.md and claims.html next to
-the records (CLAIMS.zh.md and claims.zh.html in Chinese). check looks up what claims cite in the
-lists in posts/, and what those list in the posts' texts, DIR/A.txt and so on.
+list shows each claim with its finding, if it was run, and of claims that are named every reason and
+where the records are. run measures the named claims, or --all, skips those that the directory of
+records already has, and lists them. page writes CLAIMS.md and claims.html next to the records
+(CLAIMS.zh.md and claims.zh.html in Chinese). check looks up what claims cite in the lists in
+posts/, and what those list in the posts' texts, DIR/A.txt and so on.
 Like ringside compare, run measures in a private network.
 Exit codes of run: 0 every claim was run; 1 none was; 2 wrong usage; 3 some weren't; 130, 143
 stopped by SIGINT or SIGTERM (run it again to continue).";

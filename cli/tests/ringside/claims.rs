@@ -53,4 +53,14 @@ fn the_page_of_a_pack_is_written_in_the_language_that_is_asked_for() {
     };
     assert_says(&list("zh"), "不成立");
     assert_says(&list("en"), "does not hold");
+    // The folder of its pages stands for the pack, and of a claim that's named the reason is told.
+    let pages = folder.path("claims");
+    let named = ringside(&["claims", "list", "E1", "-o", &pages, "--dir", CLAIMS]);
+    assert_eq!(named.code, Some(0), "{}", named.stderr);
+    assert_says(&named.stdout, "E1  ");
+    assert_says(&named.stdout, "\n    records: ");
+    assert_says(
+        &named.stdout,
+        &format!("\npage: ringside claims page {pages}\n"),
+    );
 }

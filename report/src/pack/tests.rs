@@ -75,6 +75,23 @@ fn refused(bytes: &[u8], limits: Limits) -> String {
 }
 
 #[test]
+fn a_folder_with_the_pages_of_a_pack_stands_for_the_pack_beside_it() {
+    let folder = folder();
+    let records = folder.path().join("x");
+    let packed = pack(&records, None).expect("it can be packed");
+    let open = || Records::open(&records, &Stop::new()).expect("records");
+    assert!(!open().is_pack(), "they are in the folder itself");
+    fs::remove_dir_all(&records).expect("writable");
+    fs::create_dir(&records).expect("writable");
+    fs::write(records.join("CLAIMS.md"), "a page").expect("writable");
+    let opened = open();
+    assert!(opened.is_pack() && opened.folder().join(MANIFEST).is_file());
+    assert_eq!(opened.pages(), records);
+    fs::remove_file(&packed.file).expect("writable");
+    assert!(!open().is_pack(), "there is none");
+}
+
+#[test]
 fn a_pack_holds_the_records_and_neither_pages_nor_the_key() {
     let place = folder();
     let packed = pack(&place.path().join("x"), None).expect("packed");

@@ -2,6 +2,7 @@
 
 mod language;
 mod summary;
+mod told;
 
 use std::collections::BTreeSet;
 
@@ -11,9 +12,10 @@ use report::html::plot::{self, Axis, Scale};
 use report::markdown::escape;
 
 use super::posts::Post;
-use super::{Claim, Finding, Id, Run, Word, Words, little};
+use super::{Claim, Finding, Run, Word, Words, little};
 
 pub use language::Language;
+pub use told::told;
 
 /// All that a page says.
 #[derive(Clone, Copy, Debug)]
@@ -240,24 +242,6 @@ impl Ledger<'_> {
         said.join(language.of(" ", ""))
     }
 
-    /// The folder that a finding rests on, and when it was measured.
-    fn records(&self, finding: &Finding) -> Option<String> {
-        let language = self.language;
-        let folder = finding.folder.as_ref()?;
-        let began = finding.began.as_ref().map(|began| {
-            let measured = language.of(", measured ", "，测于 ");
-            format!("{measured}{began}")
-        });
-        let short = match finding.short {
-            true => language.of(
-                ", in short rounds (--quick): a rough result",
-                "，短轮次（--quick），结果粗略",
-            ),
-            false => "",
-        };
-        Some(format!("{folder}{}{short}", began.unwrap_or_default()))
-    }
-
     /// What is said of a claim, by name. Empty values are left out.
     fn facts(&self, entry: &Entry) -> Vec<(&'static str, Vec<String>)> {
         let (claim, language) = (&entry.claim, self.language);
@@ -271,7 +255,7 @@ impl Ledger<'_> {
                 language.one(&one.sentence)
             )
         });
-        let records = finding.and_then(|finding| self.records(finding));
+        let records = finding.and_then(|finding| records(finding, language));
         let why = claim.why.iter().map(|why| {
             let from = language.ground(why.from);
             let says = language.one(&why.says);
@@ -324,6 +308,23 @@ impl Ledger<'_> {
         let all = all.into_iter().map(said);
         all.filter(|(_, values)| !values.is_empty()).collect()
     }
+}
+
+/// The folder that a finding rests on, and when it was measured.
+fn records(finding: &Finding, language: Language) -> Option<String> {
+    let folder = finding.folder.as_ref()?;
+    let began = finding.began.as_ref().map(|began| {
+        let measured = language.of(", measured ", "，测于 ");
+        format!("{measured}{began}")
+    });
+    let short = match finding.short {
+        true => language.of(
+            ", in short rounds (--quick): a rough result",
+            "，短轮次（--quick），结果粗略",
+        ),
+        false => "",
+    };
+    Some(format!("{folder}{}{short}", began.unwrap_or_default()))
 }
 
 /// The page in Markdown.
@@ -559,11 +560,14 @@ fn tone(word: Option<Word>) -> Tone {
 }
 
 /// The rows of `ringside claims list`: name, word, statement.
-pub fn lines(entries: &[Entry], language: Language) -> Vec<(Id, &'static str, &str)> {
-    let line = |entry| {
-        let entry: &Entry = entry;
-        let word = language.word(entry.word());
-        (entry.claim.id, word, entry.statement(language))
+pub fn lines(entries: &[Entry], language: Language) -> Vec<[String; 3]> {
+    let line = |entry: &Entry| {
+        let word = language.word(entry.word()).to_owned();
+        [
+            entry.claim.id.to_string(),
+            word,
+            entry.statement(language).to_owned(),
+        ]
     };
     entries.iter().map(line).collect()
 }

@@ -1,6 +1,9 @@
 //! The pages of a fixed ledger, compared with what is kept in `snapshots/`.
 
+use std::path::Path;
+
 use super::*;
+use crate::claims::Id;
 use crate::claims::judge::Interval;
 use crate::claims::little::PublishedRow;
 use crate::claims::posts::Section;
@@ -131,6 +134,51 @@ fn pages(language: Language) -> [String; 2] {
         language,
     };
     [markdown(&ledger), html(&ledger)]
+}
+
+#[test]
+fn claims_that_are_named_are_told_with_every_reason_and_where_their_records_are() {
+    let mut entries = entries();
+    let open = Judgement {
+        word: Word::Undecided,
+        sentence: words(
+            "can't tell: the generator was the limit",
+            "无法判定：发生器是瓶颈",
+        ),
+        measured: None,
+        published: None,
+    };
+    let finding = entries[0].finding.as_mut().expect("it was run");
+    finding.judgements.push(open);
+    finding.word = Word::Undecided;
+    finding.short = true;
+    let text = told(&entries, Path::new("out/claims"), Language::English);
+    let wanted = "\
+A1  undecided  One <server> | serves three times the requests of another.
+    weaker: requests/s of one is 1.98 [1.90, 2.06] times that of other; published: 3.00
+    undecided: can't tell: the generator was the limit
+    records: out/claims/x, measured 2026-11-21T20:12:54Z, in short rounds (--quick): a rough result
+
+A2  cannot be tested here  One <server> | serves three times the requests of another.
+    cannot be tested here: It takes two.
+
+B10  not run here  One <server> | serves three times the requests of another.
+    run it: ringside claims run B10
+
+page: ringside claims page out/claims
+";
+    assert_eq!(text, wanted);
+    let chinese = told(&entries[..2], Path::new("out/claims"), Language::Chinese);
+    assert!(
+        chinese.contains("无法判定：无法判定：发生器是瓶颈"),
+        "{chinese}"
+    );
+    assert!(
+        chinese.ends_with("ringside claims page out/claims --lang zh\n"),
+        "{chinese}"
+    );
+    let never = told(&entries[1..], Path::new("out/claims"), Language::English);
+    assert!(!never.contains("page:"), "{never}");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod faulted;
 mod generators;
+mod linked;
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -185,8 +186,7 @@ struct Written {
     judge: Option<Spanned<judging::Written>>,
     #[serde(default)]
     cores: Cores,
-    #[serde(default)]
-    network: netns::Wanted,
+    network: Option<Spanned<netns::Wanted>>,
     engine: Option<Spanned<String>>,
     capacity: Option<Capacity>,
     #[serde(rename = "gate")] // Is for `ringside gate`, which reads it by itself.
@@ -281,6 +281,7 @@ impl Comparison {
     ) -> Result<Comparison, BadFile> {
         let wanted = wanted(&mut written, document)?;
         check(&written, &wanted, document)?;
+        linked::check(&written, &wanted, document)?;
         let phases = std::mem::take(&mut written.phases);
         let timed =
             written.workload.is_none() && begins_with_a_command(&wanted, document, &places)?;
@@ -369,7 +370,7 @@ impl Reader<'_> {
             let mut subject = subject.suited(&workload);
             wanted.start.vary(&mut subject, &self.redaction);
             subject.limit(wanted.limits);
-            let link = wanted.network.or(&self.written.network.link);
+            let link = wanted.network.or(&linked::network(self.written).link);
             subject.description += &link.told();
             self.proxy(&mut subject);
             let mut question = workload
@@ -511,7 +512,7 @@ impl Reader<'_> {
             points: Vec::new(),
             workload,
             cores: written.cores.clone(),
-            network: written.network.clone(),
+            network: linked::network(written),
             engine: engine.map_or("auto".into(), |engine| engine.get_ref().clone()),
             capacity: written.capacity.clone(),
             redaction: self.redaction.clone(),

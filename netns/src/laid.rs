@@ -40,6 +40,8 @@ const ON_THEIR_WAY: u32 = 100_000;
 
 /// The setting of both sides (Documentation/networking/ip-sysctl.rst).
 const CONGESTION: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+/// Those that this kernel has now.
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 /// What lies there.
 struct Laid {
@@ -89,12 +91,12 @@ fn allowed(here: Option<&Network>, is_root: bool) -> Result<(), String> {
             "only root may set what is between both sides: run ringside as root"
         }
         Some(Network::Refused { .. }) => {
-            "what is between both sides is set in a private network alone, and none could be made \
-             here"
+            "a bandwidth, delay, loss or congestion control needs a private network, and none \
+             could be made here"
         }
         _ => {
-            "what is between both sides is set in a private network alone, and this is the host's: \
-             leave out --host-network and `private = false`"
+            "a bandwidth, delay, loss or congestion control needs a private network: leave out \
+             --host-network and `private = false`"
         }
     };
     Err(why.to_owned())
@@ -130,7 +132,15 @@ fn choose(name: &str) -> Result<(), String> {
         Err(error) => error,
     };
     Err(match error.kind() {
-        ErrorKind::NotFound => lacking(name, &format!("tcp_{name}"), &option_of(name)),
+        ErrorKind::NotFound => {
+            let lacking = lacking(name, &format!("tcp_{name}"), &option_of(name));
+            let available = fs::read_to_string(AVAILABLE).unwrap_or_default();
+            let available: Vec<&str> = available.split_whitespace().collect();
+            match available.is_empty() {
+                true => lacking,
+                false => format!("{lacking}; it has {}", available.join(", ")),
+            }
+        }
         ErrorKind::PermissionDenied => format!(
             "the host allows no other network {name}: `sysctl -w \
              net.ipv4.tcp_allowed_congestion_control=\"reno cubic {name}\"`"
@@ -350,7 +360,7 @@ mod tests {
                 true,
                 "none could be made",
             ),
-            (None, true, "this is the host's"),
+            (None, true, "needs a private network: leave out"),
         ] {
             let refused = allowed(here.as_ref(), is_root).expect_err("refused");
             assert!(refused.contains(expected), "{refused}");

@@ -109,6 +109,18 @@ pub struct Written {
 }
 
 impl Written {
+    /// The first key that is set; none where it says nothing.
+    pub fn first_key(&self) -> Option<&'static str> {
+        let keys = [
+            ("congestion", self.congestion.is_some()),
+            ("bandwidth", self.bandwidth.is_some()),
+            ("delay", self.delay.is_some()),
+            ("loss", self.loss.is_some()),
+        ];
+        let set = keys.into_iter().find(|(_, is_set)| *is_set);
+        set.map(|(key, _)| key)
+    }
+
     /// This, and where it says nothing, what `common` says.
     pub fn or(self, common: &Written) -> Link {
         let congestion = self.congestion.or_else(|| common.congestion.clone());

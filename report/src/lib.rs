@@ -253,9 +253,11 @@ impl Report {
                 .any(|row| matches!(row.facts.outcome, manifest::Outcome::Failed { .. }))
     }
 
-    /// Whether anything was measured at all.
+    /// Whether any subject was measured at all. Our own server, which is there to see what the
+    /// generator can do, is none.
     pub fn has_figures(&self) -> bool {
-        self.subjects.iter().any(|row| row.figures.is_some())
+        let mut subjects = self.subjects.iter();
+        subjects.any(|row| row.figures.is_some() && row.facts.role != Role::Ceiling)
     }
 }
 
@@ -339,7 +341,7 @@ fn notes(
     if let Some(asked) = &row.facts.asked {
         notes.push(Note::new(format!("asked {asked}")));
     }
-    let link = row.facts.link.as_ref();
+    let link = row.facts.link.as_ref().filter(|_| figures.is_some());
     notes.extend(link.map(|link| Note::new(format!("reached over {}", link.words()))));
     notes.extend(limited(rounds, resources));
     notes.extend(closes_each(rounds));

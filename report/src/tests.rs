@@ -348,6 +348,15 @@ fn a_comparison_that_ended_early_says_so_first() {
     assert!(!report.complete() && !report.has_figures());
 }
 
+#[test]
+fn our_own_server_alone_is_nothing_that_was_measured() {
+    let mut ours = row("ceiling", Outcome::Measured, rounds(500_000.0, 0.9));
+    ours.0.role = Role::Ceiling;
+    let why = "it can't be laid".to_owned();
+    let far = row("far", Outcome::Cannot { why }, Vec::new());
+    assert!(!report(setup(), Vec::new(), vec![far, ours]).has_figures());
+}
+
 /// A page without its style sheet, a line for each element that begins one.
 fn body(page: &str) -> String {
     let (_, body) = page.split_once("</style>").expect("a style sheet");
@@ -524,7 +533,11 @@ fn a_row_that_cannot_be_measured_here_says_why_in_every_format_and_a_link_is_tol
         bandwidth_bits_per_s: Some(100_000_000),
         ..Link::USUAL
     });
-    let far = row("far", cannot, Vec::new());
+    let mut far = row("far", cannot, Vec::new());
+    far.0.link = Some(Link {
+        loss: Some(0.01),
+        ..Link::USUAL
+    });
     let report = report(setup(), Vec::new(), vec![narrow, far]);
     assert!(report.complete() && report.has_figures());
     let look = Look {
@@ -535,6 +548,7 @@ fn a_row_that_cannot_be_measured_here_says_why_in_every_format_and_a_link_is_tol
     let text = terminal(&report, look);
     assert!(text.contains("far: this kernel has no netem"), "{text}");
     assert!(text.contains("narrow: reached over 100 Mbit/s"), "{text}");
+    assert!(!text.contains("reached over 1 %"), "nothing was: {text}");
     let text = markdown(&report);
     assert!(text.contains("## far can't be measured here"), "{text}");
     let page = html(&report, &Enclosed::default());

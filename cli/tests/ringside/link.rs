@@ -102,7 +102,8 @@ fn a_row_goes_over_the_network_that_it_asks_for_and_the_next_over_its_own() {
     let unknown = cannot(row(&report, "unknown")).expect("nobody knows it");
     let lacks = "this kernel has no nobody: `modprobe tcp_nobody`, or a kernel with \
                  CONFIG_TCP_CONG_NOBODY";
-    assert_eq!(unknown, lacks);
+    assert_says(unknown, lacks);
+    assert_says(unknown, "; it has ");
     assert_says(&ended.stderr, &format!("unknown: {lacks}"));
     let far = row(&report, "far");
     match cannot(far) {
@@ -145,7 +146,7 @@ fn the_hosts_network_is_left_as_it_is_and_a_mistake_is_named_with_its_line() {
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
     assert_says(
         &ended.stderr,
-        "narrow: what is between both sides is set in a private network",
+        "narrow: a bandwidth, delay, loss or congestion control needs a private network",
     );
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replace("20ms", "20 miles")).unwrap();
@@ -154,5 +155,13 @@ fn the_hosts_network_is_left_as_it_is_and_a_mistake_is_named_with_its_line() {
     assert_says(
         &ended.stderr,
         "`20 miles`; expected the delay of each packet",
+    );
+    // The file itself says that it can't be: nothing is measured.
+    fs::write(&file, format!("{text}\n[network]\nprivate = false\n")).unwrap();
+    let ended = ringside(&["compare", &file]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert_says(
+        &ended.stderr,
+        "needs a private network: remove `private = false`",
     );
 }

@@ -12,14 +12,13 @@ use measure::interval::{Interval, Phase};
 use measure::record::EndedBy;
 use measure::time::{Time, boot_ns, unix_nanoseconds, unix_seconds};
 use statistics::format;
-use supervisor::running::Running;
 
 use crate::eye::Eye;
 use crate::found::{Part, Soak, Verdict};
 use crate::journal::Journal;
 use crate::judge::{SAMPLES_MIN, counted, look};
 use crate::sample::Sample;
-use crate::whom::Watched;
+use crate::whom::{Watched, at_url};
 use crate::words::{STOPPED, brief, length};
 use crate::{Onlooker, RECORD, Told};
 
@@ -313,8 +312,7 @@ impl<'a> Sampler<'a> {
                 }
             }
             Watched::Running(running, url, tls) => {
-                let found = Running::find(url, None, tls);
-                let next = found.ok().map(|(next, _)| next);
+                let next = at_url(url, None, tls).ok();
                 if let Some(next) = next.filter(|next| next.pid().is_some()) {
                     self.eye = next.pid().map(Eye::on);
                     **running = next;

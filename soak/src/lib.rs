@@ -35,7 +35,7 @@ use measure::time::{unix_nanoseconds, unix_seconds};
 use scaffold::Refused;
 
 use course::Course;
-use found::{Asked, Soak, Verdict};
+use found::{Asked, Look, Soak, Verdict};
 use journal::Journal;
 use judge::SAMPLES_MIN;
 use sample::Sample;
@@ -323,17 +323,22 @@ impl Begun {
     }
 }
 
-/// What was found in a folder that a soak wrote, and its samples. One that was killed is judged to
-/// its last sample.
+/// What was found in a folder that a soak wrote, and its samples, which are judged again, to the
+/// last one where it was killed.
 ///
 /// # Errors
 /// What can't be read there, and why.
 pub fn read(source: &Source) -> Result<(Soak, Vec<Sample>), String> {
     let mut soak = read_with(&source.join(RECORD), Soak::from_json)?;
     let samples = journal::read(source)?;
-    let last = soak.looks.last().map(|look| look.measured_s);
-    if let Some(sample) = samples.last().filter(|_| last != Some(seconds(&samples))) {
-        judge::look(&mut soak, &samples, sample.unix_s);
+    if let Some(sample) = samples.last() {
+        // A look at the same samples is that look once more, and not another one.
+        let is_same = |look: &mut Look| look.measured_s == seconds(&samples);
+        let at_unix_s = soak
+            .looks
+            .pop_if(is_same)
+            .map_or(sample.unix_s, |look| look.at_unix_s);
+        judge::look(&mut soak, &samples, at_unix_s);
     }
     Ok((soak, samples))
 }
@@ -478,6 +483,43 @@ impl Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_soak_that_is_read_is_judged_again_and_has_no_look_more() {
+        let asked = Asked {
+            subject: "x".to_owned(),
+            question: "GET /".to_owned(),
+            rate: 500.0,
+            connections: 10,
+            length_s: 60.0,
+            warm_up_s: 6.0,
+            sample_s: 1.0,
+            smallest_bytes: 1048576.0,
+            load: None,
+        };
+        let sample = |at: u32| Sample {
+            unix_s: 1e9 + f64::from(at),
+            seconds: 1.0,
+            part: 1,
+            offered: 500,
+            completed: 500,
+            ..Sample::default()
+        };
+        let samples: Vec<Sample> = (0..60).map(sample).collect();
+        let mut soak = Soak::new(asked, 0, Host::default());
+        judge::look(&mut soak, &samples, 1e9 + 60.5);
+        let (says, looks) = (soak.says.clone(), soak.looks.clone());
+        soak.says = vec!["What an older version made of it.".to_owned()];
+        let folder = tempfile::tempdir().expect("a directory");
+        let put = |name: &str, text: String| {
+            std::fs::write(folder.path().join(name), text).expect("writable");
+        };
+        let json = |sample: &Sample| serde_json::to_string(sample).expect("JSON") + "\n";
+        put(RECORD, serde_json::to_string(&soak).expect("JSON"));
+        put(journal::SAMPLES, samples.iter().map(json).collect());
+        let (read, _) = read(&Source::of(folder.path())).expect("a soak");
+        assert_eq!((read.says, read.looks), (says, looks));
+    }
 
     #[test]
     fn samples_of_long_soaks_are_longer_and_never_too_many() {

@@ -6,7 +6,7 @@ use measure::time::{utc_date, utc_time_of_day};
 use statistics::format;
 use statistics::trend::Slope;
 
-use crate::found::{Figure, Happened, Kind, Soak, State, Verdict};
+use crate::found::{Exchanges, Figure, Happened, Kind, Soak, State, Verdict};
 
 const HOUR_S: f64 = 3600.0;
 
@@ -424,9 +424,7 @@ fn report(soak: &Soak) -> String {
         format::whole(exchanges.completed),
         format::whole(exchanges.failed)
     );
-    for (kind, count) in &exchanges.errors {
-        let _ = writeln!(text, "  {} {kind}", format::whole(*count));
-    }
+    text.push_str(&errors(exchanges));
     if !soak.findings.is_empty() {
         text.push_str("\nWhat happened:\n");
     }
@@ -439,6 +437,20 @@ fn report(soak: &Soak) -> String {
     }
     for caution in cautions {
         let _ = writeln!(text, "  {}", sentence(&caution));
+    }
+    text
+}
+
+/// What went wrong, by kind. While a server is away, connections are tried again and again: these
+/// attempts aren't requests that failed.
+fn errors(exchanges: &Exchanges) -> String {
+    let all: u64 = exchanges.errors.values().sum();
+    let mut text = match all > exchanges.failed {
+        true => "errors of requests, and of attempts to connect:\n".to_owned(),
+        false => String::new(),
+    };
+    for (kind, count) in &exchanges.errors {
+        let _ = writeln!(text, "  {} {kind}", format::whole(*count));
     }
     text
 }
@@ -523,6 +535,19 @@ mod tests {
         assert_eq!(length(72.0 * 3600.0), "72 h");
         assert_eq!(sentence("memory grows"), "Memory grows.");
         assert_eq!(sentence("p99 grows."), "p99 grows.");
+    }
+
+    #[test]
+    fn attempts_to_connect_are_told_from_requests_that_failed() {
+        let of = |failed, refused| Exchanges {
+            failed,
+            errors: [("refused".to_owned(), refused)].into(),
+            ..Exchanges::default()
+        };
+        assert_eq!(errors(&of(3, 3)), "  3 refused\n");
+        let away = "errors of requests, and of attempts to connect:\n  2,142 refused\n";
+        assert_eq!(errors(&of(1, 2142)), away);
+        assert_eq!(errors(&Exchanges::default()), "");
     }
 
     #[test]

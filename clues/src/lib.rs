@@ -169,8 +169,8 @@ impl Kind {
                  more memory."
             }
             Kind::AcceptQueue => {
-                "Look at the backlog it listens with and at `sysctl net.core.somaxconn`, or let it \
-                 accept sooner."
+                "Look at the backlog it listens with (`sysctl net.core.somaxconn` caps it, at \
+                 65535 in a private network), or let it accept sooner."
             }
             Kind::SocketQueue => {
                 "Look at `sysctl net.ipv4.tcp_rmem` and `net.core.netdev_max_backlog`, and at \

@@ -83,13 +83,15 @@ impl Page {
         Err(nearest(&word, words))
     }
 
-    /// The section with the longest quote that stands in `line`: what is printed of several things
-    /// is told apart by what is printed of one alone.
+    /// The section with the longest quote that stands in `line`, in whatever case, since a sentence
+    /// may begin with it: what is printed of several things is told apart by what is printed of one
+    /// alone.
     fn that_prints(&self, line: &str) -> Option<&Section> {
         let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = line.to_lowercase();
         let length = |section: &&Section| {
             let quotes = section.printed.iter();
-            let there = quotes.filter(|quote| line.contains(quote.as_str()));
+            let there = quotes.filter(|quote| line.contains(&quote.to_lowercase()));
             there.map(String::len).max()
         };
         let quoted = self.sections().filter(|section| length(section).is_some());

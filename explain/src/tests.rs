@@ -65,6 +65,7 @@ fn a_word_is_found_however_it_is_written_and_a_warning_by_what_it_says() {
         "CPU steal",
         " `taken-away` ",
         "Warning: the hypervisor stole\n  4 % of the time",
+        "The hypervisor stole 4 % of the time",
     ] {
         assert_eq!(page.find(asked).unwrap().word, "steal", "{asked}");
     }
@@ -107,6 +108,42 @@ fn no_word_of_the_page_means_two_things_and_each_section_says_something() {
         assert!(text.lines().count() >= 3, "{word} lacks what to do: {text}");
         assert!(section.summary().chars().count() <= 100, "{word}: {text}");
         assert!(!text.contains("]("), "{word}: {text}");
+    }
+}
+
+#[test]
+fn sentences_of_a_report_are_found_as_they_are_printed() {
+    let page = page();
+    for (printed, word) in [
+        (
+            "No interval for the p99 response time of b and a: they have only 0 rounds in common, \
+             but 3 are needed.",
+            "no-interval",
+        ),
+        (
+            "b: no verdict on p99 response time, because they have only 2 rounds in common, but 3 \
+             are needed",
+            "no-interval",
+        ),
+        (
+            "Held back by the CPU limit: b (0.5 CPUs) for 40 % of the time",
+            "cpu-limit",
+        ),
+        (
+            "its threads were ready but waited for a core 84 % of the time: they share it with \
+             each other or with something else",
+            "waited-for-a-core",
+        ),
+        (
+            "py: closes each connection: 722 opened for 720 answers",
+            "closes-each",
+        ),
+        (
+            "lower bound: the generator was the limit (its core was 99 % busy)",
+            "bound",
+        ),
+    ] {
+        assert_eq!(page.find(printed).expect(printed).word, word);
     }
 }
 

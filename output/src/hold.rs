@@ -236,19 +236,19 @@ fn timeline(record: &Record, paint: Paint) -> String {
 
 fn memory(record: &Record) -> String {
     let memory = &record.memory;
-    let known = (
-        memory.bytes_per_connection,
-        memory.before_bytes,
-        memory.held_bytes,
-    );
-    match known {
-        (Some(each), Some(before), Some(held)) => format!(
-            "Memory: {} per connection in ringside (from {} to {} with {} connections)\n",
-            wrk_bytes(each),
-            wrk_bytes(before as f64),
-            wrk_bytes(held as f64),
-            memory.connections,
-        ),
+    let many = memory.connections;
+    match (memory.before_bytes, memory.held_bytes) {
+        (Some(before), Some(held)) if memory.bytes_per_connection.is_some() => {
+            let (before, held) = (wrk_bytes(before as f64), wrk_bytes(held as f64));
+            let of_all = format!("from {before} to {held} with {many} connections");
+            match memory.told_bytes() {
+                Some(each) => format!(
+                    "Memory: {} per connection in ringside ({of_all})\n",
+                    wrk_bytes(each)
+                ),
+                None => format!("Memory: {of_all}, too few to say what each takes\n"),
+            }
+        }
         _ => String::new(),
     }
 }

@@ -350,12 +350,7 @@ fn notes(
         .iter()
         .filter(|found| found.severity == Severity::Caution);
     notes.extend(cautions.map(|found| Note::new(&found.sentence)));
-    if let Some(limit) = verdict::limit(row.side()) {
-        notes.push(Note {
-            detail: Some(limit),
-            ..Note::new("lower bound: the generator was the limit")
-        });
-    }
+    notes.extend(bounded(row, rounds));
     if let Some(figures) = figures
         && let Some(lost) = lost_in_words(&figures.lost, &figures.errors)
     {
@@ -392,6 +387,22 @@ fn notes(
         )));
     }
     notes
+}
+
+/// That the generator was the limit, and which figures it bounds from which side: a rate from
+/// below, but times at a rate from above. It may well have been idle and kept from its core.
+fn bounded(row: &Measured<'_>, rounds: &[&Round]) -> Option<Note> {
+    let limit = verdict::limit(row.side())?;
+    let mut records = rounds.iter().filter_map(|round| round.record.as_ref());
+    let is_open = records.any(|record| record.offered_rate.is_some());
+    let says = match is_open {
+        true => "upper bound of its response times: the generator was held up",
+        false => "lower bound: the generator was the limit",
+    };
+    Some(Note {
+        detail: Some(limit),
+        ..Note::new(says)
+    })
 }
 
 /// That the subject closes each connection, which new ones have to be opened for.
@@ -604,6 +615,17 @@ fn places(manifest: &Manifest) -> Vec<String> {
     places
 }
 
+/// Between which numbers those that fall due in 19 of 20 windows lie, where they do so at random.
+fn due_in_window(rate: f64, window_s: f64) -> String {
+    let (mean, spread) = (rate * window_s, 1.96 * (rate * window_s).sqrt());
+    let (least, most) = ((mean - spread).max(0.0), mean + spread);
+    format!(
+        "mostly {} to {}",
+        whole(least as u64),
+        whole(most.ceil() as u64)
+    )
+}
+
 fn limits(manifest: &Manifest, subjects: &[Row]) -> Vec<String> {
     let (setup, host) = (&manifest.setup, &manifest.host);
     let mut limits = places(manifest);
@@ -630,7 +652,9 @@ fn limits(manifest: &Manifest, subjects: &[Row]) -> Vec<String> {
         ),
         Some(rate) => format!(
             "Open loop: {rate} requests/s were offered no matter how fast the server answered, and \
-             response times count from when a request was due."
+             response times count from when a request was due. They are due at random times \
+             (Poisson): {} in a window.",
+            due_in_window(rate, setup.window_s)
         ),
     });
     limits.push(covered(manifest, subjects));

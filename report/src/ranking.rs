@@ -131,6 +131,13 @@ fn multiples(mut rows: Vec<(f64, bool, &str)>, write: impl Fn(&str, &str) -> Str
     at_least(all).to_owned() + &list(each.collect())
 }
 
+/// An interval that allows for twice as much and for half says nothing.
+const WIDE: f64 = 4.0;
+
+fn is_wide(ratio: &Ratio) -> bool {
+    ratio.high > WIDE * ratio.low
+}
+
 /// `a, b and c`.
 fn list(mut items: Vec<String>) -> String {
     match items.pop() {
@@ -152,30 +159,39 @@ fn ranked(said: &[Said<'_>], metric: Metric, setup: &Setup) -> Option<String> {
         rows.map(|one| one.name.to_owned()).collect()
     };
     let name = metric.name();
-    // An interval that holds 1 shows nothing, however wide it is; one that doesn't may be shown to
-    // be too small.
-    let alike = [
+    // An interval that holds 1 shows nothing, and a wide one not even that there is little. One
+    // that doesn't may be shown to be too small.
+    let (wide, narrow) = said
+        .iter()
+        .filter(|one| one.verdict.kind == Kind::NoDifference)
+        .map(|one| (one.name.to_owned(), one.ratio.is_some_and(is_wide)))
+        .partition::<Vec<_>, _>(|(_, is_wide)| *is_wide);
+    let names = |rows: Vec<(String, bool)>| rows.into_iter().map(|(name, _)| name).collect();
+    let beside = |rows: &[String]| list([&[baseline.clone()][..], rows].concat());
+    let alike: [(Vec<String>, _); 2] = [
         (of(Kind::TooSmall), "that matters"),
-        (of(Kind::NoDifference), "shown"),
+        (names(narrow), "shown"),
     ];
     for (alike, which) in alike.into_iter().filter(|(rows, _)| !rows.is_empty()) {
-        let alike = list(alike);
         clauses.push(match clauses.is_empty() {
-            true => format!("no difference in {name} {which} between {baseline} and {alike}"),
-            false => format!("no difference from {alike} {which}"),
+            true => format!("no difference in {name} {which} between {}", beside(&alike)),
+            false => format!("no difference from {} {which}", list(alike)),
+        });
+    }
+    let wide: Vec<String> = names(wide);
+    if !wide.is_empty() {
+        let why = "the intervals are too wide";
+        clauses.push(match clauses.is_empty() {
+            true => format!("by {name}, {} can't be told apart: {why}", beside(&wide)),
+            false => format!("{} can't be told from {baseline}: {why}", list(wide)),
         });
     }
     let undecided = of(Kind::Undecided);
     if !undecided.is_empty() {
-        let undecided = list(undecided);
+        let why = "because the load generator was the limit";
         clauses.push(match clauses.is_empty() {
-            true => format!(
-                "by {name}, {baseline} and {undecided} can't be ranked, because the load generator \
-                 was the limit"
-            ),
-            false => {
-                format!("{undecided} can't be ranked, because the load generator was the limit")
-            }
+            true => format!("by {name}, {} can't be ranked, {why}", beside(&undecided)),
+            false => format!("{} can't be ranked, {why}", list(undecided)),
         });
     }
     if clauses.is_empty() {
@@ -373,6 +389,49 @@ mod tests {
         assert_eq!(of(Metric::RequestsPerSecond, &setup, &[base]), None);
         let rows = [base, ("a", Kind::Void, 1.0)];
         assert_eq!(of(Metric::ServerCpuPerExchange, &setup, &rows), None);
+    }
+
+    #[test]
+    fn several_that_nothing_can_be_said_of_are_one_list_and_wide_intervals_say_so() {
+        let setup = crate::made_up::setup();
+        let by_rate = |kind: Kind| {
+            let rows = [
+                ("ours", Kind::Baseline, 1.0),
+                ("z", kind, 1.0),
+                ("y", kind, 1.0),
+            ];
+            of(Metric::RequestsPerSecond, &setup, &rows).expect("a sentence")
+        };
+        let said = by_rate(Kind::Undecided);
+        assert!(
+            said.starts_with("By requests/s, ours, z and y can't be ranked"),
+            "{said}"
+        );
+        let said = by_rate(Kind::NoDifference);
+        assert!(said.ends_with("shown between ours, z and y."), "{said}");
+        let open = Verdict::new(Kind::NoDifference, "");
+        let base = Verdict::new(Kind::Baseline, "");
+        let wide = Ratio {
+            low: 0.34,
+            high: 13.5,
+            ..ratio(1.0)
+        };
+        let of_one = |name, verdict, ratio| Said {
+            name,
+            verdict,
+            ratio,
+            behind: None,
+        };
+        let said = [
+            of_one("ours", &base, None),
+            of_one("z", &open, Some(&wide)),
+            of_one("y", &open, Some(&wide)),
+        ];
+        assert_eq!(
+            ranked(&said, Metric::ServerCpuPerExchange, &setup).expect("a sentence"),
+            "By CPU time per exchange, ours, z and y can't be told apart: the intervals are too \
+             wide."
+        );
     }
 
     #[test]

@@ -444,7 +444,7 @@ fn lines_of_hold(record: &hold::Record) -> Vec<[String; 3]> {
         let name = format!("{} of heartbeats", one.name);
         Some(line(&name, wrk_time_us(us), ""))
     }));
-    let memory = record.memory.bytes_per_connection;
+    let memory = record.memory.told_bytes();
     lines.extend(memory.map(|bytes| {
         let remark = "of ringside itself";
         line("memory per connection", wrk_bytes(bytes), remark)

@@ -9,7 +9,7 @@ use lab::finding::Check;
 use lab::manifest::{Outcome, RanBefore, Role};
 use lab::verdict::{Kind, Metric, Verdict};
 use statistics::Ratio;
-use statistics::format::{ascii, digits, give_or_take};
+use statistics::format::{ascii, digits, give_or_take, per_second};
 use supervisor::cores::List;
 
 use super::checks::{State, Summary, count_in_words, summaries};
@@ -186,7 +186,12 @@ fn facts(report: &Report) -> String {
     let network = network.map_or(String::new(), |network| {
         format!(", in {}", network.phrase())
     });
-    let (load, rounds) = (&setup.load, setup.rounds);
+    let offered = setup.rate.map(|rate| {
+        let rate = per_second(rate);
+        format!("offered {rate} at random times, ")
+    });
+    let load = offered.unwrap_or_default() + &setup.load;
+    let rounds = setup.rounds;
     let mut rows = report.subjects.iter().map(|row| &row.facts);
     let started = rows.any(|row| row.role == Role::Subject && row.ran_before.is_none());
     let server = match setup.server_cores.is_empty() {

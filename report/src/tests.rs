@@ -325,6 +325,43 @@ fn a_subject_that_closes_each_connection_says_so_on_its_row_and_where_to_look_ne
 }
 
 #[test]
+fn at_a_rate_a_generator_that_is_held_up_bounds_times_from_above() {
+    let mut held_up = rounds(200.0, 0.1);
+    for sample in &mut held_up {
+        sample.findings = vec![Finding {
+            check: Check::RunQueue,
+            severity: Severity::Bound,
+            sentence: "a worker was ready but waited for its core 40 % of the time".into(),
+        }];
+        sample.generator_busy = Some(0.09);
+    }
+    let (facts, mut kept) = row("ours", Outcome::Measured, held_up);
+    for round in &mut kept {
+        round.record.as_mut().expect("each has one").offered_rate = Some(200.0);
+    }
+    let setup = Setup {
+        rate: Some(200.0),
+        metric: Metric::ResponseTimeP99,
+        ..setup()
+    };
+    let report = report(setup, Vec::new(), vec![(facts, kept)]);
+    let look = Look {
+        unicode: true,
+        colour: false,
+        width: 200,
+    };
+    let text = terminal(&report, look);
+    let note = "upper bound of its response times: the generator was held up (a worker was ready";
+    assert!(
+        text.contains(note) && !text.contains("lower bound"),
+        "{text}"
+    );
+    assert!(text.contains("offered 200/s at random times, "), "{text}");
+    let due = "random times (Poisson): mostly 172 to 228 in a window.";
+    assert!(report.limits.iter().any(|one| one.ends_with(due)), "{text}");
+}
+
+#[test]
 fn json_holds_everything() {
     let text = json(&example());
     check("report.json", &text);

@@ -398,7 +398,8 @@ fn a_report_names_every_figure_and_the_rows_are_there_as_csv() {
         "write failures  0.000 %",
         "heartbeat ",
         "set-up ",
-        "Memory: ",
+        "Memory: from ",
+        " with 4 connections, too few to say what each takes",
     ] {
         assert_says(&ended.stdout, part);
     }

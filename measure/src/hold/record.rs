@@ -151,7 +151,16 @@ pub struct Memory {
     pub bytes_per_connection: Option<f64>,
 }
 
+/// Among fewer connections, what the process takes for itself would be most of what each seems to.
+const TOLD_MIN: u64 = 300;
+
 impl Memory {
+    /// What each connection takes, for people; none of a few.
+    pub fn told_bytes(&self) -> Option<f64> {
+        self.bytes_per_connection
+            .filter(|_| self.connections >= TOLD_MIN)
+    }
+
     /// What connections have cost: the process without them is no part of it.
     fn gained(&self) -> Option<u64> {
         Some(self.held_bytes?.saturating_sub(self.before_bytes?))

@@ -317,7 +317,7 @@ pub(super) fn thresholds(all: &[Judged]) -> Markup {
 fn setup(record: &Record) -> Markup {
     let text = |text: String| html! { (text) };
     let heartbeats = &record.heartbeats;
-    let memory = record.memory.bytes_per_connection;
+    let memory = record.memory.told_bytes();
     let mut rows = vec![
         (
             "heartbeats",
@@ -343,7 +343,7 @@ fn setup(record: &Record) -> Markup {
         ),
         (
             "memory per connection",
-            text(memory.map_or_else(|| "unknown".to_owned(), bytes)),
+            text(memory.map_or_else(|| "unknown, or too few connections".to_owned(), bytes)),
         ),
     ];
     rows.extend(measured_by(&record.generator, &record.host));

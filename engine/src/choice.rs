@@ -128,7 +128,7 @@ fn decide_with(
         EngineChoice::UringWithout(without) => uring().map(|()| {
             (
                 Kind::Uring(without),
-                format!("requested, without {without}"),
+                format!("without {without}, as requested"),
             )
         }),
         EngineChoice::Auto => Ok(match uring() {
@@ -174,6 +174,17 @@ mod tests {
         );
         let epoll = decide_with(EngineChoice::Epoll, || panic!("io_uring is not even tried"));
         assert_eq!(epoll.map(|(kind, _)| kind), Ok(Kind::Epoll));
+    }
+
+    #[test]
+    fn what_was_asked_for_is_what_is_left_out() {
+        let without: Without = "multishot".parse().expect("a feature");
+        let reduced = decide_with(EngineChoice::UringWithout(without), || Ok(()));
+        let said = (
+            Kind::Uring(without),
+            "without multishot, as requested".into(),
+        );
+        assert_eq!(reduced, Ok(said));
     }
 
     #[test]

@@ -405,8 +405,8 @@ pub struct Records {
 
 impl Records {
     /// The records at `path`: those of a pack, or else of a folder, which is looked at by whoever
-    /// reads it. A folder that has only the pages of the pack beside it stands for that. Where `stop` asks for the end before a pack is unpacked, nothing of it stays
-    /// behind.
+    /// reads it. A folder that has only the pages of the pack beside it stands for that. Where
+    /// `stop` asks for the end before a pack is unpacked, nothing of it stays behind.
     ///
     /// # Errors
     /// A sentence: the pack is cut short, newer than this program, or holds what no pack of ours

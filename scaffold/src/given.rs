@@ -411,14 +411,7 @@ fn comparison(given: &Given, wanted: &[Wanted], answers: &[Declared<'_>], away: 
     let mut there = wanted.iter().filter(is_there);
     let baseline = there.clone().next();
     let is_seen = there.all(|one| one.why_unseen().is_none());
-    let figures = match (is_seen, given.replay.is_some()) {
-        _ if given.events => "[\"first_event_p50\", \"event_gap_p50\", \"event_gap_p99\"]",
-        (true, false) => "[\"rate\", \"cpu\"]",
-        // The times at a rate that all can serve are the servers' own as well.
-        (false, false) => "[\"rate\", \"p50\", \"p99\"]",
-        (true, true) => "[\"p99\", \"cpu\"]",
-        (false, true) => "[\"p50\", \"p99\"]",
-    };
+    let figures = figures(given, is_seen);
     // Flows and replays have a rate of their own, and of streams so many go on as there are
     // connections.
     let equal_rate = match given.is_of_users() || given.replay.is_some() || given.events {
@@ -469,6 +462,18 @@ fn comparison(given: &Given, wanted: &[Wanted], answers: &[Declared<'_>], away: 
         }
     }
     text
+}
+
+/// By which figures they are judged; `is_seen`: processor time is known of all.
+fn figures(given: &Given, is_seen: bool) -> &'static str {
+    match (is_seen, given.replay.is_some()) {
+        _ if given.events => "[\"first_event_p50\", \"event_gap_p50\", \"event_gap_p99\"]",
+        (true, false) => "[\"rate\", \"cpu\"]",
+        // The times at a rate that all can serve are the servers' own as well.
+        (false, false) => "[\"rate\", \"p50\", \"p99\"]",
+        (true, true) => "[\"p99\", \"cpu\"]",
+        (false, true) => "[\"p50\", \"p99\"]",
+    }
 }
 
 /// As many as give a verdict within a minute, the baseline's twin included.

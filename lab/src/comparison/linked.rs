@@ -1,5 +1,5 @@
-//! The network that a file asks for. What it wants between both sides needs a private one, which the
-//! same file may have refused.
+//! The network that a file asks for. What it wants between both sides needs a private one, which
+//! the same file may have refused.
 
 use supervisor::document::{BadFile, Document};
 

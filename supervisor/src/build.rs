@@ -10,13 +10,14 @@ use std::io;
 use std::iter;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 
 use load::Stop;
 use measure::foreign::Foreign;
 
 use crate::cache::Cache;
 use crate::outside::{self, Ended};
-use crate::process::{Launch, Process};
+use crate::process::{CHECK_TIME, Launch, Process};
 use crate::setting::{environment, find_program, search_path, surroundings};
 use crate::subject::{Build, Command, Requirement, Subject, Values};
 
@@ -38,13 +39,18 @@ pub enum Unbuilt {
 pub fn missing(subject: &Subject, values: &Values, log: &Path) -> Option<String> {
     let lacks = |needed: &Requirement| {
         if find_program(&needed.program).is_none() {
-            return Some("is not installed");
+            return Some("is not installed".to_owned());
         }
         let check = needed.check.as_ref()?;
-        let passes = ask(check, subject, values, log)
-            .and_then(|mut process| process.exited())
-            .is_some_and(|status| status.success());
-        (!passes).then_some("is installed, but doesn't pass the subject's check")
+        let what = match asked(check, subject, values, log) {
+            Ok(Some(status)) if status.success() => return None,
+            Ok(None) => format!(
+                "finish the subject's check within {} s",
+                CHECK_TIME.as_secs()
+            ),
+            Ok(Some(_)) | Err(_) => "pass the subject's check".to_owned(),
+        };
+        Some(format!("is installed, but doesn't {what}"))
     };
     let sentences: Vec<String> = subject
         .requires
@@ -190,19 +196,24 @@ pub fn first_line(program: &str, arguments: &[String], dir: &Path) -> Option<Str
     Some(Foreign::new(first.trim().replace('\t', " ")).to_string())
 }
 
-/// Runs a command that answers a question about a subject, to its end or as long as it may take.
-/// It sees what the subject will see.
-fn ask(command: &Command, subject: &Subject, values: &Values, log: &Path) -> Option<Process> {
+/// Runs a command that checks what a subject needs; how it ended, if it did in time. It sees what
+/// the subject will see.
+fn asked(
+    command: &Command,
+    subject: &Subject,
+    values: &Values,
+    log: &Path,
+) -> io::Result<Option<ExitStatus>> {
     let (program, arguments) = command.fill(values);
     let launch = Launch {
         program,
         arguments,
         environment: environment(subject, values),
-        folder: log.parent()?,
+        folder: log.parent().unwrap_or(log),
         log,
         cores: &[],
     };
-    Process::to_its_end(&launch)
+    Process::check(&launch)
 }
 
 /// A hash of the source, of how it is built, and of the programs that build it.

@@ -41,6 +41,8 @@ const BURIAL: Duration = Duration::from_secs(3);
 const FOLLOWING: Duration = Duration::from_millis(300);
 /// How long a command that answers a question may take.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
+/// How long one that checks what a subject needs may take: it may compile something, beside others.
+pub(crate) const CHECK_TIME: Duration = Duration::from_secs(30);
 /// How often anything here looks again.
 pub const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
@@ -160,21 +162,26 @@ impl Process {
     /// be started.
     pub(crate) fn to_its_end(launch: &Launch<'_>) -> Option<Process> {
         let mut process = Process::start(launch).ok()?;
-        process.answers();
+        process.answers(ANSWER_TIME);
         Some(process)
+    }
+
+    /// How a check ended, if it didn't take too long.
+    pub(crate) fn check(launch: &Launch<'_>) -> io::Result<Option<ExitStatus>> {
+        Ok(Process::start(launch)?.answers(CHECK_TIME))
     }
 
     /// The same without what it says of errors, and nothing if it doesn't succeed.
     pub(crate) fn answer(launch: &Launch<'_>) -> Option<Vec<u8>> {
         let (input, errors) = (Stdio::null(), Some(Stdio::null()));
         let mut process = Process::start_with(launch, input, errors, None).ok()?;
-        let status = process.answers()?;
+        let status = process.answers(ANSWER_TIME)?;
         process.output().ok().filter(|_| status.success())
     }
 
-    /// Waits for its end as long as an answer may take; how it ended, if it did by itself.
-    fn answers(&mut self) -> Option<ExitStatus> {
-        let deadline = Time::now() + ANSWER_TIME;
+    /// Waits for its end, for `longest` at most; how it ended, if it did by itself.
+    fn answers(&mut self, longest: Duration) -> Option<ExitStatus> {
+        let deadline = Time::now() + longest;
         while self.exited().is_none() && Time::now() < deadline {
             sleep_until(Time::now() + LOOK_AGAIN);
         }

@@ -7,7 +7,7 @@ Comparisons of the kernel's interface run with --profile, which counts system ca
 its own. OUTPUT/seconds.csv has how long each took. Build the subjects first, with `ringside
 subjects build --all`, and run nothing else meanwhile.
 
-Exits with 1 if a row has neither figures nor a reason, or if all of them take more than 35 minutes;
+Exits with 1 if a row has neither figures nor a reason, or if all of them take more than 25 minutes;
 with 2 if nothing could be run."""
 
 import argparse
@@ -21,7 +21,7 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SECONDS_MAX = 35 * 60
+SECONDS_MAX = 25 * 60
 WITH_SYSTEM_CALLS = ["waiting", "features"]
 # Rows that have one mechanism more than another row, and that row, in these comparisons.
 STEPPED = ["waiting", "features"]
@@ -95,9 +95,9 @@ def of_judgement(line, name, ratio, kind, floor):
         line[f"{name}_floor"] = "" if floor is None else round(floor, 4)
 
 
-def of_row(row, setup, floors):
+def of_row(row, setup, floors, has_p99):
     """The line of a row: its own figures, and those beside the baseline's. What no verdict could be
-    given of is said with the reason instead of a figure."""
+    given of is said with the reason instead of a figure. `has_p99`: rows are judged by it."""
     line = {"row": row["name"]}
     outcome = row.get("outcome", {"state": "measured"})
     if outcome["state"] != "measured":
@@ -113,7 +113,7 @@ def of_row(row, setup, floors):
         line["equal_rate"] = setup["equal_rate"]
         line["server_cpu_us"] = median(at_equal_rate.get("server_cpu_us_per_exchange"))
         line["p99_us"] = median(at_equal_rate.get("p99_us"))
-    elif any(metric == "response_time_p99" for metric, _, _ in judged):
+    elif has_p99:
         line["p99_us"] = median(figures.get("p99_us"))
     memory = median(figures.get("memory_peak_bytes"))
     line["memory_mib"] = memory and memory / 1024**2
@@ -142,8 +142,10 @@ def lines_of(report):
     """The lines of a report, each with its baseline."""
     setup = report["setup"]
     floors = {one["metric"]: one["share"] for one in report.get("noise_floors") or []}
+    judged = [one for row in report["subjects"] for one in judged_of(row, setup)]
+    has_p99 = any(metric == "response_time_p99" for metric, _, _ in judged)
     for row in report["subjects"]:
-        yield {"baseline": setup["baseline"], **of_row(row, setup, floors)}
+        yield {"baseline": setup["baseline"], **of_row(row, setup, floors, has_p99)}
 
 
 def judged_of(row, setup):

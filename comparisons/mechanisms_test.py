@@ -98,6 +98,15 @@ class Mechanisms(unittest.TestCase):
         # One pair: Student's t with two degrees of freedom, for 95 % and not for a share of it.
         self.assertEqual((line["step_low"], line["step_high"]), ("1.7647", "2.2629"))
 
+    def test_the_baseline_has_the_p99_that_others_are_judged_by(self):
+        found = report(row("base", "baseline"), row("other", "lower", 0.5, 0.4, 0.6))
+        found["setup"]["metric"] = "response_time_p99"
+        for one, p99 in zip(found["subjects"], [800.0, 400.0]):
+            one["figures"]["p99_us"] = {"median": p99}
+        self.assertEqual(self.run_with(found, "congestion").returncode, 0)
+        self.assertIn("| base | 100 | 800 |", self.page())
+        self.assertIn("| other | 100 | 400 | 0.50 (0.40–0.60) |", self.page())
+
     def test_memory_of_several_processes_is_a_bound_and_has_no_ratio(self):
         found = report(row("base", "baseline"), row("cluster", "higher", 2.8, 2.7, 2.9, 3.0))
         found["setup"]["metric"] = "memory_peak"

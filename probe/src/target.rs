@@ -57,15 +57,16 @@ pub fn resolve(contact: &Contact, deadline: Time) -> Result<Vec<Address>, LoadEr
     Ok(chosen.into_iter().map(Address::Tcp).collect())
 }
 
-/// `localhost` is often both ::1 and 127.0.0.1, of which a server may hold only one. Where there
-/// is but one address, `reach` says whether anybody is there.
+/// `localhost` is often both ::1 and 127.0.0.1, of which a server may hold only one: a family of
+/// loopback that refuses is left out. Of several addresses of one family each is wanted, and
+/// `reach` says which one isn't there.
 fn alive(found: &[SocketAddr], deadline: Time) -> Vec<SocketAddr> {
-    if found.len() < 2 {
+    let is_v4 = SocketAddr::is_ipv4;
+    if found.iter().all(is_v4) || !found.iter().any(is_v4) {
         return found.to_vec();
     }
-    let mut alive = found.to_vec();
     let mut unasked = found.len() as u32;
-    alive.retain(|address| {
+    let mut is_alive = |address: &SocketAddr| {
         // Each gets its share of the time, and so does what comes after.
         let share = left(deadline).map(|left| left / (unasked + 1));
         unasked -= 1;
@@ -76,8 +77,11 @@ fn alive(found: &[SocketAddr], deadline: Time) -> Vec<SocketAddr> {
                 Ok(_) => true,
                 Err(why) => why.kind() == io::ErrorKind::TimedOut,
             }
-    });
-    alive
+    };
+    let alive: Vec<&SocketAddr> = found.iter().filter(|address| is_alive(address)).collect();
+    let lives = |address: &SocketAddr| alive.iter().any(|one| is_v4(one) == is_v4(address));
+    let chosen = found.iter().filter(|address| lives(address));
+    chosen.copied().collect()
 }
 
 /// The sentence for a peer that cannot be connected to.
@@ -162,7 +166,7 @@ pub fn check_sources(sources: &[IpAddr]) -> Result<(), LoadError> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
+    use std::net::{Ipv6Addr, TcpListener};
     use std::time::Duration;
 
     use plan::{Family, Plan};
@@ -183,18 +187,21 @@ mod tests {
     }
 
     #[test]
-    fn of_several_addresses_those_that_refuse_are_left_out_and_a_full_one_is_not_waited_for() {
+    fn a_family_that_refuses_is_left_out_a_full_one_is_not_waited_for_and_of_one_each_is_wanted() {
         let (busy, filling) = full("127.0.0.1");
         assert!(!filling.is_empty());
-        let free = TcpListener::bind("127.0.0.2:0").unwrap();
         let gone = TcpListener::bind("127.0.0.3:0").unwrap();
-        let [busy, free, gone_address] = [&busy, &free, &gone].map(|it| it.local_addr().unwrap());
+        let [busy, gone_address] = [&busy, &gone].map(|it| it.local_addr().unwrap());
         drop(gone);
         let begun = Time::now();
         let deadline = begun + Duration::from_secs(8);
-        assert_eq!(alive(&[gone_address, busy, free], deadline), [busy, free]);
+        let nobody = SocketAddr::from((Ipv6Addr::LOCALHOST, gone_address.port()));
+        let both = [busy, gone_address];
+        assert_eq!(alive(&[nobody, busy, gone_address], deadline), both);
+        assert_eq!(alive(&[nobody, gone_address], deadline), []);
         // The kernel would try for two minutes (tcp_syn_retries, tcp(7)).
         assert!(Time::now() < deadline);
+        assert_eq!(alive(&both, Time(0)), both, "they aren't asked");
     }
 
     #[test]

@@ -197,3 +197,23 @@ fn all_addresses_share_one_deadline() {
     };
     assert!(text.contains("it doesn't answer"), "{text}");
 }
+
+#[test]
+fn of_a_name_with_several_addresses_the_one_that_refuses_is_told_with_what_to_do() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let gone = TcpListener::bind("127.0.0.2:0").unwrap();
+    let [there, gone_address] =
+        [&listener, &gone].map(|one| Address::Tcp(one.local_addr().unwrap()));
+    drop(gone);
+    let contact = plan("http://", 1).contact();
+    let reached = |addresses: &[Address]| {
+        let deadline = Time::now() + PATIENCE;
+        let refused = reach(&contact, addresses, None, deadline).unwrap_err();
+        refused.to_string()
+    };
+    let text = reached(&[there, gone_address.clone()]);
+    assert!(text.contains("one of 2 addresses of the name"), "{text}");
+    assert!(text.contains("--each-address"), "{text}");
+    let text = reached(&[gone_address]);
+    assert!(!text.contains("--each-address"), "{text}");
+}

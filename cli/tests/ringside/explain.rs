@@ -144,7 +144,7 @@ fn printed() -> Vec<String> {
 }
 
 /// What reports, help and messages call parts of a load and its figures.
-fn words_of_reports() -> [&'static str; 15] {
+fn words_of_reports() -> [&'static str; 16] {
     [
         "due",
         "exchange",
@@ -161,6 +161,7 @@ fn words_of_reports() -> [&'static str; 15] {
         "TTFT",
         "inter-token latency",
         "sqpoll",
+        "without",
     ]
 }
 

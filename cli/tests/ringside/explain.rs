@@ -46,8 +46,9 @@ fn every_word_that_the_program_prints_is_explained_and_no_section_is_about_anoth
 fn each_feature_of_io_uring_is_explained_by_its_word_with_the_kernel_that_has_it() {
     let page = explain::page();
     for feature in Feature::ALL {
-        let section = page.find(feature.word()).expect(feature.word());
-        assert_eq!(section.word, feature.word());
+        let word = feature.word();
+        let section = page.find(word).expect(word);
+        assert_eq!(section.word, word);
         let since = format!("since Linux {}", feature.since());
         assert_says(&section.text(), &since);
     }

@@ -7,6 +7,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use quick_junit::Report;
 use rustix::process::Signal;
@@ -106,6 +107,12 @@ fn gate(folder: &Folder, words: &[&str]) -> Ended {
     start(&mut gated(folder, words)).end()
 }
 
+/// Those that measure take turns: a gate sees the other's servers work outside its own processes.
+fn in_turn() -> MutexGuard<'static, ()> {
+    static MEASURING: Mutex<()> = Mutex::new(());
+    MEASURING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Nothing that was checked out is left.
 #[track_caller]
 fn assert_tidy(folder: &Folder) {
@@ -118,6 +125,7 @@ fn assert_tidy(folder: &Folder) {
 
 #[test]
 fn a_commit_that_is_slower_is_a_regression_and_the_way_back_is_none() {
+    let _turn = in_turn();
     let folder = repository();
     git(&folder, &["checkout", "--quiet", "-b", "slow"]);
     serve(&folder, "0.02");
@@ -205,6 +213,7 @@ fn every_format_for_pipelines_is_one_where_there_is_nothing_to_compare() {
 
 #[test]
 fn the_working_tree_is_measured_as_it_is_and_a_commit_without_its_changes() {
+    let _turn = in_turn();
     let folder = repository();
     serve(&folder, "0.02");
     let words = [
@@ -357,6 +366,7 @@ fn a_mistake_is_told_before_anything_is_started() {
 
 #[test]
 fn commands_and_directories_are_compared_without_a_repository() {
+    let _turn = in_turn();
     let folder = Folder::new();
     folder.write("gate.toml", GATE);
     for (name, delay) in [("quick", "0"), ("slow", "0.02")] {

@@ -3,7 +3,7 @@
 use clues::{Clue, Seen};
 use lab::manifest::Role;
 use lab::round::Round;
-use load::check::reopened::{self, Reopened};
+use load::check::reopened;
 
 use crate::Row;
 
@@ -28,11 +28,6 @@ fn compared(rows: &[Row]) -> impl Iterator<Item = (&str, &[Clue])> {
     compared.map(|row| (row.facts.name.as_str(), &*row.clues))
 }
 
-/// The connections of a round whose subject closed each after its answer.
-pub(super) fn reopened(round: &Round) -> Option<Reopened> {
-    round.record.as_ref().and_then(reopened::of_record)
-}
-
 fn seen(round: &Round, cores: usize) -> Seen {
     let (subject, host) = (&round.watched.subject, &round.watched.host);
     let seconds = |ns: u64| ns as f64 / 1e9;
@@ -46,7 +41,11 @@ fn seen(round: &Round, cores: usize) -> Seen {
         waited_s: seconds(subject.wait_ns),
         switches: subject.voluntary_switches.zip(subject.involuntary_switches),
         major_faults: host.major_faults,
-        closes_each: reopened(round).map(|found| (found.opened, found.answers)),
+        closes_each: round
+            .record
+            .as_ref()
+            .and_then(reopened::of_record)
+            .map(|found| (found.opened, found.answers)),
         refused: host.network.refused().unwrap_or(0),
         dropped: host.network.dropped_by_sockets().unwrap_or(0),
         limited: round.watched.limited,

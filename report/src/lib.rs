@@ -285,10 +285,13 @@ fn row(row: &Measured<'_>, judged: Judged, rounds: &[Round], setup: &Setup) -> R
     let figures = Figures::of(&row.samples);
     let resources = Resources::of(&all);
     let last = all.last().map(|round| round.watched.scraped.clone());
+    let clues = clue::of(&all, setup.server_cores.len());
+    let mut notes = notes(row, figures.as_ref(), resources.as_ref(), &all);
+    notes.extend(closes_each(&clues));
     Row {
         facts: row.facts.clone(),
-        notes: notes(row, figures.as_ref(), resources.as_ref(), &all),
-        clues: clue::of(&all, setup.server_cores.len()),
+        notes,
+        clues,
         figures,
         at_equal_rate: Figures::of(&row.at_equal_rate),
         ratio: judged.ratio,
@@ -344,7 +347,6 @@ fn notes(
     let link = row.facts.link.as_ref().filter(|_| figures.is_some());
     notes.extend(link.map(|link| Note::new(format!("reached over {}", link.words()))));
     notes.extend(limited(rounds, resources));
-    notes.extend(closes_each(rounds));
     let cautions = row
         .found
         .iter()
@@ -406,14 +408,12 @@ fn bounded(row: &Measured<'_>, rounds: &[&Round]) -> Option<Note> {
 }
 
 /// That the subject closes each connection, which new ones have to be opened for.
-fn closes_each(rounds: &[&Round]) -> Option<Note> {
-    let all = rounds.iter().filter_map(|round| clue::reopened(round));
-    let (opened, answers) = all.fold((0, 0), |(opened, answers), one| {
-        (opened + one.opened, answers + one.answers)
-    });
-    let (opened, answered) = (whole(opened), whole(answers));
-    let told = format!("closes each connection: {opened} opened for {answered} answers");
-    (answers > 0).then(|| Note::new(told))
+fn closes_each(clues: &[Clue]) -> Option<Note> {
+    let clue = clues
+        .iter()
+        .find(|clue| clue.kind == clues::Kind::ClosesEach)?;
+    let figure = clue.figure.trim_matches(['(', ')']);
+    Some(Note::new(format!("closes each connection: {figure}")))
 }
 
 /// What the row may use at most, and that its peak of memory is above that, if it is.

@@ -12,13 +12,14 @@ use measure::interval::{Interval, Phase};
 use measure::record::EndedBy;
 use measure::time::{Time, boot_ns, unix_nanoseconds, unix_seconds};
 use statistics::format;
+use supervisor::running::Running;
 
 use crate::eye::Eye;
 use crate::found::{Part, Soak, Verdict};
 use crate::journal::Journal;
 use crate::judge::{SAMPLES_MIN, counted, look};
 use crate::sample::Sample;
-use crate::whom::{Watched, at_url};
+use crate::whom::Watched;
 use crate::words::{STOPPED, brief, length};
 use crate::{Onlooker, RECORD, Told};
 
@@ -312,7 +313,7 @@ impl<'a> Sampler<'a> {
                 }
             }
             Watched::Running(running, url, tls) => {
-                let next = at_url(url, None, tls).ok();
+                let next = Running::find(url, None, tls).map(|(next, _)| next).ok();
                 if let Some(next) = next.filter(|next| next.pid().is_some()) {
                     self.eye = next.pid().map(Eye::on);
                     **running = next;

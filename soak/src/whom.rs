@@ -2,7 +2,7 @@
 //! already.
 
 use std::io::ErrorKind;
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use lab::Observer;
@@ -329,40 +329,8 @@ fn running(url: &str, pid: Option<u32>, tls: &Tls) -> Result<Result<Box<Running>
             "the processes of http:// and https:// alone are looked for".to_owned(),
         ));
     }
-    at_url(url, pid, tls).map(|running| Ok(Box::new(running)))
-}
-
-/// The server at a URL, whose name may be one of this machine's loopback.
-///
-/// # Errors
-/// What is wrong with the URL or the process.
-pub(crate) fn at_url(url: &str, pid: Option<u32>, tls: &Tls) -> Result<Running, String> {
-    let find = |address| Running::find_at(url, address, pid, tls).map(|(running, _)| running);
-    let found = find(None)?;
-    if found.root.is_ok() {
-        return Ok(found);
-    }
-    let of_loopback = addresses_of_loopback(url).into_iter();
-    let mut of_loopback = of_loopback.filter_map(|address| find(Some(address)).ok());
-    let first = of_loopback.next();
-    let is_known = |one: &Running| one.root.is_ok();
-    let known = first.clone().into_iter().chain(of_loopback).find(is_known);
-    Ok(known.or(first).unwrap_or(found))
-}
-
-/// The addresses behind a URL's name, if all are of this machine's loopback (127.0.0.0/8, RFC 1122
-/// §3.2.1.3; ::1): then it's this machine for certain.
-fn addresses_of_loopback(url: &str) -> Vec<IpAddr> {
-    let Ok(target) = Target::parse(url) else {
-        return Vec::new();
-    };
-    let deadline = Time::now() + Duration::from_secs(1);
-    let found = names::look_up(&target.host, target.port, None, deadline).unwrap_or_default();
-    let found: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
-    match found.iter().all(IpAddr::is_loopback) {
-        true => found,
-        false => Vec::new(),
-    }
+    let found = Running::find(url, pid, tls);
+    found.map(|(running, _)| Ok(Box::new(running)))
 }
 
 /// The row that is meant, without a warm-up of its own: that is part of a soak.
@@ -411,27 +379,6 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
-
-    #[test]
-    fn a_name_whose_addresses_are_of_loopback_is_this_machine() {
-        let two = "127.0.0.2".parse::<IpAddr>().expect("an address");
-        assert_eq!(addresses_of_loopback("http://127.0.0.2:81/"), [two]);
-        let local = addresses_of_loopback("http://localhost:81/");
-        assert!(!local.is_empty() && local.iter().all(IpAddr::is_loopback));
-        let elsewhere = ["http://192.0.2.1/", "http://no-such-name.invalid/"];
-        for url in elsewhere {
-            assert!(addresses_of_loopback(url).is_empty(), "{url}");
-            let found = at_url(url, None, &Tls::default()).expect("a URL");
-            let why = found.root.expect_err("it's elsewhere");
-            assert!(why.contains("isn't this machine"), "{why}");
-        }
-        // A port that is taken and refuses nobody: whose it is can be seen.
-        let listener = TcpListener::bind("127.0.0.2:0").expect("a port of 127/8");
-        let url = format!("http://{}/", listener.local_addr().expect("it has one"));
-        let found = at_url(&url, None, &Tls::default()).expect("a URL");
-        let why = found.root.expect_err("it's ringside's own");
-        assert!(why.contains("ringside itself"), "{why}");
-    }
 
     fn fingerprint(redaction: &Redaction, change: impl FnOnce(&mut Plan)) -> String {
         let url = "http://127.0.0.1:9/";

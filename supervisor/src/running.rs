@@ -2,14 +2,16 @@
 //! left as it is.
 
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use load::plan::Target;
 use load::protocol::Tls;
 use measure::process::Listing;
+use measure::time::Time;
 use rustix::process::{Pid, geteuid};
 
 use crate::cores::of_process;
@@ -20,6 +22,8 @@ use crate::listening;
 const INIT: u32 = 1;
 /// What listens in place of a container whose ports are published.
 const PROXY: &str = "docker-proxy";
+/// How long a name may take to be resolved, before it's taken for another machine's.
+const RESOLVED_WITHIN: Duration = Duration::from_secs(1);
 
 /// A server that nobody here has started.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,12 +87,13 @@ impl Running {
         if let Some(address) = address {
             asked.host = address.to_string();
         }
+        let own = addresses(&asked.host);
         let root = match pid {
-            Some(pid) => Ok(named(pid, &asked, &listing)?),
-            None => found(&asked, &listing),
+            Some(pid) => Ok(named(pid, &own, asked.port, &listing)?),
+            None => found(&asked, &own, &listing),
         };
         let running = Running {
-            is_here: pid.is_some() || !addresses(&asked.host).is_empty(),
+            is_here: pid.is_some() || !own.is_empty(),
             address,
             tls: target.is_secure().then(|| tls.clone()),
             host: target.host,
@@ -202,8 +207,8 @@ fn has_exited(pid: u32) -> bool {
     state.is_some_and(|rest| rest.starts_with(['Z', 'X']))
 }
 
-/// The addresses of a host that is this one for certain: none of another, and of a name that only a
-/// name service knows.
+/// The addresses of a host that is this one for certain: none of another, and of a name unless all
+/// that it stands for are of the loopback (127.0.0.0/8, RFC 1122 §3.2.1.3; ::1).
 fn addresses(host: &str) -> Vec<IpAddr> {
     let loopback = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
     match host.parse::<IpAddr>() {
@@ -213,13 +218,20 @@ fn addresses(host: &str) -> Vec<IpAddr> {
         Ok(address) if address.is_unspecified() => loopback[1..].into(),
         // Only its own addresses can be bound. Nothing is sent.
         Ok(address) if UdpSocket::bind((address, 0)).is_ok() => vec![address],
-        _ => Vec::new(),
+        Ok(_) => Vec::new(),
+        Err(_) => {
+            let found = names::look_up(host, 0, None, Time::now() + RESOLVED_WITHIN);
+            let found: Vec<IpAddr> = found.iter().flatten().map(SocketAddr::ip).collect();
+            match found.iter().all(IpAddr::is_loopback) {
+                true => found,
+                false => Vec::new(),
+            }
+        }
     }
 }
 
 /// The process that somebody named, which has to listen there itself or by one that it started.
-fn named(pid: u32, target: &Target, listing: &Listing) -> Result<Root, String> {
-    let port = target.port;
+fn named(pid: u32, own: &[IpAddr], port: u16, listing: &Listing) -> Result<Root, String> {
     let Some(root) = Root::of(pid, listing) else {
         return Err(format!(
             "--pid {pid}: there's no such process; leave --pid out, and the process that listens \
@@ -251,7 +263,7 @@ fn named(pid: u32, target: &Target, listing: &Listing) -> Result<Root, String> {
              that it started; give the --pid of each --url in the same order"
         ));
     }
-    let all = listeners(target, listing);
+    let all = listeners(own, port, listing);
     let mut others = all.iter().filter(|other| !tree.contains(&other.pid));
     match others.next().filter(|_| shares_network) {
         None => Ok(root),
@@ -274,14 +286,13 @@ fn is_in_own_network(pid: u32) -> bool {
     }
 }
 
-/// Whoever listens there, as far as that can be seen. Not the first process of the host, where
-/// it only keeps the socket of another.
-fn listeners(target: &Target, listing: &Listing) -> Vec<Root> {
+/// Whoever listens at these addresses of this host, as far as that can be seen. Not the first
+/// process of the host, where it only keeps the socket of another.
+fn listeners(own: &[IpAddr], port: u16, listing: &Listing) -> Vec<Root> {
     let all: Vec<u32> = listing.all().iter().map(|one| one.pid).collect();
-    let addresses = addresses(&target.host);
-    let mut pids: Vec<u32> = addresses
+    let mut pids: Vec<u32> = own
         .iter()
-        .flat_map(|address| listening::listeners(&all, *address, target.port))
+        .flat_map(|address| listening::listeners(&all, *address, port))
         .collect();
     pids.sort_unstable();
     pids.dedup();
@@ -294,14 +305,14 @@ fn listeners(target: &Target, listing: &Listing) -> Vec<Root> {
 
 /// Whoever listens there, if that is one process, or several of one tree; else why not, as the rest
 /// of a sentence.
-fn found(target: &Target, listing: &Listing) -> Result<Root, String> {
-    let host = &target.host;
-    if addresses(host).is_empty() {
+fn found(target: &Target, own: &[IpAddr], listing: &Listing) -> Result<Root, String> {
+    if own.is_empty() {
         return Err(format!(
-            "{host} isn't this machine for certain (pass --pid if it is)"
+            "{} isn't this machine for certain (pass --pid if it is)",
+            target.host
         ));
     }
-    let owners = listeners(target, listing);
+    let owners = listeners(own, target.port, listing);
     let is_of_all = |root: &&Root| {
         let tree = listing.tree(root.pid);
         owners.iter().all(|owner| tree.contains(&owner.pid))
@@ -367,9 +378,7 @@ mod tests {
     fn the_process_behind_a_port_is_found_unless_we_belong_to_it() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("bound").port();
-        let target = Target::parse(&format!("http://localhost:{port}")).expect("a URL");
-        let listing = Listing::take();
-        let owners = listeners(&target, &listing);
+        let owners = listeners(&addresses("localhost"), port, &Listing::take());
         let own = std::process::id();
         assert!(owners.iter().any(|root| root.pid == own), "{owners:?}");
         let url = format!("http://127.0.0.1:{port}/a?b");
@@ -433,6 +442,20 @@ mod tests {
             let gone = what.expect("it has ended");
             assert!(gone.contains("(sleep) is gone"), "{gone}");
         }
+    }
+
+    #[test]
+    fn a_name_whose_addresses_are_of_loopback_is_this_machine() {
+        let two = "127.0.0.2".parse::<IpAddr>().expect("an address");
+        assert_eq!(addresses("127.0.0.2"), [two]);
+        let own = addresses("LocalHost");
+        assert!(!own.is_empty() && own.iter().all(IpAddr::is_loopback));
+        for host in ["192.0.2.1", "no-such-name.invalid"] {
+            assert_eq!(addresses(host), [] as [IpAddr; 0], "{host}");
+        }
+        // RFC 6761 §6.3: names below localhost are of the loopback, where a resolver knows that.
+        let below = addresses("below.localhost");
+        assert!(below.iter().all(IpAddr::is_loopback), "{below:?}");
     }
 
     #[test]

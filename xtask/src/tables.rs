@@ -283,6 +283,7 @@ pub(crate) const CRATES: &[Crate] = &[
             "groups",
             "load",
             "measure",
+            "names",
             "netns",
             "statistics",
             "workload",

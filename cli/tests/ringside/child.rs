@@ -14,9 +14,10 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// Longer than anything here takes, also on a busy machine.
 pub(crate) use super::master::until;
+use super::ports::free_port;
 
+/// Longer than anything here takes, also on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A program that has ended.
@@ -175,9 +176,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts one on a port that is free, or on what `arguments` say.
+    /// Starts one on a port that nobody else is given, after its end neither, or on what
+    /// `arguments` say.
     pub(crate) fn start(arguments: &[&str]) -> Server {
-        let mut words = vec!["serve", "--addr", "127.0.0.1:0", "--threads", "1"];
+        let free = format!("127.0.0.1:{}", free_port());
+        let mut words = vec!["serve", "--addr", &free, "--threads", "1"];
         if arguments.contains(&"--addr") {
             words.truncate(1);
         }

@@ -10,6 +10,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::child::{Folder, PATIENCE, Server, assert_says, command, ringside, start};
+use super::ports::free_port;
 use measure::time::Time;
 
 /// Waits until so many connections to `authority` stand, by what the kernel says of them.
@@ -358,9 +359,7 @@ fn a_refused_upgrade_is_said_before_anything_is_held() {
 
 #[test]
 fn nobody_there_is_said_before_anything_is_held() {
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", gone.local_addr().unwrap());
-    drop(gone);
+    let url = format!("http://127.0.0.1:{}/", free_port());
     let ended = ringside(&["hold", "-c5", "-d1s", &url]);
     assert_eq!(ended.code, Some(1));
     assert_says(&ended.stderr, "nothing is listening there");

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::child::{Ended, Folder, Server, assert_says, command, comparison_of_ours, start, until};
 use super::gate::{git, repository};
+use super::ports::free_port;
 use super::start::{SERVES, program};
 
 /// For a search on a machine that does much else.
@@ -338,6 +339,5 @@ const NEXT_TO_NOTHING: &str = "rounds = 1\naa = false\nceiling = false\n[workloa
 
 /// Where nobody listens.
 fn nobody() -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().to_string()
+    format!("127.0.0.1:{}", free_port())
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::child::{Ended, Folder, Running, Server, assert_says, command, start, until};
 use super::peers::answers;
+use super::ports::free_port;
 use super::skip::{not_permitted, skip};
 use super::start::{SERVES, compare, program};
 
@@ -157,7 +158,8 @@ fn each_address_of_a_name_is_a_row_of_its_own() {
     }
     // The first address refuses: that's said of its row, and the other one is the baseline.
     fs::rename(folder.path("out"), folder.path("both")).unwrap();
-    let server = Server::start(&["--addr", "127.0.0.2:0", "--threads", "1"]);
+    let there = format!("127.0.0.2:{}", free_port());
+    let server = Server::start(&["--addr", &there, "--threads", "1"]);
     let half = compared("two.test", &server);
     assert_eq!(half.code, Some(3), "{}{}", half.stdout, half.stderr);
     let kept = read(&folder, "out/comparison.json");

@@ -38,8 +38,9 @@ pub enum Unbuilt {
 /// Says what to install, if anything is missing. What the checks write goes to `log`.
 pub fn missing(subject: &Subject, values: &Values, log: &Path) -> Option<String> {
     let lacks = |needed: &Requirement| {
-        if find_program(&needed.program).is_none() {
-            return Some("is not installed".to_owned());
+        let program = &needed.program;
+        if find_program(program).is_none() {
+            return Some(format!("`{program}` is not installed."));
         }
         let check = needed.check.as_ref()?;
         let what = match asked(check, subject, values, log) {
@@ -48,16 +49,17 @@ pub fn missing(subject: &Subject, values: &Values, log: &Path) -> Option<String>
                 "finish the subject's check within {} s",
                 CHECK_TIME.as_secs()
             ),
+            Ok(Some(_)) if needed.fails.is_some() => return needed.fails.clone(),
             Ok(Some(_)) | Err(_) => "pass the subject's check".to_owned(),
         };
-        Some(format!("is installed, but doesn't {what}"))
+        Some(format!("`{program}` is installed, but doesn't {what}."))
     };
     let sentences: Vec<String> = subject
         .requires
         .iter()
         .filter_map(|needed| {
             let why = lacks(needed)?;
-            Some(format!("`{}` {why}. {}", needed.program, needed.install))
+            Some(format!("{why} {}", needed.install))
         })
         .collect();
     (!sentences.is_empty()).then(|| sentences.join(" "))

@@ -117,6 +117,9 @@ pub struct Requirement {
     /// loads. Without it, to be installed is enough.
     #[serde(default)]
     pub check: Option<Command>,
+    /// A sentence that says what is missing where `check` fails, if that isn't the program.
+    #[serde(default)]
+    pub fails: Option<String>,
     /// A sentence that says how to install it.
     #[serde(default)]
     pub install: String,

@@ -32,18 +32,26 @@ fn a_program_that_is_there_but_not_as_needed_is_missing() {
     let arena = Arena::new("check");
     arena
         .subject("fits", &tiny("", &requires("test -d {subject}")))
-        .subject("lacks", &tiny("", &requires("echo no; exit 3")));
+        .subject("lacks", &tiny("", &requires("echo no; exit 3")))
+        .subject(
+            "says",
+            &tiny("", &(requires("exit 1") + "fails = \"No such core.\"\n")),
+        );
     let found = outcome(&arena, &quick(&["fits"], 1), "fits");
     assert!(matches!(found, How::Measured), "{found:?}");
     std::fs::remove_dir_all(arena.folder.join("out")).expect("its own folder");
     let found = outcome(&arena, &quick(&["lacks"], 1), "lacks");
-    let How::Missing { install } = found else {
-        panic!("{found:?}");
+    let told = |found: How| match found {
+        How::Missing { install } => install,
+        other => panic!("{other:?}"),
     };
     assert_eq!(
-        install,
+        told(found),
         "`sh` is installed, but doesn't pass the subject's check. Do so."
     );
+    std::fs::remove_dir_all(arena.folder.join("out")).expect("its own folder");
+    let found = outcome(&arena, &quick(&["says"], 1), "says");
+    assert_eq!(told(found), "No such core. Do so.");
 }
 
 #[test]

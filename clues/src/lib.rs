@@ -153,10 +153,10 @@ impl Kind {
                  or have all rows open one for each request (`keep_alive = false` in [workload])."
             }
             Kind::User => {
-                "Look for the hot functions: `ringside compare --profile` draws a flame graph."
+                "Look for the hot functions: `ringside compare --profile FILE.toml` draws a flame graph."
             }
             Kind::System => {
-                "Look at its system calls: `ringside compare --profile` counts them. Fewer and \
+                "Look at its system calls: `ringside compare --profile FILE.toml` counts them. Fewer and \
                  larger ones, or batches of them, cost less."
             }
             Kind::Switches => {
@@ -237,7 +237,10 @@ fn by_kind<'a>(rows: impl Iterator<Item = (&'a str, &'a [Clue])>) -> BTreeMap<Ki
     let mut by_kind: BTreeMap<Kind, Vec<String>> = BTreeMap::new();
     for (name, clues) in rows {
         for clue in clues {
-            let met = format!("{name} {}", clue.figure);
+            let met = match clue.kind {
+                Kind::ClosesEach => format!("{name} ({})", clue.figure),
+                _ => format!("{name} {}", clue.figure),
+            };
             by_kind.entry(clue.kind).or_default().push(met);
         }
     }
@@ -272,7 +275,7 @@ fn closes_each(windows: &[Seen]) -> Option<Clue> {
     let mut all = windows.iter().filter_map(|window| window.closes_each);
     let first = all.next()?;
     let (opened, answers) = all.fold(first, |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    let figure = format!("({} opened for {} answers)", whole(opened), whole(answers));
+    let figure = format!("{} opened for {} answers", whole(opened), whole(answers));
     Some(clue(Kind::ClosesEach, figure))
 }
 

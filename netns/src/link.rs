@@ -111,11 +111,17 @@ pub struct Written {
 impl Written {
     /// The first key that is set; none where it says nothing.
     pub fn first_key(&self) -> Option<&'static str> {
+        let Written {
+            congestion,
+            bandwidth,
+            delay,
+            loss,
+        } = self;
         let keys = [
-            ("congestion", self.congestion.is_some()),
-            ("bandwidth", self.bandwidth.is_some()),
-            ("delay", self.delay.is_some()),
-            ("loss", self.loss.is_some()),
+            ("congestion", congestion.is_some()),
+            ("bandwidth", bandwidth.is_some()),
+            ("delay", delay.is_some()),
+            ("loss", loss.is_some()),
         ];
         let set = keys.into_iter().find(|(_, is_set)| *is_set);
         set.map(|(key, _)| key)

@@ -161,16 +161,18 @@ pub fn reach(
         // Nobody there is nobody who could speak otherwise.
         greet(contact, address, tls, deadline).map_err(|error| match error.was_answered() {
             true => mistaken(contact, address).unwrap_or(error),
-            false => one_of(addresses, error),
+            false => one_of(contact, addresses, error),
         })?;
     }
     Ok(())
 }
 
-/// That others of a name's addresses may well be there, and how to do without this one.
-fn one_of(addresses: &[Address], error: LoadError) -> LoadError {
+/// That others of a name's addresses may well be there, and how to do without this one. A proxy's
+/// can't be chosen.
+fn one_of(contact: &Contact, addresses: &[Address], error: LoadError) -> LoadError {
+    let can_choose = contact.proxy.is_none() && addresses.len() > 1;
     match error {
-        LoadError::Unreachable(what) if addresses.len() > 1 => LoadError::Unreachable(format!(
+        LoadError::Unreachable(what) if can_choose => LoadError::Unreachable(format!(
             "{what}; it's one of {} addresses of the name: `--connect-to` chooses one, and \
              `ringside compare --each-address` measures each apart",
             addresses.len()

@@ -10,6 +10,7 @@ use rustix::net::{bind, listen, socket_with};
 
 use super::*;
 use plan::protocol::Http2 as Settings;
+use plan::{Proxy, Redaction};
 
 /// Long enough on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -205,15 +206,20 @@ fn of_a_name_with_several_addresses_the_one_that_refuses_is_told_with_what_to_do
     let [there, gone_address] =
         [&listener, &gone].map(|one| Address::Tcp(one.local_addr().unwrap()));
     drop(gone);
-    let contact = plan("http://", 1).contact();
-    let reached = |addresses: &[Address]| {
+    let mut plan = plan("http://", 1);
+    let reached = |plan: &Plan, addresses: &[Address]| {
         let deadline = Time::now() + PATIENCE;
-        let refused = reach(&contact, addresses, None, deadline).unwrap_err();
+        let refused = reach(&plan.contact(), addresses, None, deadline).unwrap_err();
         refused.to_string()
     };
-    let text = reached(&[there, gone_address.clone()]);
+    let both = [there, gone_address.clone()];
+    let text = reached(&plan, &both);
     assert!(text.contains("one of 2 addresses of the name"), "{text}");
     assert!(text.contains("--each-address"), "{text}");
-    let text = reached(&[gone_address]);
+    let text = reached(&plan, &[gone_address]);
     assert!(!text.contains("--each-address"), "{text}");
+    // Those of a proxy's name are nothing that could be chosen from.
+    plan.proxy = Some(Proxy::parse("http://proxy.test:1", &Redaction::default()).unwrap());
+    let text = reached(&plan, &both);
+    assert!(!text.contains("--connect-to"), "{text}");
 }

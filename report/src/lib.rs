@@ -412,8 +412,10 @@ fn closes_each(clues: &[Clue]) -> Option<Note> {
     let clue = clues
         .iter()
         .find(|clue| clue.kind == clues::Kind::ClosesEach)?;
-    let figure = clue.figure.trim_matches(['(', ')']);
-    Some(Note::new(format!("closes each connection: {figure}")))
+    Some(Note::new(format!(
+        "closes each connection: {}",
+        clue.figure
+    )))
 }
 
 /// What the row may use at most, and that its peak of memory is above that, if it is.

@@ -45,7 +45,10 @@ const HOUR_S: f64 = 3600.0;
 impl Kind {
     /// Whether the subject runs out of it.
     pub fn is_resource(self) -> bool {
-        !matches!(self, Kind::P99 | Kind::Throughput)
+        match self {
+            Kind::Memory | Kind::GroupMemory | Kind::Descriptors | Kind::Threads => true,
+            Kind::P99 | Kind::Throughput => false,
+        }
     }
 
     /// Its value in a sample, if it's known.
@@ -89,7 +92,7 @@ impl Kind {
     pub(crate) fn worse(self) -> f64 {
         match self {
             Kind::Throughput => -1.0,
-            _ => 1.0,
+            Kind::Memory | Kind::GroupMemory | Kind::Descriptors | Kind::Threads | Kind::P99 => 1.0,
         }
     }
 }

@@ -59,7 +59,7 @@ pub fn missing(subject: &Subject, values: &Values, log: &Path) -> Option<String>
         .iter()
         .filter_map(|needed| {
             let why = lacks(needed)?;
-            Some(format!("{why} {}", needed.install))
+            Some(format!("{why} {}", needed.install).trim_end().to_owned())
         })
         .collect();
     (!sentences.is_empty()).then(|| sentences.join(" "))

@@ -359,7 +359,7 @@ impl Subject {
             self.description.clone_from(&self.name);
         }
         for needed in &mut self.requires {
-            if needed.install.is_empty() {
+            if needed.install.is_empty() && needed.fails.is_none() {
                 needed.install = format!("Install {}.", needed.program);
             }
         }
@@ -374,6 +374,13 @@ impl Subject {
 
     /// What the parts do not say one by one.
     fn check(&self) -> Result<(), String> {
+        let is_idle = |needed: &&Requirement| needed.fails.is_some() && needed.check.is_none();
+        if let Some(needed) = self.requires.iter().find(is_idle) {
+            return Err(format!(
+                "`fails` says what a failed check of `{}` means, and there's none: add `check`",
+                needed.program
+            ));
+        }
         let serves = self.ready.is_some() || !self.answers.is_empty();
         match self.kind {
             Kind::Server if self.output.is_some() => {
@@ -754,6 +761,13 @@ mod tests {
             ("/a", Protocol::Http2)
         );
         assert_eq!(read.requires[0].install, "Install true.");
+        let needed =
+            format!("{start}{answers}[[requires]]\nprogram = \"sh\"\nfails = \"No core.\"\n");
+        let why = Subject::read(folder(&needed, &[]).path()).expect_err("nothing can fail");
+        assert!(why.to_string().contains("add `check`"), "{why}");
+        let checked = folder(&format!("{needed}check = [\"true\"]\n"), &[]);
+        let read = Subject::read(checked.path()).unwrap_or_else(|bad| panic!("{bad}"));
+        assert_eq!(read.requires[0].install, "");
         let command = folder(&format!("output = \"\"\n{start}"), &[]);
         let read = Subject::read(command.path()).unwrap_or_else(|bad| panic!("{bad}"));
         assert_eq!(read.kind, Kind::Command);

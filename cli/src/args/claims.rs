@@ -41,7 +41,7 @@ pub(crate) struct Claims {
     pub(crate) quick: bool,
 
     /// Directory of records; list and page also read a pack of it
-    #[arg(short, long, value_name = "DIR", default_value = "ringside-out/claims")]
+    #[arg(short, long, value_name = "DIR", default_value = studies::claims::FOLDER)]
     pub(crate) output: PathBuf,
 
     /// Directory with the claims

@@ -24,7 +24,7 @@ const NOT_INSTALLABLE: [(&str, &str); 9] = [
     ("calls-serial", SWOOLE),
     (
         "mechanisms-sqpoll",
-        "a third core, which this machine has not",
+        "a third core, which this machine doesn't have",
     ),
     ("swoole-epoll", SWOOLE),
     ("swoole-epoll-page", SWOOLE),
@@ -34,8 +34,9 @@ const NOT_INSTALLABLE: [(&str, &str); 9] = [
     ("swoole-uring-page", SWOOLE_ON_URING),
 ];
 
-const SWOOLE: &str = "the extension Swoole of PHP, which Debian has not";
-const SWOOLE_ON_URING: &str = "the extension Swoole of PHP with io_uring, which Debian has not";
+const SWOOLE: &str = "the extension Swoole of PHP, which Debian doesn't have";
+const SWOOLE_ON_URING: &str =
+    "the extension Swoole of PHP with io_uring, which Debian doesn't have";
 
 /// For a subject to do its work once, which is three million goroutines beside other tests.
 const PATIENCE: Duration = Duration::from_secs(240);

@@ -176,7 +176,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts one on a port that nobody else is given, after its end neither, or on what
+    /// Starts one on a port that no other test is given, even after it has ended, or on what
     /// `arguments` say.
     pub(crate) fn start(arguments: &[&str]) -> Server {
         let free = format!("127.0.0.1:{}", free_port());

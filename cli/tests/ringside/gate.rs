@@ -107,8 +107,8 @@ fn gate(folder: &Folder, words: &[&str]) -> Ended {
     start(&mut gated(folder, words)).end()
 }
 
-/// Those that measure take turns: a gate sees the other's servers work outside its own processes.
-fn in_turn() -> MutexGuard<'static, ()> {
+/// Gates take turns: each sees the other's servers work outside its own processes.
+pub(crate) fn in_turn() -> MutexGuard<'static, ()> {
     static MEASURING: Mutex<()> = Mutex::new(());
     MEASURING.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -635,7 +635,8 @@ fn set_up(completions: u32, features: &mut Features) -> Result<IoUring, Errno> {
                     .setup_taskrun_flag(),
                 Feature::CoopTaskrun => builder.setup_coop_taskrun().setup_taskrun_flag(),
                 Feature::SubmitAll => builder.setup_submit_all(),
-                _ => builder.setup_no_sqarray(),
+                Feature::NoSqarray => builder.setup_no_sqarray(),
+                other => unreachable!("{} isn't asked for when a ring is set up", other.name()),
             };
         }
         match builder.build(SUBMISSIONS).map_err(errno) {

@@ -39,6 +39,9 @@ use supervisor::document::BadFile;
 
 use judge::Evidence;
 
+/// Where the records of claims are, if nobody says so.
+pub const FOLDER: &str = "ringside-out/claims";
+
 /// How claims are carried out.
 #[derive(Clone, Debug, Default)]
 pub struct Options {

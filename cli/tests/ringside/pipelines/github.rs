@@ -11,7 +11,7 @@ use super::api::{Api, OWN, TOKEN};
 use super::expressions::{filled, holds};
 use super::{ATTEMPTS, WICKED, has_tools, on_path, read, root, sha, upstream};
 use crate::child::{Ended, Folder, assert_says, start};
-use crate::gate::git;
+use crate::gate::{git, in_turn};
 
 const ACTION: &str = "integrations/github/action.yml";
 
@@ -175,6 +175,7 @@ impl<'a> Job<'a> {
 
     /// The same, until it's decided: on a machine that is busy otherwise, nothing may be judged.
     fn run_until_judged(&mut self) -> (Vec<Done>, i32) {
+        let _turn = in_turn();
         let mut ran = self.run();
         for _ in 1..ATTEMPTS {
             if self.output("verdict") != "void" {

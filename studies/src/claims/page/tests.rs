@@ -163,7 +163,7 @@ A2  cannot be tested here  One <server> | serves three times the requests of ano
     cannot be tested here: It takes two.
 
 B10  not run here  One <server> | serves three times the requests of another.
-    run it: ringside claims run B10
+    run it: ringside claims run B10 -o out/claims
 
 page: ringside claims page out/claims
 ";

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use super::super::FOLDER;
 use super::{Entry, Language, records};
 
 /// The claims that were asked for by name, one below the other. `folder` is that of the records.
@@ -41,7 +42,14 @@ fn one(entry: &Entry, folder: &Path, language: Language) -> String {
         text += &format!("    {name}{colon}{}\n", folder.join(records).display());
     }
     if let (None, Some(again)) = (finding, entry.again()) {
-        text += &format!("    {}{colon}{again}\n", language.of("run it", "运行"));
+        let into = match folder == Path::new(FOLDER) {
+            true => String::new(),
+            false => format!(" -o {}", folder.display()),
+        };
+        text += &format!(
+            "    {}{colon}{again}{into}\n",
+            language.of("run it", "运行")
+        );
     }
     text
 }

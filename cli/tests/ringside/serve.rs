@@ -45,7 +45,7 @@ fn features_of_io_uring_are_left_out_and_what_is_left_is_said() {
         .split("name = \"none\"")
         .nth(1)
         .expect("it has this row");
-    let none = none.split("[[row]]").next().unwrap_or_default();
+    let none = none.split("[[rows]]").next().unwrap_or_default();
     let missing: Vec<&str> = all
         .split(',')
         .filter(|word| !none.split(['"', ',']).any(|named| named == *word))

@@ -338,6 +338,37 @@ fn compared(folder: &Folder, rows: &[(&str, &str)], workload: &str) -> String {
     folder.write("streams.toml", &format!("{text}{workload}"))
 }
 
+/// Whether `equal` is judged like `steady`, `late` as later to begin alone, and `slow` as slower
+/// between events alone; or what is judged otherwise.
+fn told_apart(report: &Value) -> Result<(), String> {
+    let (first, gap) = ("first_event_p50", "event_gap_p50");
+    for (row, same, other) in [
+        (1, &[first, gap][..], None),
+        (2, &[gap], Some(first)),
+        (3, &[first], Some(gap)),
+    ] {
+        let judged = |metric: &str| {
+            let further = report["subjects"][row]["further"].as_array().unwrap();
+            let one = further.iter().find(|one| one["metric"] == metric);
+            one.unwrap_or_else(|| panic!("{metric}: {further:?}"))
+        };
+        for judged in same.iter().map(|metric| judged(metric)) {
+            let kind = judged["verdict"]["kind"].as_str().unwrap();
+            if ["higher", "lower", "void"].contains(&kind) {
+                return Err(format!("row {row} is as steady: {judged}"));
+            }
+        }
+        let Some(judged) = other.map(judged) else {
+            continue;
+        };
+        let is_higher = judged["verdict"]["kind"] == "higher";
+        if !is_higher || judged["ratio"]["low"].as_f64() <= Some(1.5) {
+            return Err(format!("row {row} is slower: {judged}"));
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn who_is_slower_only_to_begin_or_only_between_events_is_told_and_who_is_neither_is_not() {
     let folder = Folder::new();
@@ -352,37 +383,21 @@ fn who_is_slower_only_to_begin_or_only_between_events_is_told_and_who_is_neither
                 figures = [\"first_event_p50\", \"event_gap_p50\", \"event_rate\"]\n";
     let file = compared(&folder, &rows, load);
     let out = folder.path("out");
-    let ended = ringside(&["compare", &file, "-o", &out]);
-    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
-    let text = fs::read_to_string(format!("{out}/report.json")).unwrap();
-    let report: Value = serde_json::from_str(&text).unwrap();
-    let judged = |row: usize, metric: &str| {
-        let further = report["subjects"][row]["further"].as_array().unwrap();
-        let one = further.iter().find(|one| one["metric"] == metric);
-        one.unwrap_or_else(|| panic!("{metric}: {further:?}"))
-            .clone()
-    };
-    let (first, gap) = ("first_event_p50", "event_gap_p50");
-    for (row, same, other) in [
-        (1, &[first, gap][..], None),
-        (2, &[gap], Some(first)),
-        (3, &[first], Some(gap)),
-    ] {
-        for metric in same {
-            let judged = judged(row, metric);
-            let kind = judged["verdict"]["kind"].as_str().unwrap();
-            assert!(!["higher", "lower"].contains(&kind), "{judged}");
-        }
-        let Some(judged) = other.map(|metric| judged(row, metric)) else {
-            continue;
-        };
-        // On a busy machine that may be the generator's doing, and then it's said.
-        match judged["verdict"]["kind"].as_str().unwrap() {
-            "higher" => assert!(judged["ratio"]["low"].as_f64() > Some(1.5), "{judged}"),
-            kind => assert_eq!(kind, "undecided", "{judged}"),
-        }
-        assert!(judged["ratio"]["centre"].as_f64() > Some(1.5), "{judged}");
-    }
+    // On a busy machine rounds may be void, which is said; three times in a row they hardly are.
+    let ended = (1..)
+        .find_map(|attempt| {
+            let _ = fs::remove_dir_all(&out);
+            let ended = ringside(&["compare", &file, "-o", &out]);
+            assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+            let text = fs::read_to_string(format!("{out}/report.json")).unwrap();
+            let told = told_apart(&serde_json::from_str(&text).unwrap());
+            match told {
+                Err(_) if attempt < 3 => None,
+                told => Some(told.map(|()| ended)),
+            }
+        })
+        .expect("it ends");
+    let ended = ended.unwrap_or_else(|why| panic!("{why}"));
     assert_says(&ended.stdout, "1st event p50");
     for (name, part) in [
         ("report.md", "| first event p50 |"),

@@ -184,6 +184,15 @@ impl Kind {
     }
 }
 
+/// For how much of all these windows together they waited because their processor time was used
+/// up, summed over processors.
+pub fn throttled_share(windows: impl Iterator<Item = Strained>) -> f64 {
+    let (throttled_ns, wall_ns) = windows.fold((0, 0), |(throttled, wall), one| {
+        (throttled + one.throttled_ns, wall + one.wall_ns)
+    });
+    throttled_ns as f64 / wall_ns.max(1) as f64
+}
+
 /// The rules that a subject met in these windows.
 pub fn of(windows: &[Seen]) -> Vec<Clue> {
     let rules = [
@@ -306,6 +315,10 @@ fn switches(windows: &[Seen]) -> Option<Clue> {
 }
 
 fn run_queue(windows: &[Seen]) -> Option<Clue> {
+    // Those that a limit holds back wait, too, and more cores would be no help.
+    if throttled(windows).is_some() {
+        return None;
+    }
     let waiting = median(windows, |window| share(window, window.waited_s))?;
     (waiting > WAITING_MAX).then(|| clue(Kind::RunQueue, format!("{} each", digits(waiting))))
 }
@@ -397,12 +410,9 @@ fn throttled(windows: &[Seen]) -> Option<Clue> {
     };
     let what = struck(windows, |limited| limited.throttled)?;
     let limit = limits(windows, of_cpu)?;
-    let held_back = |window: &Seen| {
-        let limited = window.limited?;
-        Some(limited.throttled_ns as f64 / limited.wall_ns.max(1) as f64)
-    };
-    let found = median(windows, held_back)?;
-    let figure = format!("({limit}) for {} of the time, {what}", percent(found));
+    let share = throttled_share(windows.iter().filter_map(|window| window.limited));
+    let share = percent(share);
+    let figure = format!("({limit}) for {share} of the time, {what}");
     Some(clue(Kind::Throttled, figure))
 }
 

@@ -73,12 +73,6 @@ impl Strained {
         };
         limits.in_words()
     }
-
-    /// For how much of the window it waited because its processor time was used up, summed over
-    /// processors.
-    pub fn throttled_share(&self) -> f64 {
-        self.throttled_ns as f64 / self.wall_ns.max(1) as f64
-    }
 }
 
 fn is_zero(count: &u64) -> bool {

@@ -433,8 +433,8 @@ fn limited(rounds: &[&Round], resources: Option<&Resources>) -> Vec<Note> {
         && peak.median > limit as f64
     {
         notes.push(Note::new(
-            "its peak memory is above its limit: resident memory counts a page again for each \
-             place it is mapped at, and the limit doesn't",
+            "its peak memory is above its limit: pages that it shares with others, such as those of \
+             libraries, count as its own, and their first user's limit is charged for them",
         ));
     }
     notes
@@ -444,18 +444,25 @@ fn limited(rounds: &[&Round], resources: Option<&Resources>) -> Vec<Note> {
 /// wait on cores that are idle.
 fn waited_for_a_core(share: f64, rounds: &[&Round]) -> Note {
     let limited = rounds.iter().filter_map(|round| round.watched.limited);
-    let throttled = Spread::of(limited.map(|limited| limited.throttled_share()));
-    let why = match throttled.filter(|throttled| throttled.median > 0.0) {
-        Some(throttled) => format!(
+    let held_back = clues::throttled_share(limited);
+    let why = match held_back > 0.0 {
+        true => format!(
             "its CPU limit held it back for {:.0} % of the time",
-            100.0 * throttled.median
+            100.0 * held_back
         ),
-        None => "they share it with each other or with something else".to_owned(),
+        false => "they share it with each other or with something else".to_owned(),
     };
-    Note::new(format!(
-        "its threads were ready but waited for a core {:.0} % of the time: {why}",
-        100.0 * share
-    ))
+    let waited = match share {
+        2.0.. => format!(
+            "{} of its threads were ready but waited for a core, on average",
+            digits(share)
+        ),
+        _ => format!(
+            "its threads were ready but waited for a core {:.0} % of the time",
+            100.0 * share
+        ),
+    };
+    Note::new(format!("{waited}: {why}"))
 }
 
 fn conclusions(subjects: &[Row], setup: &Setup, floors: &[Floor]) -> Vec<String> {

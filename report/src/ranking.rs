@@ -3,6 +3,7 @@
 //!
 //! Made of verdicts alone: what they leave open is not ranked here either.
 
+use lab::finding::{Check, Finding, Severity};
 use lab::judging::at_equal_rate;
 use lab::manifest::{Role, Setup};
 use lab::verdict::{Kind, Metric, Verdict, times};
@@ -18,7 +19,12 @@ pub(crate) struct Said<'a> {
     pub(crate) ratio: Option<&'a Ratio>,
     /// How far it stayed behind the rate that it's a figure of, if it did.
     behind: Option<&'a str>,
+    /// Whether something else kept the generator from its cores.
+    held_up: bool,
 }
+
+/// Beyond that share of a core, a generator was the limit itself.
+const BUSY: f64 = 0.9;
 
 /// The rows ranked by the main figure, and by what a request costs where that is judged, too.
 pub(super) fn ranking(subjects: &[Row], setup: &Setup) -> Vec<String> {
@@ -53,7 +59,21 @@ impl Row {
             verdict,
             ratio,
             behind: self.behind_rate.as_deref().filter(|_| rated),
+            held_up: self.is_held_up(),
         })
+    }
+
+    /// Whether something else kept the generator from its cores in most of the rounds in which it
+    /// was the limit.
+    fn is_held_up(&self) -> bool {
+        let bounded = || self.samples.iter().filter(|it| it.bound().is_some());
+        let held_up = bounded().filter(|sample| {
+            let kept = |found: &Finding| {
+                found.check == Check::RunQueue && found.severity == Severity::Bound
+            };
+            sample.generator_busy.is_none_or(|busy| busy < BUSY) && sample.findings.iter().any(kept)
+        });
+        2 * held_up.count() > bounded().count()
     }
 
     /// What was found of it by each figure, in a line; of one figure alone, its whole sentence.
@@ -81,7 +101,8 @@ impl Said<'_> {
             (Kind::NoDifference, _) => format!("no difference in {name} shown"),
             (Kind::TooSmall, _) => format!("no difference in {name} that matters"),
             (Kind::Undecided, _) => {
-                format!("{name} undecided, because the generator was the limit")
+                let why = limit_in_words(self.held_up);
+                format!("{name} undecided, because the {why}")
             }
             (Kind::Void, _) => {
                 let sentence = self.verdict.sentence();
@@ -112,6 +133,14 @@ impl Said<'_> {
             (Kind::AtLeast, ratio) => Some((ratio.low, true)),
             _ => None,
         }
+    }
+}
+
+/// Why nothing can be said beyond what the generator made.
+fn limit_in_words(held_up: bool) -> &'static str {
+    match held_up {
+        true => "generator was kept from its cores by something else",
+        false => "generator was the limit",
     }
 }
 
@@ -188,7 +217,11 @@ fn ranked(said: &[Said<'_>], metric: Metric, setup: &Setup) -> Option<String> {
     }
     let undecided = of(Kind::Undecided);
     if !undecided.is_empty() {
-        let why = "because the load generator was the limit";
+        let is_meant = |one: &&Said<'_>| {
+            one.verdict.kind == Kind::Undecided || one.verdict.kind == Kind::Baseline
+        };
+        let held_up = said.iter().filter(is_meant).any(|one| one.held_up);
+        let why = format!("because the load {}", limit_in_words(held_up));
         clauses.push(match clauses.is_empty() {
             true => format!("by {name}, {} can't be ranked, {why}", beside(&undecided)),
             false => format!("{} can't be ranked, {why}", list(undecided)),
@@ -336,6 +369,7 @@ mod tests {
                     .filter(|_| !matches!(rows[at].1, Kind::Baseline | Kind::Void)),
                 behind: Some("only 121 of 200 requests per second were served")
                     .filter(|_| rows[at].0 == behind),
+                held_up: false,
             })
             .collect();
         ranked(&said, metric, setup)
@@ -421,6 +455,7 @@ mod tests {
             verdict,
             ratio,
             behind: None,
+            held_up: false,
         };
         let said = [
             of_one("ours", &base, None),

@@ -317,6 +317,10 @@ impl<'a> Sampler<'a> {
                 if let Some(next) = next.filter(|next| next.pid().is_some()) {
                     self.eye = next.pid().map(Eye::on);
                     **running = next;
+                    let known = self.course.soak.process.take();
+                    let now = self.watched.in_words();
+                    let words = known.into_iter().chain(now).collect::<Vec<_>>();
+                    self.course.soak.process = Some(words.join(", then "));
                 }
             }
             Watched::Nobody => {}

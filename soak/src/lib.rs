@@ -376,6 +376,14 @@ fn resumed(folder: &Path, asked: Asked) -> Result<(Soak, Vec<Sample>), String> {
             folder.display()
         ));
     }
+    if now.length_s < soak.asked.length_s {
+        return Err(format!(
+            "{} was begun for {}, and what is left out and what counts follow from that: give \
+             --for as much or more",
+            folder.display(),
+            words::length(soak.asked.length_s)
+        ));
+    }
     soak.asked = now;
     Ok((soak, samples))
 }

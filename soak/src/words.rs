@@ -97,7 +97,8 @@ struct Worsens {
 /// A length of time: `45 s`, `12 min`, `72 h`.
 pub fn length(seconds: f64) -> String {
     let text = |number: f64, unit| {
-        let number = (number * 10.0).round() / 10.0;
+        // Without the sign of a zero.
+        let number = (number * 10.0).round().max(0.0) / 10.0;
         format!("{number} {unit}")
     };
     match seconds {
@@ -399,7 +400,7 @@ fn report(soak: &Soak) -> String {
     let _ = writeln!(
         text,
         "{}, {}: {} over {} connections for {} of {}, in {}; {} left out as warm-up; a sample each \
-         {}; {} looks",
+         {}; {}",
         asked.subject,
         asked.question,
         format::per_second(asked.rate),
@@ -409,7 +410,10 @@ fn report(soak: &Soak) -> String {
         parts(soak),
         length(asked.warm_up_s),
         length(asked.sample_s),
-        soak.looks.len()
+        match soak.looks.len() {
+            1 => "one look".to_owned(),
+            many => format!("{many} looks"),
+        }
     );
     if let Some(process) = &soak.process {
         let _ = writeln!(text, "watched: {process}");
@@ -486,9 +490,19 @@ pub(crate) fn in_a_word(figure: &Figure) -> &'static str {
         State::Grows => "proven",
         State::Grew if figure.kind.is_resource() => "filled up",
         State::Grew => "levelled off",
+        State::Steady if is_better(figure) => match figure.kind {
+            Kind::Throughput => "rose",
+            _ => "fell",
+        },
         State::Steady => "steady",
         State::CannotTell => "can't tell",
     }
+}
+
+/// Whether it changed, and for the better.
+fn is_better(figure: &Figure) -> bool {
+    let worsening = figure.per_hour.map(|slope| figure.kind.worsening(slope));
+    worsening.is_some_and(|(_, most)| most < 0.0)
 }
 
 fn parts(soak: &Soak) -> String {

@@ -195,7 +195,9 @@ fn exported(outcome: &Outcome, exit: Exit) -> exported::Outcome {
 
 /// Whether a server is loaded that somebody else runs.
 fn is_target(arguments: &Soak) -> bool {
-    arguments.targets.is_given() || whom(arguments).contains("://")
+    let whom = whom(arguments);
+    let is_file = whom.ends_with(".toml") || Path::new(whom).exists();
+    arguments.targets.is_given() || whom.contains("://") || !is_file && whom.contains(':')
 }
 
 /// The URL or the file; nothing where there are only targets.

@@ -184,13 +184,13 @@ impl Kind {
     }
 }
 
-/// For how much of all these windows together they waited because their processor time was used
-/// up, summed over processors.
-pub fn throttled_share(windows: impl Iterator<Item = Strained>) -> f64 {
+/// For how much of all these windows together each of `cores` waited because the limit of processor
+/// time was used up: the kernel sums that over cores.
+pub fn throttled_share(windows: impl Iterator<Item = Strained>, cores: usize) -> f64 {
     let (throttled_ns, wall_ns) = windows.fold((0, 0), |(throttled, wall), one| {
         (throttled + one.throttled_ns, wall + one.wall_ns)
     });
-    throttled_ns as f64 / wall_ns.max(1) as f64
+    throttled_ns as f64 / (wall_ns.max(1) as f64 * cores.max(1) as f64)
 }
 
 /// The rules that a subject met in these windows.
@@ -410,7 +410,8 @@ fn throttled(windows: &[Seen]) -> Option<Clue> {
     };
     let what = struck(windows, |limited| limited.throttled)?;
     let limit = limits(windows, of_cpu)?;
-    let share = throttled_share(windows.iter().filter_map(|window| window.limited));
+    let cores = windows.first().map_or(1, |window| window.cores);
+    let share = throttled_share(windows.iter().filter_map(|window| window.limited), cores);
     let share = percent(share);
     let figure = format!("({limit}) for {share} of the time, {what}");
     Some(clue(Kind::Throttled, figure))

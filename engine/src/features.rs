@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use measure::words::nearest;
+
 /// Something that newer kernels have and older ones have not, or that this driver can do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
@@ -141,9 +143,14 @@ impl FromStr for Feature {
     fn from_str(text: &str) -> Result<Feature, String> {
         let mut all = Feature::ALL.into_iter();
         all.find(|feature| feature.word() == text).ok_or_else(|| {
-            let words = Feature::optional().map(Feature::word);
-            let words = words.collect::<Vec<_>>().join(", ");
-            format!("io_uring has no feature `{text}`; choose among {words}")
+            let words: Vec<&str> = Feature::optional().map(Feature::word).collect();
+            let near = nearest(text, words.iter().copied())
+                .map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+            format!(
+                "there's no feature `{text}` of io_uring that could be left out; {near}there are {}, \
+                 and `all`",
+                words.join(", ")
+            )
         })
     }
 }
@@ -187,15 +194,20 @@ impl fmt::Display for Without {
     }
 }
 
-/// Reads what [`Display`](fmt::Display) writes.
+/// Reads what [`Display`](fmt::Display) writes, and `all`.
 impl FromStr for Without {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Without, String> {
         let without: Without = text
             .split(',')
-            .map(|word| word.trim().parse())
-            .collect::<Result<_, String>>()?;
+            .map(|word| match word.trim() {
+                "all" => Ok(Feature::optional().collect()),
+                word => word.parse().map(|feature: Feature| Without(feature.bit())),
+            })
+            .try_fold(Without::NOTHING, |all, one: Result<Without, String>| {
+                one.map(|one| Without(all.0 | one.0))
+            })?;
         if without.has(Feature::ProvidedBuffers) {
             return Err(
                 "io_uring can't be used without provided-buffers, which all receiving goes \
@@ -215,13 +227,19 @@ mod tests {
     fn what_is_left_out_is_read_as_it_is_written_and_what_is_needed_is_not_left_out() {
         let without: Without = Feature::optional().collect();
         assert_eq!(without.to_string().parse(), Ok(without));
+        assert_eq!("batching,all".parse(), Ok(without));
         let both = "multishot, batching".parse::<Without>();
         let both = both.expect("two features").features().collect::<Vec<_>>();
         assert_eq!(both, [Feature::Batching, Feature::Multishot]);
         let unknown = "multishoot"
             .parse::<Without>()
             .expect_err("no such feature");
-        assert!(unknown.contains("defer-taskrun"), "{unknown}");
+        assert!(unknown.contains("did you mean `multishot`?"), "{unknown}");
+        let unknown = "sqpoll".parse::<Without>().expect_err("it isn't used");
+        assert!(
+            unknown.contains("could be left out; there are defer"),
+            "{unknown}"
+        );
         let needed = "provided-buffers".parse::<Without>().expect_err("needed");
         assert!(needed.contains("--engine epoll"), "{needed}");
     }

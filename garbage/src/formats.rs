@@ -16,10 +16,19 @@ pub(crate) fn java(line: &str) -> Result<Option<Entry>, Strange> {
     if old.iter().any(|start| line.contains(start)) {
         return Err(Strange);
     }
+    let is_pause = |rest: &str| rest.contains(") Pause ") && rest.ends_with("ms");
     let Some((tags, rest)) = line.split_once("] GC(") else {
-        return Ok(None);
+        // Without any decoration (`-Xlog:gc::none`).
+        return match line.strip_prefix("GC(").is_some_and(is_pause) {
+            true => Err(Strange),
+            false => Ok(None),
+        };
     };
     let tags = tags.rsplit('[').next().unwrap_or_default().trim();
+    if !tags.starts_with("gc") && is_pause(rest) {
+        // Without its tags (`-Xlog:gc::uptime`).
+        return Err(Strange);
+    }
     if tags != "gc" && tags != "gc,phases" {
         return Ok(None);
     }

@@ -286,7 +286,8 @@ fn row(row: &Measured<'_>, judged: Judged, rounds: &[Round], setup: &Setup) -> R
     let resources = Resources::of(&all);
     let last = all.last().map(|round| round.watched.scraped.clone());
     let clues = clue::of(&all, setup.server_cores.len());
-    let mut notes = notes(row, figures.as_ref(), resources.as_ref(), &all);
+    let cores = setup.server_cores.len();
+    let mut notes = notes(row, figures.as_ref(), resources.as_ref(), &all, cores);
     notes.extend(closes_each(&clues));
     Row {
         facts: row.facts.clone(),
@@ -338,6 +339,7 @@ fn notes(
     figures: Option<&Figures>,
     resources: Option<&Resources>,
     rounds: &[&Round],
+    cores: usize,
 ) -> Vec<Note> {
     let mut notes = Vec::new();
     let samples = &row.samples;
@@ -376,7 +378,7 @@ fn notes(
     }
     let waited = Spread::of(samples.iter().map(|sample| sample.server_waited));
     if let Some(waited) = waited.filter(|waited| waited.median > WAITED_MAX) {
-        notes.push(waited_for_a_core(waited.median, rounds));
+        notes.push(waited_for_a_core(waited.median, rounds, cores));
     }
     let others = samples
         .iter()
@@ -442,9 +444,9 @@ fn limited(rounds: &[&Round], resources: Option<&Resources>) -> Vec<Note> {
 
 /// That threads waited, and why, as far as that is known: a limit of processor time makes them
 /// wait on cores that are idle.
-fn waited_for_a_core(share: f64, rounds: &[&Round]) -> Note {
+fn waited_for_a_core(share: f64, rounds: &[&Round], cores: usize) -> Note {
     let limited = rounds.iter().filter_map(|round| round.watched.limited);
-    let held_back = clues::throttled_share(limited);
+    let held_back = clues::throttled_share(limited, cores);
     let why = match held_back > 0.0 {
         true => format!(
             "its CPU limit held it back for {:.0} % of the time",

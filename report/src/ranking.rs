@@ -10,7 +10,7 @@ use lab::verdict::{Kind, Metric, Verdict, times};
 use statistics::Ratio;
 use statistics::format::per_second;
 
-use super::{Row, standing_among};
+use super::{Row, as_sentence, standing_among};
 
 /// One row's verdict by one figure.
 pub(crate) struct Said<'a> {
@@ -39,7 +39,13 @@ pub(super) fn ranking(subjects: &[Row], setup: &Setup) -> Vec<String> {
             .collect();
         ranked(&said, metric, setup)
     });
-    sentences.collect()
+    let sentences: Vec<String> = sentences.collect();
+    let is_void = |row: &&Row| row.facts.role == Role::Subject && row.verdict.kind == Kind::Void;
+    match (sentences.is_empty(), subjects.iter().find(is_void)) {
+        // That nothing can be said stands first, too.
+        (true, Some(row)) => vec![as_sentence(&row.verdict, subjects)],
+        _ => sentences,
+    }
 }
 
 impl Row {
@@ -98,6 +104,9 @@ impl Said<'_> {
             (Kind::Higher | Kind::Lower, Some(ratio)) => format!("{} the {name}", figure(ratio)),
             (Kind::AtLeast, Some(ratio)) => format!("at least {} the {name}", figure(ratio)),
             (Kind::AtMost, Some(ratio)) => format!("at most {} the {name}", figure(ratio)),
+            (Kind::NoDifference, Some(ratio)) if is_wide(ratio) => {
+                format!("{name} can't be told apart: the interval is too wide")
+            }
             (Kind::NoDifference, _) => format!("no difference in {name} shown"),
             (Kind::TooSmall, _) => format!("no difference in {name} that matters"),
             (Kind::Undecided, _) => {

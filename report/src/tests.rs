@@ -264,7 +264,7 @@ fn limits_are_told_and_explain_why_threads_waited() {
         let all: Vec<&Round> = kept.iter().collect();
         let resources = Resources::of(&all);
         let mut notes = limited(&all, resources.as_ref());
-        notes.push(waited_for_a_core(0.84, &all));
+        notes.push(waited_for_a_core(0.84, &all, 1));
         notes.iter().map(Note::to_string).collect::<Vec<String>>()
     };
     let free = seen(&kept);

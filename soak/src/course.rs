@@ -281,7 +281,7 @@ impl<'a> Sampler<'a> {
         } = &mut self.course;
         let due = SAMPLES_MIN.checked_shl(soak.looks.len() as u32);
         let due = due.unwrap_or(usize::MAX);
-        if counted(samples, soak.asked.warm_up_s) < due {
+        if counted(samples, &soak.asked) < due {
             return;
         }
         let at = samples.last().map_or(0.0, |sample| sample.unix_s);

@@ -66,6 +66,10 @@ pub struct Asked {
     /// of versions that didn't have it.
     #[serde(default)]
     pub load: Option<String>,
+    /// A keyed hash of how the subject is started and limited. Null where nobody started it, and in
+    /// records of versions that didn't have it.
+    #[serde(default)]
+    pub start: Option<String>,
 }
 
 /// One run of the load.

@@ -39,6 +39,12 @@ const STEEP: f64 = 0.5;
 const HELD: f64 = 0.99;
 /// So much later than it should have come, a sample is missing.
 const LATE_S: f64 = 3.0;
+/// Where less than this share of what the rate makes due fell due, ringside stood still.
+const DUE: f64 = 0.5;
+/// A time without an answer in which fewer requests than that were due is none.
+const UNANSWERED_MIN: u64 = 2;
+/// Nor is a shorter one.
+const UNANSWERED_MIN_S: f64 = 1.0;
 
 const HOUR_S: f64 = 3600.0;
 
@@ -100,7 +106,7 @@ impl Kind {
 /// Takes a look at all samples so far, and concludes what can be.
 pub(crate) fn look(soak: &mut Soak, samples: &[Sample], at_unix_s: f64) {
     let alpha = unending(soak.looks.len() as u32, ALPHA);
-    soak.measured_s = samples.iter().map(|sample| sample.seconds).sum();
+    soak.measured_s = under_load_s(samples, &soak.asked);
     soak.exchanges = exchanges(samples);
     soak.figures = figures(samples, &soak.asked, alpha);
     soak.findings = findings(samples, &soak.asked);
@@ -140,7 +146,7 @@ fn figures(samples: &[Sample], asked: &Asked, alpha: f64) -> Vec<Figure> {
 }
 
 fn figure(kind: Kind, samples: &[Sample], asked: &Asked, alpha: f64) -> Option<Figure> {
-    let stretches = stretches(samples, asked.warm_up_s);
+    let stretches = stretches(samples, asked);
     let values = |stretch: &Vec<Loaded<'_>>| -> Vec<(f64, f64)> {
         let readings = stretch.iter();
         readings
@@ -214,13 +220,19 @@ impl Loaded<'_> {
 
 /// The samples of each life of the process behind its warm-up. Where none is watched, all that was
 /// loaded is one life.
-fn stretches(samples: &[Sample], warm_up_s: f64) -> Vec<Vec<Loaded<'_>>> {
+fn stretches<'a>(samples: &'a [Sample], asked: &Asked) -> Vec<Vec<Loaded<'a>>> {
     let life = |sample: &Sample| sample.subject.as_ref().map(|seen| (seen.pid, seen.started));
     let watched = samples.iter().any(|sample| sample.subject.is_some());
     let mut stretches: Vec<Vec<Loaded<'_>>> = Vec::new();
     let mut now = None;
     let mut until_s = 0.0;
+    let mut stood_still = false;
     for sample in samples {
+        // What wasn't sent while ringside stood still follows at once, in the next one.
+        let catches_up = std::mem::replace(&mut stood_still, stands_still(sample, asked));
+        if stood_still || catches_up {
+            continue;
+        }
         until_s += sample.seconds;
         let this = life(sample);
         if watched && this.is_none() {
@@ -236,7 +248,7 @@ fn stretches(samples: &[Sample], warm_up_s: f64) -> Vec<Vec<Loaded<'_>>> {
     }
     for stretch in &mut stretches {
         let begins = stretch.first().map_or(0.0, |first| first.since_s());
-        stretch.retain(|one| one.since_s() >= begins + warm_up_s - 0.5);
+        stretch.retain(|one| one.since_s() >= begins + asked.warm_up_s - 0.5);
     }
     stretches
 }
@@ -254,8 +266,25 @@ fn later_half(readings: &[Vec<(f64, f64)>]) -> Vec<Vec<(f64, f64)>> {
 }
 
 /// How many samples count: those behind the warm-up of their process.
-pub(crate) fn counted(samples: &[Sample], warm_up_s: f64) -> usize {
-    stretches(samples, warm_up_s).iter().map(Vec::len).sum()
+pub(crate) fn counted(samples: &[Sample], asked: &Asked) -> usize {
+    stretches(samples, asked).iter().map(Vec::len).sum()
+}
+
+/// Whether ringside itself stood still in it, stopped or without the CPU: it's longer than it was
+/// to be, and most of what would have been due wasn't. A sample that only came late has all of it.
+fn stands_still(sample: &Sample, asked: &Asked) -> bool {
+    let due = asked.rate * sample.seconds;
+    sample.seconds > asked.sample_s + LATE_S && (sample.offered as f64) < DUE * due
+}
+
+/// How long there was load: of a sample in which ringside stood still, as long as it was to be.
+pub(crate) fn under_load_s(samples: &[Sample], asked: &Asked) -> f64 {
+    let of = |sample: &Sample| match stands_still(sample, asked) {
+        true => asked.sample_s,
+        false => sample.seconds,
+    };
+    // The sum of nothing would be −0.
+    samples.iter().map(of).sum::<f64>() + 0.0
 }
 
 /// Whether something leaks.
@@ -280,7 +309,7 @@ fn verdict(samples: &[Sample], figures: &[Figure]) -> Verdict {
 
 /// What happened, in the order in which it did.
 fn findings(samples: &[Sample], asked: &Asked) -> Vec<Finding> {
-    let mut found = between(samples);
+    let mut found = between(samples, asked);
     found.extend(unanswered(samples));
     found.extend(replaced(samples));
     found.extend(killed(samples));
@@ -291,7 +320,7 @@ fn findings(samples: &[Sample], asked: &Asked) -> Vec<Finding> {
 }
 
 /// What is seen from one sample to the next.
-fn between(samples: &[Sample]) -> Vec<Finding> {
+fn between(samples: &[Sample], asked: &Asked) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut process: Option<&Seen> = None;
     let mut add = |kind, at_unix_s, says| {
@@ -318,6 +347,10 @@ fn between(samples: &[Sample]) -> Vec<Finding> {
                 add(Happened::Unseen, before.unix_s, says);
             }
         }
+        if stands_still(sample, asked) {
+            let says = words::stood_still(from, sample.unix_s);
+            add(Happened::Unseen, from, says);
+        }
         match (&sample.subject, process) {
             (Some(seen), Some(last)) if (seen.pid, seen.started) != (last.pid, last.started) => {
                 let says = words::restarted(sample.unix_s, last.pid, seen.pid);
@@ -339,22 +372,36 @@ fn between(samples: &[Sample]) -> Vec<Finding> {
 
 /// Times in which requests were due and nothing was answered.
 fn unanswered(samples: &[Sample]) -> Vec<Finding> {
-    let mut found: Vec<(f64, f64)> = Vec::new();
-    for sample in samples.iter().filter(|one| one.offered > 0) {
-        if sample.completed > 0 {
-            continue;
-        }
-        match found.last_mut() {
-            Some((_, until)) if sample.from_unix_s() - *until < 1.0 => *until = sample.unix_s,
-            _ => found.push((sample.from_unix_s(), sample.unix_s)),
-        }
-    }
-    let finding = |(from, until): (f64, f64)| Finding {
+    let finding = |(from, until, _)| Finding {
         kind: Happened::Unanswered,
         at_unix_s: from,
         says: words::unanswered(from, until),
     };
-    found.into_iter().map(finding).collect()
+    silences(samples).into_iter().map(finding).collect()
+}
+
+/// Times in which nothing was answered, and how many requests were due in them. One that is due in
+/// one sample and answered in the next is none.
+fn silences(samples: &[Sample]) -> Vec<(f64, f64, u64)> {
+    let mut found: Vec<(f64, f64, u64)> = Vec::new();
+    let mut goes_on = false;
+    for sample in samples {
+        if sample.completed > 0 {
+            goes_on = false;
+            continue;
+        }
+        let (from, until, due) = (sample.from_unix_s(), sample.unix_s, sample.offered);
+        match found.last_mut().filter(|_| goes_on) {
+            Some(last) if from - last.1 < 1.0 => (last.1, last.2) = (until, last.2 + due),
+            _ if due > 0 => {
+                found.push((from, until, due));
+                goes_on = true;
+            }
+            _ => {}
+        }
+    }
+    found.retain(|(from, until, due)| *due >= UNANSWERED_MIN && until - from >= UNANSWERED_MIN_S);
+    found
 }
 
 /// Processes below the first that came in the place of others: all in one, since servers may do
@@ -423,13 +470,23 @@ fn of_the_load(samples: &[Sample], asked: &Asked) -> Vec<Finding> {
             says: words::failed(failed, completed + failed, first.from_unix_s()),
         });
     }
-    let seconds: f64 = samples.iter().map(|sample| sample.seconds).sum();
+    let seconds = under_load_s(samples, asked);
     let due = offered.max((asked.rate * seconds).floor() as u64);
     if seconds > 0.0 && (completed as f64) < HELD * due as f64 - 2.0 * asked.rate {
+        let silent_s: f64 = silences(samples)
+            .iter()
+            .map(|(from, until, _)| until - from)
+            .sum();
+        let missing = due.saturating_sub(completed) as f64;
+        let why = match () {
+            () if silent_s * asked.rate > 0.5 * missing => "nothing was answered for a while",
+            () if failed as f64 > 0.01 * due as f64 => "many requests failed",
+            () => "the subject, the connections or the generator can't keep up",
+        };
         found.push(Finding {
             kind: Happened::NotHeld,
             at_unix_s: samples.first().map_or(0.0, Sample::from_unix_s),
-            says: words::not_held(completed as f64 / seconds, asked.rate, failed, due),
+            says: words::not_held(completed as f64 / seconds, asked.rate, why),
         });
     }
     found
@@ -452,6 +509,7 @@ mod tests {
             sample_s: 1.0,
             smallest_bytes: 1048576.0,
             load: None,
+            start: None,
         }
     }
 
@@ -534,7 +592,53 @@ mod tests {
         for sample in &mut early[30..] {
             (sample.unix_s, sample.part) = (sample.unix_s + HOUR_S, 2);
         }
-        assert_eq!(counted(&early, 60.0), 540);
+        assert_eq!(counted(&early, &asked()), 540);
+    }
+
+    #[test]
+    fn time_in_which_ringside_stood_still_is_listed_and_is_no_load() {
+        let mut all = samples(600, |at| 2e6 + 64.0 * 500.0 * at);
+        for sample in &mut all[300..] {
+            sample.unix_s += 60.0;
+        }
+        // It was stopped for a minute, and what was due is sent behind that.
+        all[300].seconds = 61.0;
+        (all[301].offered, all[301].completed) = (30_500, 30_500);
+        let found = findings(&all, &asked());
+        let says: Vec<&str> = found.iter().map(|finding| &*finding.says).collect();
+        assert!(
+            says.len() == 1 && says[0].contains("stood still for 61 s"),
+            "{says:?}"
+        );
+        assert_eq!(under_load_s(&all, &asked()), 600.0);
+        let figures = figures(&all, &asked(), 0.01);
+        assert_eq!(of(Kind::Throughput, &figures).state, State::Steady);
+        // A sample that comes late has all that was due, and counts.
+        (all[300].offered, all[300].completed) = (30_500, 30_500);
+        assert_eq!(findings(&all, &asked()), []);
+    }
+
+    #[test]
+    fn nothing_was_answered_only_where_several_were_due_for_a_second() {
+        let mut all = samples(60, |_| 2e6);
+        for (at, sample) in all.iter_mut().enumerate() {
+            // One every three seconds, each answered in the second behind its own.
+            sample.offered = u64::from(at % 3 == 0);
+            sample.completed = u64::from(at % 3 == 1);
+        }
+        let slow = Asked {
+            rate: 0.3,
+            ..asked()
+        };
+        assert_eq!(findings(&all, &slow), []);
+        for sample in &mut all[30..42] {
+            sample.completed = 0;
+        }
+        let found = findings(&all, &slow);
+        assert!(
+            found[0].says.contains("nothing was answered for 13 s"),
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -615,7 +719,7 @@ mod tests {
         }
         let found = figures(&samples, &asked(), 0.01);
         assert_eq!(of(Kind::Memory, &found).state, State::Steady);
-        assert_eq!(counted(&samples, 60.0), 480);
+        assert_eq!(counted(&samples, &asked()), 480);
         let happened = findings(&samples, &asked());
         assert_eq!(happened.len(), 1, "{happened:?}");
         assert_eq!(happened[0].kind, Happened::Restarted);

@@ -166,7 +166,7 @@ pub fn soak(
     let ground = Ground::find(options)?;
     let asked = asked(options, &ground)?;
     let mut begun = Begun::open(options, asked, &ground)?;
-    let measured_s = seconds(&begun.samples);
+    let measured_s = judge::under_load_s(&begun.samples, &begun.soak.asked);
     let left_s = begun.soak.asked.length_s - measured_s;
     let goes_on = left_s >= 1.0;
     if !goes_on {
@@ -274,6 +274,7 @@ impl Begun {
         let journal = Journal::open(&folder).map_err(|error| cannot(&folder, error))?;
         let asked = Asked {
             load: Some(ground.fingerprint().map_err(wrong)?),
+            start: ground.start(),
             ..asked
         };
         let (soak, samples) = match begun {
@@ -299,12 +300,13 @@ impl Begun {
 
     /// Judges all there is, and writes it down.
     fn conclude(mut self, stop: &Stop, failed: Option<String>) -> Outcome {
-        let measured = seconds(&self.samples);
-        let last = self.soak.looks.last().map(|look| look.measured_s);
-        if last != Some(measured) {
-            let now = unix_nanoseconds() as f64 / 1e9;
-            judge::look(&mut self.soak, &self.samples, now);
-        }
+        let measured_s = judge::under_load_s(&self.samples, &self.soak.asked);
+        // A look at the same samples is that look once more, by what is asked for now.
+        let looks = &mut self.soak.looks;
+        let last = looks.pop_if(|look| look.measured_s == measured_s);
+        let now = || unix_nanoseconds() as f64 / 1e9;
+        let at = last.map_or_else(now, |look| look.at_unix_s);
+        judge::look(&mut self.soak, &self.samples, at);
         self.journal.write();
         self.journal.settle();
         self.store.put_json(RECORD.as_ref(), &self.soak);
@@ -333,7 +335,8 @@ pub fn read(source: &Source) -> Result<(Soak, Vec<Sample>), String> {
     let samples = journal::read(source)?;
     if let Some(sample) = samples.last() {
         // A look at the same samples is that look once more, and not another one.
-        let is_same = |look: &mut Look| look.measured_s == seconds(&samples);
+        let measured_s = judge::under_load_s(&samples, &soak.asked);
+        let is_same = |look: &mut Look| look.measured_s == measured_s;
         let at_unix_s = soak
             .looks
             .pop_if(is_same)
@@ -373,6 +376,13 @@ fn resumed(folder: &Path, asked: Asked) -> Result<(Soak, Vec<Sample>), String> {
         return Err(format!(
             "{} was begun with another load: its method, headers, body or another of its options \
              isn't the one that is given now; give it the same arguments",
+            folder.display()
+        ));
+    }
+    if soak.asked.start.is_some() && now.start != soak.asked.start {
+        return Err(format!(
+            "{} was begun with a subject that's started otherwise: its command, its environment or \
+             its limits; give it the file as it was, or begin another soak",
             folder.display()
         ));
     }
@@ -421,6 +431,7 @@ fn asked(options: &Options, ground: &Ground) -> Result<Asked, Refused> {
         sample_s,
         smallest_bytes: options.smallest_bytes,
         load: None,
+        start: None,
     })
 }
 
@@ -462,10 +473,6 @@ fn in_words(soak: &Soak, left_s: Option<f64>) -> String {
     )
 }
 
-fn seconds(samples: &[Sample]) -> f64 {
-    samples.iter().map(|sample| sample.seconds).sum()
-}
-
 impl Outcome {
     /// Whether a leak is proven.
     pub fn leaks(&self) -> bool {
@@ -493,7 +500,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_soak_that_is_read_is_judged_again_and_has_no_look_more() {
+    fn a_soak_that_is_read_is_judged_again_and_gets_no_further_look() {
         let asked = Asked {
             subject: "x".to_owned(),
             question: "GET /".to_owned(),
@@ -504,6 +511,7 @@ mod tests {
             sample_s: 1.0,
             smallest_bytes: 1048576.0,
             load: None,
+            start: None,
         };
         let sample = |at: u32| Sample {
             unix_s: 1e9 + f64::from(at),

@@ -181,6 +181,20 @@ impl Ground {
         Ok(self.redaction().fingerprint(&text))
     }
 
+    /// A hash of how the subject is started and limited; none of a server that runs already.
+    pub(crate) fn start(&self) -> Option<String> {
+        let Ground::Row { row, .. } = self else {
+            return None;
+        };
+        let (start, limits) = (&row.subject.start, row.subject.limits);
+        let mut text = start.command.shown();
+        for (name, value) in &start.environment {
+            text.push_str(&format!("\n{name}={}", value.text()));
+        }
+        text.push_str(&format!("\n{}", limits.in_words()));
+        Some(self.redaction().fingerprint(text.as_bytes()))
+    }
+
     pub(crate) fn redaction(&self) -> &Redaction {
         match self {
             Ground::Row { comparison, .. } => &comparison.redaction,

@@ -131,8 +131,8 @@ pub(crate) fn figure(figure: &Figure, length_s: f64) -> String {
     let Some(slope) = figure.per_hour else {
         return format!(
             "can't tell whether {name} {does}: there are too few samples after the warm-up, which \
-             begins again when the process is restarted (a shorter --warm-up leaves more), or each \
-             depends too much on the one before"
+             begins again when the process is restarted (a shorter --warm-up leaves more), or they \
+             are too strongly correlated"
         );
     };
     let (hours, unit) = span(kind, length_s);
@@ -217,9 +217,18 @@ pub(crate) fn unseen(from: f64, until: f64) -> String {
     )
 }
 
+pub(crate) fn stood_still(from: f64, until: f64) -> String {
+    format!(
+        "from {} on ringside itself stood still for {}, stopped or without the CPU: that time, and \
+         what it sent at once behind it, isn't judged",
+        moment(from),
+        length(until - from)
+    )
+}
+
 pub(crate) fn restarted(at: f64, last: u32, now: u32) -> String {
     format!(
-        "the process was restarted before {}: {now} replaced {last}",
+        "the process was back by {}: {now} replaced {last}",
         moment(at)
     )
 }
@@ -279,11 +288,7 @@ pub(crate) fn failed(failed: u64, all: u64, first: f64) -> String {
     )
 }
 
-pub(crate) fn not_held(answered: f64, rate: f64, failed: u64, due: u64) -> String {
-    let why = match failed as f64 > 0.01 * due as f64 {
-        true => "many requests failed",
-        false => "the subject, the connections or the generator can't keep up",
-    };
+pub(crate) fn not_held(answered: f64, rate: f64, why: &str) -> String {
     format!(
         "the rate wasn't held: only {} of the {} due were answered; {why}",
         format::per_second(answered),
@@ -673,6 +678,7 @@ mod tests {
             sample_s: 1.0,
             smallest_bytes: 1048576.0,
             load: None,
+            start: None,
         };
         let mut soak = Soak::new(asked, 0, Host::default());
         soak.cautions.push("few requests".to_owned());

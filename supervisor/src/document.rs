@@ -90,7 +90,11 @@ fn read_text(path: &Path) -> Result<String, String> {
 /// Why a file can't be read. Those that examples name are looked for elsewhere, too.
 fn unreadable(path: &Path, error: &io::Error) -> String {
     let is_ours = path.starts_with(OURS) && !Path::new(OURS).is_dir();
+    let is_url = path.to_str().is_some_and(|path| path.contains("://"));
     match error.kind() {
+        ErrorKind::NotFound if is_url => {
+            "is a URL, and not a file: give each server that runs with --url".to_owned()
+        }
         ErrorKind::NotFound if is_ours => format!(
             "isn't here: the folder {OURS} belongs to a checkout of ringside's source, so change \
              to that, or compare servers without a file, with --start or --url"

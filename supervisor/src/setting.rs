@@ -238,7 +238,8 @@ fn died(how: &str, process: &mut Process) -> Trouble {
     let what = format!("exited before it was ready: {how}");
     // Who ran out of memory didn't miss a network.
     let held = process.held();
-    let starved = held.is_some_and(|held| held.out_of_memory().is_some());
+    let starved = held
+        .is_some_and(|held| held.out_of_memory().is_some() || held.short_of_addresses().is_some());
     match failed && !starved {
         true => hinted(what, process.last_lines()),
         false => Trouble::Failed(what, process.last_lines()),

@@ -585,7 +585,7 @@ pub struct Template(String);
 
 impl Template {
     /// The text as it stands in the file.
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.0
     }
 

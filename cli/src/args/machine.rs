@@ -18,7 +18,7 @@ pub(crate) struct Machine {
 
     /// Features of io_uring to leave out, to see what each is worth: defer-taskrun, coop-taskrun,
     /// submit-all, no-sqarray, registered-ring, abs-timer, no-iowait, direct-descriptors,
-    /// batching, multishot, skip-success; several with commas
+    /// batching, multishot, skip-success; several with commas, or all
     #[arg(long, value_name = "FEATURES", value_parser = values::without, help_heading = MACHINE)]
     pub(crate) without: Vec<Without>,
 

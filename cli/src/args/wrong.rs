@@ -11,7 +11,7 @@ use measure::words::nearest;
 use super::{Arguments, verbs};
 
 /// Flags of curl, ab, hey, oha and k6, and of other verbs, with the flag that means the same here.
-const ELSEWHERE: [(&str, &str, &str); 9] = [
+const ELSEWHERE: [(&str, &str, &str); 11] = [
     ("-X", "-m", "sets the HTTP method"),
     ("--request", "-m", "sets the HTTP method"),
     ("--vus", "-c", "sets the number of connections"),
@@ -21,6 +21,8 @@ const ELSEWHERE: [(&str, &str, &str); 9] = [
         "sets the number of users, each of them a connection",
     ),
     ("-z", "-d", "sets the duration"),
+    ("-d", "--for", "sets the length of a soak"),
+    ("--duration", "--for", "sets the length of a soak"),
     ("-R", "--open-rate", OPEN_RATE),
     ("--rate", "--open-rate", OPEN_RATE),
     ("-T", "--heartbeat-timeout", HEARTBEAT_TIMEOUT),
@@ -121,6 +123,12 @@ fn of_flow(word: &str, words: &[OsString]) -> Option<String> {
 fn of_comparison(flag: &str, words: &[OsString]) -> Option<String> {
     if !is_of(words, "compare") {
         return None;
+    }
+    if flag.contains("://") {
+        let url = Foreign::new(flag);
+        return Some(format!(
+            "--url is missing before {url}\n\n  tip: each server has its own"
+        ));
     }
     let name = flag.split('=').next().unwrap_or(flag);
     if name == "-d" {
@@ -304,6 +312,9 @@ For more information, try '--help'.
         let into = "write `expect = [\"status=200\"]` into the [workload] of the comparison file\n";
         assert!(told.contains(into), "{told}");
         assert!(wrong("compare --url a -d 1s").contains("tip: --duration sets"));
+        let told = wrong("compare http://a http://b");
+        assert!(told.contains("--url is missing before http://b"), "{told}");
+        assert!(wrong("soak http://a -R 9 -d 9s").contains("--for sets the length"));
         // Others are told as ever.
         assert!(wrong("compare --url a --nonsense").contains("'--nonsense'"));
     }

@@ -95,7 +95,7 @@ const CASES: [(Change, &str, &str); 14] = [
         |seen| {
             seen.limited = limited(|limited| {
                 limited.throttled = struck(6, 0.5);
-                limited.throttled_ns = 400_000_000;
+                limited.throttled_ns = 800_000_000; // Of two cores.
             });
         },
         "CPU limit: a (0.5 CPUs) for 40 % of the time, 6 times, first within 0.500 s in \
@@ -137,6 +137,25 @@ fn every_rule_that_is_met_is_told_with_its_figure_and_where_to_look_next() {
             "{told:?}"
         );
     }
+}
+
+#[test]
+fn threads_that_a_limit_holds_back_are_no_queue_for_a_core() {
+    let mut waiting = calm();
+    waiting.waited_s = 40.0;
+    let kinds = |seen: &Seen| {
+        of(&[seen.clone()])
+            .iter()
+            .map(|it| it.kind)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(&waiting), [Kind::RunQueue]);
+    waiting.limited = limited(|limited| {
+        limited.millicpus = Some(100);
+        limited.throttled = struck(6, 0.5);
+        limited.throttled_ns = 800_000_000;
+    });
+    assert_eq!(kinds(&waiting), [Kind::Throttled]);
 }
 
 #[test]

@@ -34,6 +34,18 @@ listening on 8080
 }
 
 #[test]
+fn a_log_of_java_without_its_tags_has_another_format() {
+    for line in [
+        "[0.9s] GC(3) Pause Young (Normal) 17M->2M(61M) 1.5ms",
+        "[0.9s][info] GC(3) Pause Young (Normal) 17M->2M(61M) 1.5ms",
+        "GC(3) Pause Young (Normal) 17M->2M(61M) 1.5ms",
+    ] {
+        let why = read(Runtime::Java, line).expect_err(line);
+        assert!(why.contains("-Xlog:gc"), "{why}");
+    }
+}
+
+#[test]
 fn a_collector_with_several_short_pauses_collects_once() {
     let z = "\
 [0.057s][info][gc] Using The Z Garbage Collector

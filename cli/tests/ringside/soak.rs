@@ -133,7 +133,33 @@ fn a_server_that_leaks_is_found_and_the_same_one_without_the_leak_is_not() {
     assert_says(&again.stdout, "Leak: memory grows by");
     let page = fs::read_to_string(folder.path("packed/soak.html")).unwrap();
     assert_says(&page, "memory grows by");
+    a_soak_that_is_over_is_judged_by_what_is_asked_now(&folder, &file, &leaks);
     a_stopped_soak_of_a_leak_is_one_of_a_leak(&folder, &file);
+}
+
+/// As long as it's of the same subject.
+fn a_soak_that_is_over_is_judged_by_what_is_asked_now(folder: &Folder, file: &str, out: &str) {
+    let again = |more: &[&str]| {
+        let words = [file, "--row", "leaks", "--warm-up", "2s", "--resume", out];
+        soak(&[&words[..], more].concat()).end()
+    };
+    let judged = again(&["--for", "20s", "--smallest", "500GiB"]);
+    assert_says(&judged.stderr, "only judged again");
+    assert!(matches!(judged.code, Some(0 | 4 | 5)), "{judged:?}");
+    let soak = record(out);
+    assert_ne!(soak["verdict"], "leak", "{soak}");
+    let memory = figure(&soak, "memory");
+    assert_eq!(memory["smallest_per_hour"], soak["asked"]["smallest_bytes"]);
+    let shorter = again(&["--for", "15s"]);
+    assert_eq!(shorter.code, Some(2), "{shorter:?}");
+    assert_says(&shorter.stderr, "give --for as much or more");
+    let subject = folder.path("subjects/leaks/subject.toml");
+    let text = fs::read_to_string(&subject).unwrap();
+    fs::write(&subject, text.replace("\"leaks\"]", "\"stays\"]")).unwrap();
+    let other = again(&["--for", "30s"]);
+    assert_eq!(other.code, Some(2), "{other:?}");
+    assert_says(&other.stderr, "started otherwise");
+    fs::write(&subject, text).unwrap();
 }
 
 /// It's as sure then as at the end.

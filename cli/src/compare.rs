@@ -1,7 +1,6 @@
 //! `ringside compare`: the lab's options out of the arguments, what it tells while it runs, and
 //! its report.
 
-mod addresses;
 mod requests;
 
 use std::io::{self, IsTerminal};
@@ -21,6 +20,7 @@ use scaffold::Refused;
 use scaffold::given::{self, Given, Server};
 use studies::{Swept, trials};
 use supervisor::loads::Loads;
+use supervisor::running;
 
 use crate::args::compare::Compare;
 use crate::args::servers::{Servers, Typed};
@@ -236,7 +236,7 @@ fn servers(arguments: &Compare) -> Result<Vec<Server>, Failure> {
         };
         let pid = pids.next().copied();
         let addresses = match each_address {
-            true => addresses::of_url(url).map_err(Failure::usage)?,
+            true => running::each_address(url).map_err(Failure::usage)?,
             false => vec![None],
         };
         servers.extend(addresses.into_iter().map(|address| Server::Url {

@@ -153,11 +153,12 @@ impl Kind {
                  or have all rows open one for each request (`keep_alive = false` in [workload])."
             }
             Kind::User => {
-                "Look for the hot functions: `ringside compare --profile FILE.toml` draws a flame graph."
+                "Look for the hot functions: `ringside compare --profile FILE.toml` draws a flame \
+                 graph."
             }
             Kind::System => {
-                "Look at its system calls: `ringside compare --profile FILE.toml` counts them. Fewer and \
-                 larger ones, or batches of them, cost less."
+                "Look at its system calls: `ringside compare --profile FILE.toml` counts them. Fewer \
+                 and larger ones, or batches of them, cost less."
             }
             Kind::Switches => {
                 "Look at threads and locks: mostly voluntary ones are waits for each other or for \

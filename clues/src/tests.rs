@@ -144,7 +144,7 @@ fn threads_that_a_limit_holds_back_are_no_queue_for_a_core() {
     let mut waiting = calm();
     waiting.waited_s = 40.0;
     let kinds = |seen: &Seen| {
-        of(&[seen.clone()])
+        of(std::slice::from_ref(seen))
             .iter()
             .map(|it| it.kind)
             .collect::<Vec<_>>()

@@ -147,8 +147,8 @@ impl FromStr for Feature {
             let near = nearest(text, words.iter().copied())
                 .map_or_else(String::new, |near| format!("did you mean `{near}`? "));
             format!(
-                "there's no feature `{text}` of io_uring that could be left out; {near}there are {}, \
-                 and `all`",
+                "there's no feature `{text}` of io_uring that could be left out; {near}there are \
+                 {}, and `all`",
                 words.join(", ")
             )
         })

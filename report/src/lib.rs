@@ -435,8 +435,8 @@ fn limited(rounds: &[&Round], resources: Option<&Resources>) -> Vec<Note> {
         && peak.median > limit as f64
     {
         notes.push(Note::new(
-            "its peak memory is above its limit: pages that it shares with others, such as those of \
-             libraries, count as its own, and their first user's limit is charged for them",
+            "its peak memory is above its limit: pages that it shares with others, such as those \
+             of libraries, count as its own, and their first user's limit is charged for them",
         ));
     }
     notes

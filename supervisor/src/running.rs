@@ -24,6 +24,8 @@ const INIT: u32 = 1;
 const PROXY: &str = "docker-proxy";
 /// How long a name may take to be resolved, before it's taken for another machine's.
 const RESOLVED_WITHIN: Duration = Duration::from_secs(1);
+/// The same where somebody asked for all addresses of a name.
+const LISTED_WITHIN: Duration = Duration::from_secs(10);
 
 /// A server that nobody here has started.
 #[derive(Clone, Debug, PartialEq)]
@@ -232,6 +234,27 @@ fn if_loopback(found: Vec<IpAddr>) -> Vec<IpAddr> {
         true => found,
         false => Vec::new(),
     }
+}
+
+/// All addresses of the name in `url`, each of which is a server by itself: each once, in an order
+/// that doesn't change from one time to the next. Of a URL with an address that is none to choose.
+///
+/// # Errors
+/// The name isn't one, or nobody says what its addresses are.
+pub fn each_address(url: &str) -> Result<Vec<Option<IpAddr>>, String> {
+    let target = Target::parse(url).map_err(|invalid| invalid.to_string())?;
+    if target.host.parse::<IpAddr>().is_ok() {
+        return Ok(vec![None]);
+    }
+    let (host, port) = (&target.host, target.port);
+    let found = names::look_up(host, port, None, Time::now() + LISTED_WITHIN);
+    let found = found.map_err(|error| {
+        format!("--each-address: the addresses of {host} can't be found out: {error}")
+    })?;
+    let mut found: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
+    found.sort_unstable();
+    found.dedup();
+    Ok(found.into_iter().map(Some).collect())
 }
 
 /// The process that somebody named, which has to listen there itself or by one that it started.
@@ -459,6 +482,20 @@ mod tests {
         for host in ["192.0.2.1", "no-such-name.invalid"] {
             assert_eq!(addresses(host), [] as [IpAddr; 0], "{host}");
         }
+    }
+
+    #[test]
+    fn a_name_stands_for_each_of_its_addresses_and_an_address_for_itself() {
+        assert_eq!(each_address("http://127.0.0.1:81/a"), Ok(vec![None]));
+        assert_eq!(each_address("https://[::1]/"), Ok(vec![None]));
+        let local = each_address("http://localhost:81/a").expect("every host has it");
+        assert!(!local.is_empty(), "{local:?}");
+        assert!(local.iter().flatten().all(IpAddr::is_loopback), "{local:?}");
+        let why = each_address("http://no-such-name.invalid/").expect_err("RFC 6761");
+        assert!(
+            why.contains("the addresses of no-such-name.invalid"),
+            "{why}"
+        );
     }
 
     #[test]

@@ -477,7 +477,6 @@ pub(crate) const CRATES: &[Crate] = &[
             "load",
             "master",
             "measure",
-            "names",
             "netns",
             "network",
             "otlp",

@@ -68,7 +68,7 @@ fn features_of_io_uring_are_left_out_and_what_is_left_is_said() {
             "--without provided-buffers",
             "what is left is --engine epoll",
         ),
-        ("--without multishoot", "choose among defer-taskrun, "),
+        ("--without multishoot", "there are defer-taskrun, "),
         ("--engine epoll --without multishot", "give one of the two"),
     ] {
         let words: Vec<&str> = ["serve"].into_iter().chain(words.split(' ')).collect();

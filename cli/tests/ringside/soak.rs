@@ -150,7 +150,7 @@ fn a_soak_that_is_over_is_judged_by_what_is_asked_now(folder: &Folder, file: &st
     assert_ne!(soak["verdict"], "leak", "{soak}");
     let memory = figure(&soak, "memory");
     assert_eq!(memory["smallest_per_hour"], soak["asked"]["smallest_bytes"]);
-    let shorter = again(&["--for", "15s"]);
+    let shorter = again(&["--for", "19s"]);
     assert_eq!(shorter.code, Some(2), "{shorter:?}");
     assert_says(&shorter.stderr, "give --for as much or more");
     let subject = folder.path("subjects/leaks/subject.toml");

@@ -480,11 +480,15 @@ fn conclusions(subjects: &[Row], setup: &Setup, floors: &[Floor]) -> Vec<String>
     });
     sentences.extend(behind);
     let mut in_a_line = false;
+    let (elsewhere, shared): (Vec<Metric>, Vec<String>) = ranking::without_verdict(subjects, setup)
+        .into_iter()
+        .unzip();
     for row in subjects.iter().filter(|row| !row.is_for_the_measuring()) {
-        let line = row.line(setup);
+        let line = row.line(setup, &elsewhere);
         in_a_line |= line.is_some();
         sentences.push(line.unwrap_or_else(|| as_sentence(&row.verdict, subjects)));
     }
+    sentences.extend(shared);
     if in_a_line {
         sentences.push(all_rest_on(subjects, setup, floors));
     }

@@ -23,6 +23,9 @@ pub(crate) struct Said<'a> {
     held_up: bool,
 }
 
+/// So many rows that nothing can be said of share a sentence.
+const SHARED_MIN: usize = 3;
+
 /// Beyond that share of a core, a generator was the limit itself.
 const BUSY: f64 = 0.9;
 
@@ -46,6 +49,34 @@ pub(super) fn ranking(subjects: &[Row], setup: &Setup) -> Vec<String> {
         (true, Some(row)) => vec![as_sentence(&row.verdict, subjects)],
         _ => sentences,
     }
+}
+
+/// Figures besides the main one of which nothing can be said in several rows, each with a sentence
+/// for all of these: it's mostly one reason that they have.
+pub(super) fn without_verdict(subjects: &[Row], setup: &Setup) -> Vec<(Metric, String)> {
+    let rows = || subjects.iter().filter(|row| !row.is_for_the_measuring());
+    let mut metrics: Vec<Metric> = Vec::new();
+    for judgement in rows().flat_map(|row| &row.further) {
+        if !metrics.contains(&judgement.metric) {
+            metrics.push(judgement.metric);
+        }
+    }
+    let shared = metrics.into_iter().filter_map(|metric| {
+        let said = rows().filter_map(|row| row.said(metric, setup));
+        let void: Vec<Said<'_>> = said.filter(|one| one.verdict.kind == Kind::Void).collect();
+        let first = void.first().filter(|_| void.len() >= SHARED_MIN)?;
+        let names = list(void.iter().map(|one| one.name.to_owned()).collect());
+        let part = first.part(metric)?;
+        let why = match part.split_once(", because ") {
+            Some((_, why)) => format!(". Of {}: {why}", first.name),
+            None => String::new(),
+        };
+        Some((
+            metric,
+            format!("No verdict on {} for {names}{why}.", metric.name()),
+        ))
+    });
+    shared.collect()
 }
 
 impl Row {
@@ -83,11 +114,13 @@ impl Row {
     }
 
     /// What was found of it by each figure, in a line; of one figure alone, its whole sentence.
-    pub(crate) fn line(&self, setup: &Setup) -> Option<String> {
+    /// Figures that are told elsewhere are left out.
+    pub(crate) fn line(&self, setup: &Setup, elsewhere: &[Metric]) -> Option<String> {
         if self.further.is_empty() || matches!(self.verdict.kind, Kind::Void | Kind::NotMeasured) {
             return None;
         }
         let further = self.further.iter().map(|judgement| judgement.metric);
+        let further = further.filter(|metric| !elsewhere.contains(metric));
         let metrics = std::iter::once(setup.metric).chain(further);
         let parts = metrics.filter_map(|metric| self.said(metric, setup)?.part(metric));
         let parts: Vec<String> = parts.collect();

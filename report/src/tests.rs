@@ -184,6 +184,42 @@ fn two_loads_stand_side_by_side_under_one_ranking() {
     assert!(page.contains("Side by side"));
 }
 
+#[test]
+fn rows_without_a_verdict_on_a_figure_share_a_sentence_and_two_have_their_own() {
+    let without_p99 = |name: &str| {
+        let (facts, mut rounds) = at_two_loads(name, 150_000.0, 6.7);
+        for phase in rounds.iter_mut().flat_map(|round| &mut round.phases) {
+            phase.sample.p99_us = None;
+        }
+        (facts, rounds)
+    };
+    let concluded = |rows: &[&str]| {
+        let setup = Setup {
+            judged_by: vec![
+                Metric::RequestsPerSecond,
+                Metric::ServerCpuPerExchange,
+                Metric::ResponseTimeP99,
+            ],
+            equal_rate: Some(33_000.0),
+            ..setup()
+        };
+        let rows = rows.iter().map(|name| without_p99(name));
+        let ours = at_two_loads("ours", 300_000.0, 3.3);
+        let all = std::iter::once(ours).chain(rows).collect();
+        report(setup, Vec::new(), all).conclusions
+    };
+    let three = concluded(&["a", "b", "c"]);
+    let shared: Vec<&String> = three.iter().filter(|it| it.contains("p99")).collect();
+    assert_eq!(shared.len(), 1, "{three:?}");
+    assert!(
+        shared[0].starts_with("No verdict on p99 response time for a, b and c. Of a: "),
+        "{shared:?}"
+    );
+    let two = concluded(&["a", "b"]);
+    let own = two.iter().filter(|it| it.contains("no verdict on p99"));
+    assert_eq!(own.count(), 2, "{two:?}");
+}
+
 fn check(name: &str, text: &str) {
     snapshot::check(".", name, text);
 }

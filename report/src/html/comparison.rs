@@ -105,7 +105,7 @@ pub fn all_found(report: &Report) -> Vec<Found> {
 
 /// What was found of a row, by what is compared and by whatever else was judged.
 fn found(report: &Report, row: &Row) -> Vec<Found> {
-    if let Some(line) = row.line(&report.setup) {
+    if let Some(line) = row.line(&report.setup, &[]) {
         let signs = said(report, decided(row), None);
         return vec![Found {
             says: line,

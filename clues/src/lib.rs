@@ -157,8 +157,8 @@ impl Kind {
                  graph."
             }
             Kind::System => {
-                "Look at its system calls: `ringside compare --profile FILE.toml` counts them. Fewer \
-                 and larger ones, or batches of them, cost less."
+                "Look at its system calls: `ringside compare --profile FILE.toml` counts them. \
+                 Fewer and larger ones, or batches of them, cost less."
             }
             Kind::Switches => {
                 "Look at threads and locks: mostly voluntary ones are waits for each other or for \

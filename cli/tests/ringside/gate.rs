@@ -14,6 +14,7 @@ use rustix::process::Signal;
 use serde_json::{Map, Value};
 
 use super::child::{Ended, Folder, assert_says, command, start, until};
+use super::pipelines::ATTEMPTS;
 use super::start::{SERVES, program};
 
 /// A server that waits before each answer. It lies outside of the subject's folder, so that nothing
@@ -107,6 +108,21 @@ fn gate(folder: &Folder, words: &[&str]) -> Ended {
     start(&mut gated(folder, words)).end()
 }
 
+/// The same with results in `out`, again where a machine that is busy otherwise allows no
+/// judgement.
+fn gate_until_judged(folder: &Folder, words: &[&str], out: &str) -> Ended {
+    let words = [words, &["-o", out]].concat();
+    let mut ended = gate(folder, &words);
+    for _ in 1..ATTEMPTS {
+        if !matches!(ended.code, Some(4 | 5)) {
+            break;
+        }
+        fs::remove_dir_all(folder.path(out)).unwrap();
+        ended = gate(folder, &words);
+    }
+    ended
+}
+
 /// Gates take turns: each sees the other's servers work outside its own processes.
 pub(crate) fn in_turn() -> MutexGuard<'static, ()> {
     static MEASURING: Mutex<()> = Mutex::new(());
@@ -130,9 +146,8 @@ fn a_commit_that_is_slower_is_a_regression_and_the_way_back_is_none() {
     git(&folder, &["checkout", "--quiet", "-b", "slow"]);
     serve(&folder, "0.02");
     commit(&folder);
-    let out = ["-o", ".scratch/out"];
     let words = ["server", "--base", "main", "--head", "slow"];
-    let ended = gate(&folder, &[&words[..], &out].concat());
+    let ended = gate_until_judged(&folder, &words, ".scratch/out");
     assert_eq!(ended.code, Some(99), "{}\n{}", ended.stdout, ended.stderr);
     assert!(
         ended.stdout.starts_with("regression: slow answers 0."),
@@ -176,7 +191,7 @@ fn a_commit_that_is_slower_is_a_regression_and_the_way_back_is_none() {
     let words = [
         "server", "--base", "slow", "--head", "main", "--format", "json",
     ];
-    let back = gate(&folder, &[&words[..], &["-o", ".scratch/back"]].concat());
+    let back = gate_until_judged(&folder, &words, ".scratch/back");
     assert_eq!(back.code, Some(0), "{}\n{}", back.stdout, back.stderr);
     let found: Value = serde_json::from_str(&back.stdout).unwrap();
     assert_eq!(found["verdict"], "no_regression", "{}", back.stdout);
@@ -216,16 +231,8 @@ fn the_working_tree_is_measured_as_it_is_and_a_commit_without_its_changes() {
     let _turn = in_turn();
     let folder = repository();
     serve(&folder, "0.02");
-    let words = [
-        "server",
-        "--base",
-        "main",
-        "--format",
-        "md",
-        "-o",
-        ".scratch/out",
-    ];
-    let ended = gate(&folder, &words);
+    let words = ["server", "--base", "main", "--format", "md"];
+    let ended = gate_until_judged(&folder, &words, ".scratch/out");
     assert_eq!(ended.code, Some(99), "{}\n{}", ended.stdout, ended.stderr);
     assert_says(&ended.stdout, "regression: the working tree answers 0.");
     assert_says(
@@ -387,11 +394,11 @@ fn commands_and_directories_are_compared_without_a_repository() {
         "--head-start",
         "python3 ./slow/server.py {port}",
     ];
-    let ended = gate(&folder, &[&commands[..], &["-o", "commands"]].concat());
+    let ended = gate_until_judged(&folder, &commands, "commands");
     assert_eq!(ended.code, Some(99), "{}\n{}", ended.stdout, ended.stderr);
     assert_says(&ended.stdout, "regression: the head answers 0.");
-    let words = ["--base", "slow", "--head", "quick", "-o", "directories"];
-    let ended = gate(&folder, &words);
+    let words = ["--base", "slow", "--head", "quick"];
+    let ended = gate_until_judged(&folder, &words, "directories");
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
     assert!(
         ended.stdout.starts_with("no regression: quick answers "),

@@ -23,7 +23,7 @@ use super::yaml::of_yaml;
 const WICKED: &str = "x\";touch${IFS}owned;\"$(touch${IFS}owned)`touch${IFS}owned`'&";
 
 /// So often a gate is tried where the machine allows no judgement.
-const ATTEMPTS: usize = 20;
+pub(crate) const ATTEMPTS: usize = 20;
 
 /// A file of the repository, read as YAML.
 fn read(path: &str) -> Value {

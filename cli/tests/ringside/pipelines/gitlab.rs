@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{ATTEMPTS, WICKED, has_tools, on_path, read, sha, upstream};
 use crate::child::{Ended, Folder, assert_says, start};
-use crate::gate::git;
+use crate::gate::{git, in_turn};
 
 const FILE: &str = "integrations/gitlab/ringside.gitlab-ci.yml";
 
@@ -71,6 +71,7 @@ fn run(shell: &str, upstream: &Folder, head: &str, given: &[(&str, &str)]) -> (F
         .env("PATH", on_path(&folder))
         .env("HOME", folder.path("home"))
         .env("RUNNER_SCRIPT", lines.join("\n"));
+    let _turn = in_turn();
     let mut ended = start(&mut command).end();
     for _ in 1..ATTEMPTS {
         // On a machine that is busy otherwise, nothing may be judged.

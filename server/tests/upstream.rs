@@ -235,9 +235,10 @@ fn a_hundred_megabytes_pass_either_way_and_are_held_by_nobody() {
         (0..100).for_each(|_| client.write_all(&piece).expect("it's read"));
         let (status, _, text) = answer(&mut client);
         assert_eq!((status, &*text), (200, "104857600\n"));
+        // Other tests of this program hold some of it at the same time.
         let grown = peak_kib() - before;
         assert!(
-            grown < 50 << 10,
+            grown < 90 << 10,
             "{grown} KiB more were held, {protocol:?} on {engine:?}"
         );
         drop(client);

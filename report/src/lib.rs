@@ -285,8 +285,8 @@ fn row(row: &Measured<'_>, judged: Judged, rounds: &[Round], setup: &Setup) -> R
     let figures = Figures::of(&row.samples);
     let resources = Resources::of(&all);
     let last = all.last().map(|round| round.watched.scraped.clone());
-    let clues = clue::of(&all, setup.server_cores.len());
     let cores = setup.server_cores.len();
+    let clues = clue::of(&all, cores);
     let mut notes = notes(row, figures.as_ref(), resources.as_ref(), &all, cores);
     notes.extend(closes_each(&clues));
     Row {

@@ -101,6 +101,14 @@ impl Kind {
     }
 }
 
+/// Takes a look at `at_unix_s`. One at samples that were looked at already is that look once more,
+/// by what is asked for now, and not another one.
+pub(crate) fn look_anew(soak: &mut Soak, samples: &[Sample], at_unix_s: f64) {
+    let measured_s = under_load_s(samples, &soak.asked);
+    let last = soak.looks.pop_if(|look| look.measured_s == measured_s);
+    look(soak, samples, last.map_or(at_unix_s, |last| last.at_unix_s));
+}
+
 /// Takes a look at all samples so far, and concludes what can be.
 pub(crate) fn look(soak: &mut Soak, samples: &[Sample], at_unix_s: f64) {
     let alpha = unending(soak.looks.len() as u32, ALPHA);

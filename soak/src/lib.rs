@@ -35,7 +35,7 @@ use measure::time::{unix_nanoseconds, unix_seconds};
 use scaffold::Refused;
 
 use course::Course;
-use found::{Asked, Look, Soak, Verdict};
+use found::{Asked, Soak, Verdict};
 use journal::Journal;
 use judge::SAMPLES_MIN;
 use sample::Sample;
@@ -300,13 +300,8 @@ impl Begun {
 
     /// Judges all there is, and writes it down.
     fn conclude(mut self, stop: &Stop, failed: Option<String>) -> Outcome {
-        let measured_s = judge::under_load_s(&self.samples, &self.soak.asked);
-        // A look at the same samples is that look once more, by what is asked for now.
-        let looks = &mut self.soak.looks;
-        let last = looks.pop_if(|look| look.measured_s == measured_s);
-        let now = || unix_nanoseconds() as f64 / 1e9;
-        let at = last.map_or_else(now, |look| look.at_unix_s);
-        judge::look(&mut self.soak, &self.samples, at);
+        let now = unix_nanoseconds() as f64 / 1e9;
+        judge::look_anew(&mut self.soak, &self.samples, now);
         self.journal.write();
         self.journal.settle();
         self.store.put_json(RECORD.as_ref(), &self.soak);
@@ -334,14 +329,7 @@ pub fn read(source: &Source) -> Result<(Soak, Vec<Sample>), String> {
     let mut soak = read_with(&source.join(RECORD), Soak::from_json)?;
     let samples = journal::read(source)?;
     if let Some(sample) = samples.last() {
-        // A look at the same samples is that look once more, and not another one.
-        let measured_s = judge::under_load_s(&samples, &soak.asked);
-        let is_same = |look: &mut Look| look.measured_s == measured_s;
-        let at_unix_s = soak
-            .looks
-            .pop_if(is_same)
-            .map_or(sample.unix_s, |look| look.at_unix_s);
-        judge::look(&mut soak, &samples, at_unix_s);
+        judge::look_anew(&mut soak, &samples, sample.unix_s);
     }
     Ok((soak, samples))
 }

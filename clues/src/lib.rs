@@ -317,7 +317,10 @@ fn switches(windows: &[Seen]) -> Option<Clue> {
 
 fn run_queue(windows: &[Seen]) -> Option<Clue> {
     // Those that a limit holds back wait, too, and more cores would be no help.
-    if throttled(windows).is_some() {
+    if windows
+        .iter()
+        .any(|window| window.limited.is_some_and(|it| it.throttled.is_some()))
+    {
         return None;
     }
     let waiting = median(windows, |window| share(window, window.waited_s))?;

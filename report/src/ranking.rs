@@ -6,7 +6,7 @@
 use lab::finding::{Check, Finding, Severity};
 use lab::judging::at_equal_rate;
 use lab::manifest::{Role, Setup};
-use lab::verdict::{Kind, Metric, Verdict, times};
+use lab::verdict::{BUSY, Kind, Metric, Verdict, times};
 use statistics::Ratio;
 use statistics::format::per_second;
 
@@ -25,9 +25,6 @@ pub(crate) struct Said<'a> {
 
 /// So many rows that nothing can be said of share a sentence.
 const SHARED_MIN: usize = 3;
-
-/// Beyond that share of a core, a generator was the limit itself.
-const BUSY: f64 = 0.9;
 
 /// The rows ranked by the main figure, and by what a request costs where that is judged, too.
 pub(super) fn ranking(subjects: &[Row], setup: &Setup) -> Vec<String> {

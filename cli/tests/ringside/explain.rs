@@ -145,7 +145,7 @@ fn printed() -> Vec<String> {
 }
 
 /// What reports, help and messages call parts of a load and its figures.
-fn words_of_reports() -> [&'static str; 16] {
+fn words_of_reports() -> [&'static str; 17] {
     [
         "due",
         "exchange",
@@ -163,6 +163,7 @@ fn words_of_reports() -> [&'static str; 16] {
         "inter-token latency",
         "sqpoll",
         "without",
+        "zero-copy",
     ]
 }
 

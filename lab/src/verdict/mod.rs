@@ -26,7 +26,7 @@ use statistics::{ALPHA, Pair, ROUNDS_MIN, Ratio, floor, holm};
 use crate::sample::Sample;
 
 use why::without;
-pub use why::{behind, limit};
+pub use why::{BUSY, behind, limit};
 pub use words::times;
 use words::{percent_range, signed_range, times_range, trimmed};
 

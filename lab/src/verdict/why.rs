@@ -4,6 +4,9 @@ use super::{Metric, Side};
 use crate::finding::Check;
 use crate::sample::Sample;
 
+/// A generator that uses this share of its core or more was the limit itself.
+pub const BUSY: f64 = 0.9;
+
 /// Why rounds that count lack a figure, after a colon; nothing where that isn't known.
 pub(super) fn without(metric: Metric, sides: [Side<'_>; 2]) -> Option<String> {
     use Metric::{ResponseTimeMean, ResponseTimeP50, ResponseTimeP95, ResponseTimeP99};
@@ -69,7 +72,7 @@ pub fn limit(side: Side<'_>) -> Option<String> {
     }
     let (sample, reason) = bounds.get(bounds.len() / 2)?;
     let (server, reason) = (100.0 * sample.server_busy, reason.trim_end_matches('.'));
-    let full = sample.generator_busy.filter(|busy| *busy >= 0.9);
+    let full = sample.generator_busy.filter(|busy| *busy >= BUSY);
     let full = full.map(|busy| format!("its core was {:.0} % busy", 100.0 * busy));
     Some(match full {
         // One that answers isn't idle: nobody saw its processes.

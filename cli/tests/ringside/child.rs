@@ -332,6 +332,22 @@ pub(crate) fn took_place(code: Option<i32>) -> bool {
     matches!(code, Some(0 | 4))
 }
 
+/// So often is tried what needs a machine that has time for it.
+const ATTEMPTS: usize = 20;
+
+/// What came of `attempt` as soon as it was judged, or of the last one: where a machine is busy
+/// otherwise, nothing may be.
+pub(crate) fn until_judged<T>(mut attempt: impl FnMut() -> T, is_judged: impl Fn(&T) -> bool) -> T {
+    let mut came = attempt();
+    for _ in 1..ATTEMPTS {
+        if is_judged(&came) {
+            break;
+        }
+        came = attempt();
+    }
+    came
+}
+
 /// Asserts that `text` has `part` in it, and shows both where not.
 #[track_caller]
 pub(crate) fn assert_says(text: &str, part: &str) {

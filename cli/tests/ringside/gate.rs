@@ -13,8 +13,7 @@ use quick_junit::Report;
 use rustix::process::Signal;
 use serde_json::{Map, Value};
 
-use super::child::{Ended, Folder, assert_says, command, start, until};
-use super::pipelines::ATTEMPTS;
+use super::child::{Ended, Folder, assert_says, command, start, until, until_judged};
 use super::start::{SERVES, program};
 
 /// A server that waits before each answer. It lies outside of the subject's folder, so that nothing
@@ -112,15 +111,11 @@ fn gate(folder: &Folder, words: &[&str]) -> Ended {
 /// judgement.
 fn gate_until_judged(folder: &Folder, words: &[&str], out: &str) -> Ended {
     let words = [words, &["-o", out]].concat();
-    let mut ended = gate(folder, &words);
-    for _ in 1..ATTEMPTS {
-        if !matches!(ended.code, Some(4 | 5)) {
-            break;
-        }
-        fs::remove_dir_all(folder.path(out)).unwrap();
-        ended = gate(folder, &words);
-    }
-    ended
+    let measured = || {
+        let _ = fs::remove_dir_all(folder.path(out));
+        gate(folder, &words)
+    };
+    until_judged(measured, |ended| !matches!(ended.code, Some(4 | 5)))
 }
 
 /// Gates take turns: each sees the other's servers work outside its own processes.

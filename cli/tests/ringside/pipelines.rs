@@ -22,9 +22,6 @@ use super::yaml::of_yaml;
 /// A name of a branch that a script which held it as text would run.
 const WICKED: &str = "x\";touch${IFS}owned;\"$(touch${IFS}owned)`touch${IFS}owned`'&";
 
-/// So often a gate is tried where the machine allows no judgement.
-pub(crate) const ATTEMPTS: usize = 20;
-
 /// A file of the repository, read as YAML.
 fn read(path: &str) -> Value {
     let text = fs::read_to_string(root().join(path)).unwrap();

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::api::{Api, OWN, TOKEN};
 use super::expressions::{filled, holds};
-use super::{ATTEMPTS, WICKED, has_tools, on_path, read, root, sha, upstream};
-use crate::child::{Ended, Folder, assert_says, start};
+use super::{WICKED, has_tools, on_path, read, root, sha, upstream};
+use crate::child::{Ended, Folder, assert_says, start, until_judged};
 use crate::gate::{git, in_turn};
 
 const ACTION: &str = "integrations/github/action.yml";
@@ -173,17 +173,14 @@ impl<'a> Job<'a> {
         ])
     }
 
-    /// The same, until it's decided: on a machine that is busy otherwise, nothing may be judged.
+    /// The same, until it's decided.
     fn run_until_judged(&mut self) -> (Vec<Done>, i32) {
         let _turn = in_turn();
-        let mut ran = self.run();
-        for _ in 1..ATTEMPTS {
-            if self.output("verdict") != "void" {
-                break;
-            }
-            ran = self.run();
-        }
-        ran
+        let run = || {
+            let ran = self.run();
+            (ran, self.output("verdict"))
+        };
+        until_judged(run, |(_, verdict)| verdict != "void").0
     }
 
     /// What the last step wrote into the file of outputs.

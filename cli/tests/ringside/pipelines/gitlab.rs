@@ -8,8 +8,8 @@ use std::process::Command;
 use quick_junit::Report;
 use serde_json::Value;
 
-use super::{ATTEMPTS, WICKED, has_tools, on_path, read, sha, upstream};
-use crate::child::{Ended, Folder, assert_says, start};
+use super::{WICKED, has_tools, on_path, read, sha, upstream};
+use crate::child::{Ended, Folder, assert_says, start, until_judged};
 use crate::gate::{git, in_turn};
 
 const FILE: &str = "integrations/gitlab/ringside.gitlab-ci.yml";
@@ -72,14 +72,7 @@ fn run(shell: &str, upstream: &Folder, head: &str, given: &[(&str, &str)]) -> (F
         .env("HOME", folder.path("home"))
         .env("RUNNER_SCRIPT", lines.join("\n"));
     let _turn = in_turn();
-    let mut ended = start(&mut command).end();
-    for _ in 1..ATTEMPTS {
-        // On a machine that is busy otherwise, nothing may be judged.
-        if ended.code != Some(4) {
-            break;
-        }
-        ended = start(&mut command).end();
-    }
+    let ended = until_judged(|| start(&mut command).end(), |ended| ended.code != Some(4));
     (folder, ended)
 }
 

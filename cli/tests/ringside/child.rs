@@ -336,14 +336,18 @@ pub(crate) fn took_place(code: Option<i32>) -> bool {
 const ATTEMPTS: usize = 20;
 
 /// What came of `attempt` as soon as it was judged, or of the last one: where a machine is busy
-/// otherwise, nothing may be.
-pub(crate) fn until_judged<T>(mut attempt: impl FnMut() -> T, is_judged: impl Fn(&T) -> bool) -> T {
-    let mut came = attempt();
+/// otherwise, nothing may be. It is told whether there was one before, which may have left
+/// something.
+pub(crate) fn until_judged<T>(
+    mut attempt: impl FnMut(bool) -> T,
+    is_judged: impl Fn(&T) -> bool,
+) -> T {
+    let mut came = attempt(false);
     for _ in 1..ATTEMPTS {
         if is_judged(&came) {
             break;
         }
-        came = attempt();
+        came = attempt(true);
     }
     came
 }

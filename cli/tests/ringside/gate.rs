@@ -111,8 +111,10 @@ fn gate(folder: &Folder, words: &[&str]) -> Ended {
 /// judgement.
 fn gate_until_judged(folder: &Folder, words: &[&str], out: &str) -> Ended {
     let words = [words, &["-o", out]].concat();
-    let measured = || {
-        let _ = fs::remove_dir_all(folder.path(out));
+    let measured = |again| {
+        if again {
+            fs::remove_dir_all(folder.path(out)).unwrap();
+        }
         gate(folder, &words)
     };
     until_judged(measured, |ended| !matches!(ended.code, Some(4 | 5)))

@@ -45,11 +45,14 @@ fn compared(folder: &Folder, rows: &str, workload: &str) -> (Value, String) {
     );
     let (file, out) = (folder.path("test.toml"), folder.path("out"));
     fs::write(&file, text).unwrap();
-    let measured = || {
-        let _ = fs::remove_dir_all(&out);
+    let measured = |again| {
+        if again {
+            fs::remove_dir_all(&out).unwrap();
+        }
         ringside(&["compare", &file, "--no-aa", "-o", &out])
     };
-    let ended = until_judged(measured, |ended| took_place(ended.code));
+    // A row fails where the server, on a machine that is busy otherwise, takes too long to count.
+    let ended = until_judged(measured, |ended| ended.code != Some(3));
     assert!(took_place(ended.code), "{}\n{}", ended.stdout, ended.stderr);
     assert_says(&ended.stdout, "as it says");
     let report = fs::read_to_string(format!("{out}/report.json")).unwrap();

@@ -176,7 +176,7 @@ impl<'a> Job<'a> {
     /// The same, until it's decided.
     fn run_until_judged(&mut self) -> (Vec<Done>, i32) {
         let _turn = in_turn();
-        let run = || {
+        let run = |_| {
             let ran = self.run();
             (ran, self.output("verdict"))
         };

@@ -72,7 +72,7 @@ fn run(shell: &str, upstream: &Folder, head: &str, given: &[(&str, &str)]) -> (F
         .env("HOME", folder.path("home"))
         .env("RUNNER_SCRIPT", lines.join("\n"));
     let _turn = in_turn();
-    let ended = until_judged(|| start(&mut command).end(), |ended| ended.code != Some(4));
+    let ended = until_judged(|_| start(&mut command).end(), |ended| ended.code != Some(4));
     (folder, ended)
 }
 
